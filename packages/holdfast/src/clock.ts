@@ -1,0 +1,48 @@
+/**
+ * The only place that reads clocks, sets timers and draws randomness. All of it can be replaced,
+ * so that the whole core runs in simulated time.
+ */
+import { randomBytes } from 'node:crypto';
+
+export interface Timer {
+  cancel(): void;
+  /** Whether this timer keeps the process alive. A new one does. */
+  keepAlive(yes: boolean): void;
+}
+
+export interface Clock {
+  /** Never steps; stops while the machine is suspended. */
+  monotonicMs(): number;
+  /** Counts through suspension; may be set by hand. */
+  wallMs(): number;
+  timer(delayMs: number, run: () => void): Timer;
+  /** From 0 up to, not including, 1. */
+  random(): number;
+  /** Unguessable: 128 bits. */
+  randomId(): string;
+}
+
+/** Longer delays fire at once in Node (F12). */
+const TIMER_MS_MAX = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  monotonicMs: () => performance.now(),
+  wallMs: () => Date.now(),
+  timer(delayMs, run) {
+    const timeout = setTimeout(run, Math.min(Math.max(Math.ceil(delayMs), 0), TIMER_MS_MAX));
+    return {
+      cancel: () => clearTimeout(timeout),
+      keepAlive: (yes) => {
+        if (yes) timeout.ref();
+        else timeout.unref();
+      },
+    };
+  },
+  random: () => Math.random(),
+  randomId: () => randomBytes(16).toString('base64url'),
+};
+
+/** The wall clock's time at start, carried on by the monotonic clock: a wall clock set by hand changes nothing. */
+export function steadyMs(): number {
+  return performance.timeOrigin + performance.now();
+}

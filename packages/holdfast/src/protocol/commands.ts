@@ -1,0 +1,131 @@
+/** What the core says to a store about one key, and what the store answers. */
+import type { HoldId } from './state.js';
+
+export interface Claim {
+  readonly kind: 'claim';
+  readonly key: string;
+  readonly hold: HoldId;
+  readonly owner: string;
+  readonly permits: number;
+  readonly capacity: number;
+  readonly ttlMs: number;
+  /** Stand in line when there is no room. */
+  readonly queue: boolean;
+  /** Where hints for this hold go; null when its process cannot listen. */
+  readonly inbox: string | null;
+  readonly metadata: string | null;
+}
+
+export interface Renew {
+  readonly kind: 'renew';
+  readonly key: string;
+  readonly hold: HoldId;
+  readonly ttlMs: number;
+  /** Reserve a fresh block of tokens too. */
+  readonly block: boolean;
+  /** Instead of `ttlMs`: add so much to exactly this expiry, so that a repeated command adds once. */
+  readonly added?: { readonly ms: number; readonly expiresAt: number };
+}
+
+export interface Release {
+  readonly kind: 'release';
+  readonly key: string;
+  readonly hold: HoldId;
+  /** Keep the permits until so long after the grant; 0 for a plain release or a grant never used. */
+  readonly minHoldMs: number;
+}
+
+export interface Evict {
+  readonly kind: 'evict';
+  readonly key: string;
+  /** Ends the holds up to this token, which the operator saw: a repeated evict ends nobody new. */
+  readonly upToToken: number;
+}
+
+export type Command = Claim | Renew | Release | Evict;
+
+/** A holder as anybody may see it: never with its hold. */
+export interface HolderView {
+  readonly owner: string;
+  readonly permits: number;
+  readonly capacity: number;
+  readonly token: number;
+  readonly acquiredAt: number;
+  readonly expiresAt: number;
+  readonly metadata: string | null;
+  /** Released inside its `minHold`: kept until `expiresAt`, belonging to nobody. */
+  readonly resting: boolean;
+}
+
+export interface WaiterView {
+  readonly owner: string;
+  readonly permits: number;
+  readonly capacity: number;
+  readonly since: number;
+  /** It was told that it is its turn, and room is kept for it. */
+  readonly woken: boolean;
+}
+
+interface Decided {
+  /** The store's time at which this was decided. */
+  readonly now: number;
+  /** The number of the key's last decision that changed something: times tie, these do not. */
+  readonly decision: number;
+  /** Waiters of other processes stand in line. */
+  readonly othersWait: boolean;
+}
+
+export interface Granted extends Decided {
+  readonly kind: 'granted';
+  /** The tokens of this grant: the first, and the last of the block reserved with it. */
+  readonly token: number;
+  readonly tokenLast: number;
+  readonly acquiredAt: number;
+  readonly expiresAt: number;
+}
+
+export interface Busy extends Decided {
+  readonly kind: 'busy';
+  readonly holders: readonly HolderView[];
+  /** How soon something that stands before this claimant may be over. */
+  readonly freeInMs: number;
+  /** Place in line from 0; null when not standing in it. */
+  readonly position: number | null;
+}
+
+/** The hold has ended already; go on under a new number. */
+export interface Withdrawn extends Decided {
+  readonly kind: 'withdrawn';
+}
+
+export interface Renewed extends Decided {
+  readonly kind: 'renewed';
+  readonly expiresAt: number;
+  /** The fresh block, where one was asked for. */
+  readonly block: { readonly token: number; readonly tokenLast: number } | null;
+}
+
+export interface Lost extends Decided {
+  readonly kind: 'lost';
+}
+
+export interface Released extends Decided {
+  readonly kind: 'released';
+  /** Whether it held the key until now. */
+  readonly held: boolean;
+}
+
+export interface Evicted extends Decided {
+  readonly kind: 'evicted';
+  readonly count: number;
+}
+
+export type Reply = Granted | Busy | Withdrawn | Renewed | Lost | Released | Evicted;
+
+/** Why an inbox is woken: it is your turn, others wait for what you hold, or you were evicted. */
+export type Why = 'turn' | 'waiting' | 'evicted';
+
+export interface Wake {
+  readonly inbox: string;
+  readonly why: Why;
+}

@@ -1,0 +1,50 @@
+/**
+ * The numbers that every port of the protocol shares. They were tuned together:
+ * change one with a measurement and an ADR.
+ */
+
+/** The layout of a stored record. A library refuses records with a higher one. */
+export const STATE_VERSION = 1;
+
+/** What a holder takes off its validity: a share of what the reply grants, and a constant. */
+export const DRIFT_SHARE = 0.01;
+export const DRIFT_MS = 5;
+
+/** An attempt unanswered for this long is unknown; doubles with every further one, up to ttl / 4. */
+export const ATTEMPT_MS = 250;
+
+/** How long room is kept for a woken waiter, and when it is named again. */
+export const WINDOW_MS = 500;
+export const RENAME_MS = 50;
+/** While a woken waiter stands ahead, a busy answer asks to look again within this. */
+export const WINDOW_HINT_MS = 100;
+
+/** A waiter not heard from for this long leaves the line. */
+export const WAITER_LIFE_MS = 5_000;
+/** A claim moves its waiter's end only once it has come this much nearer: most safety polls write nothing. */
+export const WAITER_REFRESH_MS = 1_000;
+/** The safety poll of a waiter: POLL_MS × (position + 1), at most POLL_MS_MAX. */
+export const POLL_MS = 700;
+export const POLL_MS_MAX = 2_000;
+/** At most so many stand in line; the rest poll. */
+export const QUEUE_MAX = 128;
+
+/** Tokens reserved with every grant of an exclusive hold. */
+export const TOKEN_BLOCK = 1_024;
+
+/** With others waiting, a process hands over within itself for max(this, 2 × round trip). */
+export const HANDOVER_MS = 20;
+/** Without queue or push: how long it hands over, and how long it then stays away. */
+export const HANDOVER_ALONE_MS = 50;
+export const STAY_AWAY_MS = 150;
+
+/** How long marks of ended holds, and records of released keys, are kept. */
+export const KEEP_MS = 30_000;
+/** At most so many marks a key; the oldest go first. */
+export const MARKS_MAX = 128;
+
+/** A busy answer names at most so many holders. */
+export const HOLDERS_SHOWN = 16;
+
+/** What a reader is one of and a writer takes all of. */
+export const READ_WRITE_CAPACITY = 1_000_000;

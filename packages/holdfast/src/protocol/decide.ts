@@ -1,0 +1,210 @@
+/**
+ * The lock: one pure function from a key's state, a command and the store's time to the next state and a reply.
+ * Mutexes, semaphores, read-write locks and fair queues are all this function.
+ *
+ * Every command may arrive twice, late, or after its caller gave up; applied again it changes nothing more,
+ * but for a renewal, which may extend again and reserve another block.
+ */
+import type { Claim, Command, Evict, Release, Renew, Reply, Wake } from './commands.js';
+import { HOLDERS_SHOWN, QUEUE_MAX, TOKEN_BLOCK, WAITER_LIFE_MS, WAITER_REFRESH_MS } from './constants.js';
+import { type Draft, finish, markEnded, openDraft, rise, sweep } from './draft.js';
+import { callNext, freeInMs, hasRoom, isOverdue } from './line.js';
+import { EMPTY_STATE, type Holder, missedItsWindow, type State, sameHold } from './state.js';
+import { holderView } from './view.js';
+
+export interface Decision {
+  readonly state: State;
+  /** Whether there is anything to store. */
+  readonly changed: boolean;
+  readonly reply: Reply;
+  /** Hints to send once the state is stored. */
+  readonly wakes: readonly Wake[];
+}
+
+/** Distributes over the kinds of reply, so that each keeps its own fields. */
+type Undecided<R> = R extends Reply ? Omit<R, 'now' | 'decision' | 'othersWait'> : never;
+type Answer = Undecided<Reply>;
+
+export function decide(state: State | null, command: Command, now: number): Decision {
+  const draft = openDraft(state ?? EMPTY_STATE);
+  sweep(draft, now);
+  if (draft.waiters.length > 0) callNext(draft, now);
+  const answer = answerTo(draft, command, now);
+  if (draft.waiters.length > 0) callNext(draft, now);
+  const next = finish(draft, now);
+  const others = command.kind === 'evict' ? '' : command.hold.process;
+  const decided = {
+    now,
+    decision: next.decision,
+    othersWait: next.waiters.some((waiter) => waiter.hold.process !== others),
+  };
+  const reply = { ...answer, ...decided } as Reply;
+  return { state: next, changed: draft.changed, reply, wakes: wakesOf(draft, now) };
+}
+
+function answerTo(draft: Draft, command: Command, now: number): Answer {
+  switch (command.kind) {
+    case 'claim':
+      return claim(draft, command, now);
+    case 'renew':
+      return renew(draft, command, now);
+    case 'release':
+      return release(draft, command, now);
+    case 'evict':
+      return evict(draft, command, now);
+  }
+}
+
+function claim(draft: Draft, command: Claim, now: number): Answer {
+  const { hold } = command;
+  const held = draft.holders.find((holder) => sameHold(holder.hold, hold));
+  if (held) return grantOf(held);
+  if (draft.ended.some((mark) => mark.process === hold.process && mark.number >= hold.number)) {
+    return { kind: 'withdrawn' };
+  }
+  dropEarlierWaiters(draft, command, now);
+  const place = draft.waiters.findIndex((waiter) => sameHold(waiter.hold, hold));
+  const ahead = place === -1 ? draft.waiters.length : place;
+  if (hasRoom(draft, ahead, command, now)) return grant(draft, command, place, now);
+  const position = standInLine(draft, command, place, now);
+  if (command.queue) tellHolders(draft, command);
+  return {
+    kind: 'busy',
+    holders: [...draft.holders, ...draft.rests].slice(0, HOLDERS_SHOWN).map(holderView),
+    freeInMs: freeInMs(draft, ahead, now),
+    position,
+  };
+}
+
+/** A process has one contender a key: a later claim of it ends what stood in line before. */
+function dropEarlierWaiters(draft: Draft, { hold }: Claim, now: number): void {
+  for (const waiter of draft.waiters) {
+    if (waiter.hold.process !== hold.process || waiter.hold.number >= hold.number) continue;
+    draft.waiters = draft.waiters.filter((other) => other !== waiter);
+    markEnded(draft, waiter.hold, now);
+  }
+}
+
+function grant(draft: Draft, command: Claim, place: number, now: number): Answer {
+  const { hold, owner, permits, capacity, inbox, metadata, ttlMs } = command;
+  const block = reserve(draft, permits === capacity ? TOKEN_BLOCK : 1, now);
+  const holder: Holder = {
+    hold,
+    owner,
+    permits,
+    capacity,
+    token: block.token,
+    inbox,
+    acquiredAt: now,
+    expiresAt: now + ttlMs,
+    metadata,
+  };
+  draft.holders = [...draft.holders, holder];
+  if (place !== -1) draft.waiters = draft.waiters.filter((_, index) => index !== place);
+  return grantOf(holder);
+}
+
+function grantOf({ token, permits, capacity, acquiredAt, expiresAt }: Holder): Answer {
+  const tokenLast = permits === capacity ? token + TOKEN_BLOCK - 1 : token;
+  return { kind: 'granted', token, tokenLast, acquiredAt, expiresAt };
+}
+
+function reserve(draft: Draft, count: number, now: number): { token: number; tokenLast: number } {
+  const token = rise(draft.token, now);
+  const tokenLast = token + count - 1;
+  if (!Number.isSafeInteger(tokenLast)) throw new RangeError('The tokens of this key are used up.');
+  draft.token = tokenLast;
+  draft.changed = true;
+  return { token, tokenLast };
+}
+
+/** Keeps or takes a place; the position, or null when it has none. */
+function standInLine(draft: Draft, command: Claim, place: number, now: number): number | null {
+  const expiresAt = now + WAITER_LIFE_MS;
+  const waiter = draft.waiters[place];
+  if (waiter) {
+    const returned = missedItsWindow(waiter, now);
+    if (returned || expiresAt - waiter.expiresAt >= WAITER_REFRESH_MS) {
+      const wokenAt = returned ? null : waiter.wokenAt;
+      draft.waiters = draft.waiters.with(place, { ...waiter, expiresAt, wokenAt });
+      draft.changed = true;
+    }
+    return place;
+  }
+  if (!command.queue || draft.waiters.length >= QUEUE_MAX) return null;
+  const { hold, owner, permits, capacity, inbox } = command;
+  const last = { hold, owner, permits, capacity, inbox, since: now, expiresAt, wokenAt: null };
+  draft.waiters = [...draft.waiters, last];
+  draft.changed = true;
+  return draft.waiters.length - 1;
+}
+
+/** Only exclusive holds are handed over within a process, so only they need to know that others wait. */
+function tellHolders(draft: Draft, { hold }: Claim): void {
+  for (const holder of draft.holders) {
+    if (holder.permits !== holder.capacity || holder.hold.process === hold.process) continue;
+    if (holder.inbox !== null) draft.wakes.push({ inbox: holder.inbox, why: 'waiting' });
+  }
+}
+
+function renew(draft: Draft, command: Renew, now: number): Answer {
+  const at = draft.holders.findIndex((holder) => sameHold(holder.hold, command.hold));
+  const holder = draft.holders[at];
+  if (!holder) return { kind: 'lost' };
+  const { added } = command;
+  let expiresAt = holder.expiresAt;
+  if (!added) expiresAt = Math.max(expiresAt, now + command.ttlMs);
+  else if (added.expiresAt === expiresAt) expiresAt += added.ms;
+  if (expiresAt !== holder.expiresAt) {
+    draft.holders = draft.holders.with(at, { ...holder, expiresAt });
+    draft.changed = true;
+  }
+  const wantsBlock = command.block && holder.permits === holder.capacity;
+  return { kind: 'renewed', expiresAt, block: wantsBlock ? reserve(draft, TOKEN_BLOCK, now) : null };
+}
+
+function release(draft: Draft, { hold, minHoldMs }: Release, now: number): Answer {
+  const holder = draft.holders.find((other) => sameHold(other.hold, hold));
+  markEnded(draft, hold, now);
+  if (!holder) {
+    if (draft.waiters.some((waiter) => sameHold(waiter.hold, hold))) {
+      draft.waiters = draft.waiters.filter((waiter) => !sameHold(waiter.hold, hold));
+    }
+    return { kind: 'released', held: false };
+  }
+  draft.holders = draft.holders.filter((other) => other !== holder);
+  const { owner, permits, capacity, token, acquiredAt } = holder;
+  const expiresAt = acquiredAt + minHoldMs;
+  if (expiresAt > now) {
+    draft.rests = [...draft.rests, { owner, permits, capacity, token, acquiredAt, expiresAt }];
+    const head = draft.waiters[0];
+    if (head) draft.called.push(head);
+  }
+  return { kind: 'released', held: true };
+}
+
+function evict(draft: Draft, { upToToken }: Evict, now: number): Answer {
+  const gone = draft.holders.filter((holder) => holder.token <= upToToken);
+  const rests = draft.rests.filter((rest) => rest.token > upToToken);
+  const count = gone.length + draft.rests.length - rests.length;
+  if (count === 0) return { kind: 'evicted', count };
+  draft.holders = draft.holders.filter((holder) => holder.token > upToToken);
+  draft.rests = rests;
+  draft.changed = true;
+  for (const { hold, inbox } of gone) {
+    markEnded(draft, hold, now);
+    if (inbox !== null) draft.wakes.push({ inbox, why: 'evicted' });
+  }
+  return { kind: 'evicted', count };
+}
+
+/** Whoever was called and still stands in line, and whoever was called and has not come yet. */
+function wakesOf(draft: Draft, now: number): readonly Wake[] {
+  for (const waiter of draft.waiters) {
+    if (waiter.inbox === null) continue;
+    if (draft.called.includes(waiter) || isOverdue(waiter, now)) {
+      draft.wakes.push({ inbox: waiter.inbox, why: 'turn' });
+    }
+  }
+  return draft.wakes;
+}

@@ -1,0 +1,19 @@
+/** The protocol, for those who write a store or a port. */
+export * from './commands.js';
+export * from './constants.js';
+export { type Decision, decide } from './decide.js';
+export * from './errors.js';
+export {
+  checkVersion,
+  EMPTY_STATE,
+  expendableAt,
+  type Holder,
+  type HoldId,
+  type Mark,
+  type Rest,
+  type State,
+  sameHold,
+  type Waiter,
+} from './state.js';
+export type * from './store.js';
+export { snapshotOf } from './view.js';

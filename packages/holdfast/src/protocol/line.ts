@@ -1,0 +1,88 @@
+/** The line of waiters: who has room, who is called next, and how soon it is worth asking again. */
+import { RENAME_MS, WINDOW_HINT_MS, WINDOW_MS } from './constants.js';
+import type { Draft } from './draft.js';
+import { missedItsWindow, type Waiter } from './state.js';
+
+interface Wants {
+  readonly permits: number;
+  readonly capacity: number;
+}
+
+/** What is taken. The capacity in force is the smallest that anybody concerned names. */
+class Tally {
+  private permits = 0;
+  private capacity = Number.MAX_SAFE_INTEGER;
+
+  add(taker: Wants): void {
+    this.permits += taker.permits;
+    this.capacity = Math.min(this.capacity, taker.capacity);
+  }
+
+  fits(wants: Wants): boolean {
+    return this.permits + wants.permits <= Math.min(this.capacity, wants.capacity);
+  }
+}
+
+function taken(draft: Draft): Tally {
+  const tally = new Tally();
+  for (const holder of draft.holders) tally.add(holder);
+  for (const rest of draft.rests) tally.add(rest);
+  return tally;
+}
+
+/** Whether a claimant behind the first `ahead` waiters fits beside holders, rests and what is kept for the woken. */
+export function hasRoom(draft: Draft, ahead: number, wants: Wants, now: number): boolean {
+  const tally = taken(draft);
+  for (const waiter of draft.waiters.slice(0, ahead)) {
+    if (missedItsWindow(waiter, now)) continue;
+    if (waiter.wokenAt === null) return false;
+    tally.add(waiter);
+  }
+  return tally.fits(wants);
+}
+
+/**
+ * Opens a window for every waiter that now fits, in order, and closes the windows of those that no longer do.
+ * Behind the first who does not fit nobody is called: a large claim is never starved by small ones.
+ */
+export function callNext(draft: Draft, now: number): void {
+  const tally = taken(draft);
+  let blocked = false;
+  draft.waiters.forEach((waiter, index) => {
+    if (missedItsWindow(waiter, now)) return;
+    blocked ||= !tally.fits(waiter);
+    if (blocked) {
+      if (waiter.wokenAt !== null) replace(draft, index, { ...waiter, wokenAt: null });
+      return;
+    }
+    tally.add(waiter);
+    if (waiter.wokenAt !== null) return;
+    const called = { ...waiter, wokenAt: now };
+    replace(draft, index, called);
+    draft.called.push(called);
+  });
+}
+
+function replace(draft: Draft, index: number, waiter: Waiter): void {
+  draft.waiters = draft.waiters.with(index, waiter);
+  draft.changed = true;
+}
+
+/** Called a while ago and not come yet: the hint may be lost, so it is named again. */
+export function isOverdue({ wokenAt }: Waiter, now: number): boolean {
+  return wokenAt !== null && now >= wokenAt + RENAME_MS && now < wokenAt + WINDOW_MS;
+}
+
+/** How soon something that stands before this claimant may be over. */
+export function freeInMs(draft: Draft, ahead: number, now: number): number {
+  let at = Number.MAX_SAFE_INTEGER;
+  for (const holder of draft.holders) at = Math.min(at, holder.expiresAt);
+  for (const rest of draft.rests) at = Math.min(at, rest.expiresAt);
+  for (const waiter of draft.waiters.slice(0, ahead)) {
+    if (waiter.wokenAt === null) at = Math.min(at, waiter.expiresAt);
+    else if (!missedItsWindow(waiter, now)) {
+      at = Math.min(at, waiter.wokenAt + WINDOW_MS, now + WINDOW_HINT_MS);
+    }
+  }
+  return at - now;
+}

@@ -1,0 +1,105 @@
+/**
+ * What a store keeps for one key. Plain data: numbers, strings and lists, so that every engine can hold it.
+ * Times are whole milliseconds of the store's clock.
+ */
+import { KEEP_MS, STATE_VERSION, WINDOW_MS } from './constants.js';
+import { UnsupportedError } from './errors.js';
+
+/** One process's stay on a key: its random id and a number that rises with every hold it makes. */
+export interface HoldId {
+  readonly process: string;
+  readonly number: number;
+}
+
+export interface Holder {
+  readonly hold: HoldId;
+  readonly owner: string;
+  readonly permits: number;
+  readonly capacity: number;
+  readonly token: number;
+  readonly inbox: string | null;
+  readonly acquiredAt: number;
+  readonly expiresAt: number;
+  /** JSON text as the caller gave it; no store looks inside. */
+  readonly metadata: string | null;
+}
+
+/** What a release inside `minHold` leaves: permits kept until `expiresAt`, belonging to nobody. */
+export interface Rest {
+  readonly owner: string;
+  readonly permits: number;
+  readonly capacity: number;
+  readonly token: number;
+  readonly acquiredAt: number;
+  readonly expiresAt: number;
+}
+
+export interface Waiter {
+  readonly hold: HoldId;
+  readonly owner: string;
+  readonly permits: number;
+  readonly capacity: number;
+  readonly inbox: string | null;
+  readonly since: number;
+  readonly expiresAt: number;
+  /** When its window opened; null while it has not been woken. */
+  readonly wokenAt: number | null;
+}
+
+/** The highest number of a process's holds on this key that has ended. */
+export interface Mark {
+  readonly process: string;
+  readonly number: number;
+  readonly until: number;
+}
+
+export interface State {
+  readonly version: number;
+  /** The highest token reserved. */
+  readonly token: number;
+  /** Rises with every decision that changed something. */
+  readonly decision: number;
+  readonly holders: readonly Holder[];
+  readonly rests: readonly Rest[];
+  readonly waiters: readonly Waiter[];
+  readonly ended: readonly Mark[];
+}
+
+export const EMPTY_STATE: State = {
+  version: STATE_VERSION,
+  token: 0,
+  decision: 0,
+  holders: [],
+  rests: [],
+  waiters: [],
+  ended: [],
+};
+
+export function sameHold(a: HoldId, b: HoldId): boolean {
+  return a.number === b.number && a.process === b.process;
+}
+
+/** Woken, but did not come while its window was open: it holds nobody up, and keeps its place. */
+export function missedItsWindow(waiter: Waiter, now: number): boolean {
+  return waiter.wokenAt !== null && now >= waiter.wokenAt + WINDOW_MS;
+}
+
+/** When a store may delete the record: all in it over, the clock past its token, and kept long enough. */
+export function expendableAt(state: State): number {
+  let at = Math.max(Math.floor(state.token / 1_000), Math.floor(state.decision / 1_000) + KEEP_MS) + 1;
+  for (const holder of state.holders) at = Math.max(at, holder.expiresAt + KEEP_MS);
+  for (const rest of state.rests) at = Math.max(at, rest.expiresAt);
+  for (const waiter of state.waiters) at = Math.max(at, waiter.expiresAt + KEEP_MS);
+  for (const mark of state.ended) at = Math.max(at, mark.until);
+  return at;
+}
+
+/** Refuses a record written by a newer library, before anything is decided on it. */
+export function checkVersion(version: unknown, key: string): void {
+  if (typeof version === 'number' && version <= STATE_VERSION && version >= 1) return;
+  throw new UnsupportedError(
+    `The record of "${key}" has format ${String(version)}, and this library knows formats up to ${STATE_VERSION}. ` +
+      'A newer Holdfast wrote it: upgrade this one. Nothing was changed.',
+    { key },
+  );
+}

@@ -1,0 +1,73 @@
+/** The store contract: what an engine has to offer to keep locks. */
+import type { Command, HolderView, Reply, WaiterView, Why } from './commands.js';
+
+export interface Traits {
+  /** Whose clock decides: the server's, this machine's, or an estimate of the server's. */
+  readonly clock: 'store' | 'machine' | 'estimate';
+  /** How far that clock may be off, in milliseconds. */
+  readonly clockErrorMs: number;
+  /** Whether `listen` brings hints. */
+  readonly push: boolean;
+  /** Whether it keeps a line of waiters. */
+  readonly queue: boolean;
+  /** Who can share it. */
+  readonly shared: 'process' | 'machine' | 'network';
+  /** Whether locks outlive a restart of the store. */
+  readonly durable: boolean;
+  /** Where it can prove a holder dead before its ttl: how often the first in line should ask. */
+  readonly vigilMs: number | null;
+}
+
+/** One key as anybody may see it, without what has expired. */
+export interface Snapshot {
+  readonly key: string;
+  /** The store's time of this view. */
+  readonly now: number;
+  /** The highest token reserved so far. */
+  readonly token: number;
+  readonly holders: readonly HolderView[];
+  readonly waiters: readonly WaiterView[];
+}
+
+export interface ListQuery {
+  /** Only keys that start with this; '' for all. */
+  readonly prefix: string;
+  /** At most so many, in the order of the keys. */
+  readonly limit?: number;
+}
+
+/** One thing that this server, as configured, promises or does not. */
+export interface Finding {
+  readonly level: 'good' | 'note' | 'warning';
+  readonly text: string;
+}
+
+export interface Guarantees {
+  /** What answers, with its version. */
+  readonly server: string;
+  /** Its time at the moment it was asked. */
+  readonly now: number;
+  readonly findings: readonly Finding[];
+}
+
+export type Stop = () => Promise<void>;
+
+export interface Store {
+  readonly name: string;
+  readonly traits: Traits;
+  /**
+   * Applies a batch; one promise a command, each settling alone. Commands of one key apply in order.
+   * A rejection means that nobody can know what happened to that command.
+   */
+  apply(commands: readonly Command[]): readonly Promise<Reply>[];
+  /** Brings hints for an inbox until stopped. Hints may be lost, late or doubled. */
+  listen?(inbox: string, wake: (key: string, why: Why) => void): Promise<Stop>;
+  /** Null when nobody holds the key and nobody waits for it. */
+  read(key: string): Promise<Snapshot | null>;
+  /** Keys that somebody holds or waits for. */
+  list(query: ListQuery): AsyncIterable<Snapshot>;
+  /** What this server, as configured, really promises. */
+  probe(): Promise<Guarantees>;
+  /** Afterwards nothing works, and nothing of it keeps the process alive. Closing twice is fine. */
+  close(): Promise<void>;
+}

@@ -1,0 +1,24 @@
+/** A key as anybody may see it. Hold ids and inboxes are capabilities and stay out. */
+import type { HolderView } from './commands.js';
+import { type Holder, missedItsWindow, type Rest, type State } from './state.js';
+import type { Snapshot } from './store.js';
+
+export function holderView(holder: Holder | Rest): HolderView {
+  const { owner, permits, capacity, token, acquiredAt, expiresAt } = holder;
+  const resting = !('hold' in holder);
+  const metadata = resting ? null : holder.metadata;
+  return { owner, permits, capacity, token, acquiredAt, expiresAt, metadata, resting };
+}
+
+/** Null when nobody holds the key and nobody waits for it. */
+export function snapshotOf(key: string, state: State | null, now: number): Snapshot | null {
+  if (!state) return null;
+  const isLive = (entry: { readonly expiresAt: number }): boolean => entry.expiresAt > now;
+  const holders = [...state.holders, ...state.rests].filter(isLive).map(holderView);
+  const waiters = state.waiters.filter(isLive).map((waiter) => {
+    const { owner, permits, capacity, since, wokenAt } = waiter;
+    return { owner, permits, capacity, since, woken: wokenAt !== null && !missedItsWindow(waiter, now) };
+  });
+  if (holders.length === 0 && waiters.length === 0) return null;
+  return { key, now, token: state.token, holders, waiters };
+}

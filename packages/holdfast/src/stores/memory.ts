@@ -1,0 +1,122 @@
+/**
+ * Locks for one process: in a Map, decided by `decide`. For tests, and for work that never leaves the process.
+ *
+ * Atomic because nothing here awaits. The clock is this process's monotonic one, started at the wall clock's time,
+ * so that a wall clock set by hand changes nothing. No reply can be lost. Released records are deleted by later
+ * commands, a few at a time, once the rule in `expendableAt` allows it.
+ */
+import { steadyMs } from '../clock.js';
+import {
+  type Command,
+  decide,
+  expendableAt,
+  type Guarantees,
+  type ListQuery,
+  type Reply,
+  type Snapshot,
+  type State,
+  type Stop,
+  type Store,
+  snapshotOf,
+  UnsupportedError,
+  type Wake,
+  type Why,
+} from '../protocol/index.js';
+
+export interface MemoryStoreOptions {
+  /** The store's time in milliseconds. For tests. */
+  readonly now?: () => number;
+}
+
+type Listener = (key: string, why: Why) => void;
+
+/** How many records each command looks at for cleaning up. */
+const CLEANUP_STEP = 2;
+
+export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  const now = options.now ?? steadyMs;
+  const time = (): number => Math.floor(now());
+  const states = new Map<string, State>();
+  const listeners = new Map<string, Set<Listener>>();
+  let sweeping = states.entries();
+  let closed = false;
+
+  function applyOne(command: Command): Promise<Reply> {
+    if (closed) return Promise.reject(new UnsupportedError('This memory store is closed.', { key: command.key }));
+    const { state, changed, reply, wakes } = decide(states.get(command.key) ?? null, command, time());
+    if (changed) states.set(command.key, state);
+    for (const wake of wakes) deliver(command.key, wake);
+    return Promise.resolve(reply);
+  }
+
+  function deliver(key: string, { inbox, why }: Wake): void {
+    for (const listener of listeners.get(inbox) ?? []) queueMicrotask(() => listener(key, why));
+  }
+
+  function cleanUp(steps: number): void {
+    const at = time();
+    for (let step = 0; step < steps; step++) {
+      const next = sweeping.next();
+      if (next.done) {
+        sweeping = states.entries();
+        return;
+      }
+      const [key, state] = next.value;
+      if (expendableAt(state) <= at) states.delete(key);
+    }
+  }
+
+  return {
+    name: 'memory',
+    traits: {
+      clock: 'machine',
+      clockErrorMs: 0,
+      push: true,
+      queue: true,
+      shared: 'process',
+      durable: false,
+      vigilMs: null,
+    },
+    apply(commands) {
+      const replies = commands.map(applyOne);
+      cleanUp(commands.length * CLEANUP_STEP);
+      return replies;
+    },
+    listen(inbox, wake): Promise<Stop> {
+      const own = listeners.get(inbox) ?? new Set();
+      listeners.set(inbox, own.add(wake));
+      return Promise.resolve(async () => {
+        own.delete(wake);
+        if (own.size === 0) listeners.delete(inbox);
+      });
+    },
+    read(key) {
+      return Promise.resolve(snapshotOf(key, states.get(key) ?? null, time()));
+    },
+    async *list({ prefix, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
+      let left = limit;
+      for (const key of [...states.keys()].filter((name) => name.startsWith(prefix)).sort()) {
+        if (left <= 0) return;
+        const snapshot = snapshotOf(key, states.get(key) ?? null, time());
+        if (!snapshot) continue;
+        left -= 1;
+        yield snapshot;
+      }
+    },
+    probe(): Promise<Guarantees> {
+      return Promise.resolve({
+        server: `this process (Node ${process.version})`,
+        now: time(),
+        findings: [
+          { level: 'good', text: "Time is this process's monotonic clock: setting the wall clock changes nothing." },
+          { level: 'warning', text: 'Only callers in this process exclude each other, and a restart forgets everything.' },
+        ],
+      });
+    },
+    async close() {
+      closed = true;
+      listeners.clear();
+      states.clear();
+    },
+  };
+}
