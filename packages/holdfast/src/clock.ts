@@ -46,3 +46,8 @@ export const systemClock: Clock = {
 export function steadyMs(): number {
   return performance.timeOrigin + performance.now();
 }
+
+/** Counts from the start of the machine, and alike in all of its processes; stops while it is suspended. */
+export function machineMonotonicMs(): number {
+  return Number(process.hrtime.bigint() / 1_000n) / 1_000;
+}

@@ -1,0 +1,134 @@
+/**
+ * One timer for everything that a process has to do later: ten thousand leases cost one timer of the runtime.
+ * A binary heap by due time; appointments due at one moment run in one turn, so that what they send travels together.
+ */
+import type { Clock, Timer } from '../clock.js';
+
+export interface Appointment {
+  atMs: number;
+  readonly run: () => void;
+  /** Whether it keeps the process alive: somebody awaits what it does. */
+  readonly keepAlive: boolean;
+  /** Place in the heap; -1 when it is not there. */
+  index: number;
+}
+
+export class Agenda {
+  readonly #clock: Clock;
+  readonly #heap: Appointment[] = [];
+  #timer: Timer | null = null;
+  #armedForMs = Number.POSITIVE_INFINITY;
+  #keptAliveBy = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  add(atMs: number, run: () => void, keepAlive = false): Appointment {
+    const appointment: Appointment = { atMs, run, keepAlive, index: -1 };
+    this.#insert(appointment);
+    return appointment;
+  }
+
+  /** Also brings back one that has run or was cancelled. */
+  move(appointment: Appointment, atMs: number): void {
+    if (appointment.atMs === atMs && appointment.index !== -1) return;
+    this.cancel(appointment);
+    appointment.atMs = atMs;
+    this.#insert(appointment);
+  }
+
+  cancel(appointment: Appointment | null): void {
+    if (!appointment || appointment.index === -1) return;
+    const { index } = appointment;
+    const last = this.#heap.pop();
+    appointment.index = -1;
+    if (last && last !== appointment) {
+      this.#place(last, index);
+      this.#siftDown(index);
+      this.#siftUp(last.index);
+    }
+    if (appointment.keepAlive) this.#countAlive(-1);
+  }
+
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#armedForMs = Number.POSITIVE_INFINITY;
+    for (const appointment of this.#heap) appointment.index = -1;
+    this.#heap.length = 0;
+    this.#keptAliveBy = 0;
+  }
+
+  #insert(appointment: Appointment): void {
+    this.#place(appointment, this.#heap.length);
+    this.#siftUp(appointment.index);
+    if (appointment.keepAlive) this.#countAlive(1);
+    this.#arm();
+  }
+
+  #countAlive(by: 1 | -1): void {
+    const before = this.#keptAliveBy > 0;
+    this.#keptAliveBy += by;
+    const after = this.#keptAliveBy > 0;
+    if (before !== after) this.#timer?.keepAlive(after);
+  }
+
+  /** A timer armed too early is left alone: it fires once for nothing, and costs less than setting it anew. */
+  #arm(): void {
+    const first = this.#heap[0];
+    if (!first || first.atMs >= this.#armedForMs) return;
+    this.#timer?.cancel();
+    this.#armedForMs = first.atMs;
+    this.#timer = this.#clock.timer(first.atMs - this.#clock.monotonicMs(), () => this.#runDue());
+    this.#timer.keepAlive(this.#keptAliveBy > 0);
+  }
+
+  #runDue(): void {
+    this.#timer = null;
+    this.#armedForMs = Number.POSITIVE_INFINITY;
+    const nowMs = this.#clock.monotonicMs();
+    for (let first = this.#heap[0]; first && first.atMs <= nowMs; first = this.#heap[0]) {
+      this.cancel(first);
+      first.run();
+    }
+    this.#arm();
+  }
+
+  #place(appointment: Appointment, index: number): void {
+    this.#heap[index] = appointment;
+    appointment.index = index;
+  }
+
+  #siftUp(from: number): void {
+    const appointment = this.#heap[from];
+    if (!appointment) return;
+    let index = from;
+    while (index > 0) {
+      const parent = this.#heap[(index - 1) >> 1];
+      if (!parent || parent.atMs <= appointment.atMs) break;
+      this.#place(parent, index);
+      index = (index - 1) >> 1;
+    }
+    this.#place(appointment, index);
+  }
+
+  #siftDown(from: number): void {
+    const appointment = this.#heap[from];
+    if (!appointment) return;
+    let index = from;
+    for (;;) {
+      let childIndex = 2 * index + 1;
+      let child = this.#heap[childIndex];
+      const right = this.#heap[childIndex + 1];
+      if (child && right && right.atMs < child.atMs) {
+        child = right;
+        childIndex += 1;
+      }
+      if (!child || child.atMs >= appointment.atMs) break;
+      this.#place(child, index);
+      index = childIndex;
+    }
+    this.#place(appointment, index);
+  }
+}

@@ -1,0 +1,166 @@
+/**
+ * The core of one process on one store: the turnstiles, what they share, and everything that has to be said to the
+ * store in the background until it is answered.
+ */
+import type { Clock } from '../clock.js';
+import type { Release, Why } from '../protocol/commands.js';
+import { KEEP_MS } from '../protocol/constants.js';
+import { type HoldfastError, StoreError } from '../protocol/errors.js';
+import type { HoldId } from '../protocol/state.js';
+import type { Stop, Store } from '../protocol/store.js';
+import { Agenda } from './agenda.js';
+import { Batching } from './batching.js';
+import { Conversation } from './conversation.js';
+import { Events } from './events.js';
+import type { Hold } from './hold.js';
+import type { Request } from './request.js';
+import type { Admission } from './ticket.js';
+import type { Turn } from './turn.js';
+import { Turnstile } from './turnstile.js';
+
+/** How long somebody awaits a release before its outcome counts as unknown. */
+const RELEASE_MS = 2_000;
+/** How long to leave a store alone that could not be listened to. */
+const LISTEN_AGAIN_MS = 1_000;
+
+export class Core {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly agenda: Agenda;
+  readonly batching: Batching;
+  readonly events = new Events();
+  /** Where hints for this process go. Another random id than `process`: inbox names may be seen. */
+  readonly inbox: string | null;
+  readonly #process: string;
+  readonly #turnstiles = new Map<string, Turnstile>();
+  readonly #farewells = new Set<Conversation>();
+  #holdNumber = 0;
+  #listening: Promise<Stop | null> | null = null;
+  #listenAgainMs = Number.NEGATIVE_INFINITY;
+  #onFarewell: (() => void) | null = null;
+
+  constructor(store: Store, clock: Clock) {
+    this.store = store;
+    this.clock = clock;
+    this.agenda = new Agenda(clock);
+    this.batching = new Batching(store);
+    this.inbox = store.listen ? clock.randomId() : null;
+    this.#process = clock.randomId();
+  }
+
+  acquire(request: Request): Promise<Admission> {
+    this.#listen();
+    let turnstile = this.#turnstiles.get(request.key);
+    if (!turnstile) {
+      turnstile = new Turnstile(this, request.key);
+      this.#turnstiles.set(request.key, turnstile);
+    }
+    return turnstile.enter(request).admission;
+  }
+
+  newHold(): HoldId {
+    this.#holdNumber += 1;
+    return { process: this.#process, number: this.#holdNumber };
+  }
+
+  forget(turnstile: Turnstile): void {
+    if (this.#turnstiles.get(turnstile.key) === turnstile) this.#turnstiles.delete(turnstile.key);
+  }
+
+  /** Every turn of this process. */
+  turns(): Turn[] {
+    const turns: Turn[] = [];
+    for (const turnstile of this.#turnstiles.values()) {
+      for (const { turn } of turnstile.holds) if (turn) turns.push(turn);
+    }
+    return turns;
+  }
+
+  /** Ends all waiting, for this reason. */
+  refuseAll(error: HoldfastError): void {
+    for (const turnstile of [...this.#turnstiles.values()]) turnstile.refused(error);
+  }
+
+  /** Ends a hold at the store. Unanswered, it rejects after a while and goes on in the background. */
+  release({ id, request }: Hold): Promise<void> {
+    const { key, name, ttlMs, minHoldMs } = request;
+    return new Promise((resolve, reject) => {
+      let cause: unknown;
+      const onTimer = (): void => {
+        const message =
+          `The store did not answer the release of "${name}". It is tried again in the background; ` +
+          'at the latest the lock is free when its ttl is over.';
+        reject(new StoreError(message, { key: name, cause, operation: 'release' }));
+      };
+      const timer = this.agenda.add(this.clock.monotonicMs() + RELEASE_MS, onTimer, true);
+      const onReply = (): void => {
+        this.agenda.cancel(timer);
+        resolve();
+      };
+      const onUnknown = (latest: unknown): void => {
+        cause = latest;
+      };
+      this.#sayFarewell({ kind: 'release', key, hold: id, minHoldMs }, ttlMs, onReply, onUnknown);
+    });
+  }
+
+  /** Takes back a claim whose outcome nobody waits for any more: a late grant is given back, never leaked (F5). */
+  withdraw(key: string, hold: HoldId, ttlMs: number): void {
+    this.#sayFarewell({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs);
+  }
+
+  /** Resolves when every release and withdrawal has been answered, or after a while. */
+  async farewellsSaid(): Promise<void> {
+    if (this.#farewells.size === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = this.agenda.add(this.clock.monotonicMs() + RELEASE_MS, resolve, true);
+      this.#onFarewell = () => {
+        if (this.#farewells.size > 0) return;
+        this.agenda.cancel(timer);
+        resolve();
+      };
+    });
+    this.#onFarewell = null;
+  }
+
+  async close(): Promise<void> {
+    const stop = await this.#listening;
+    for (const talk of this.#farewells) talk.stop();
+    this.agenda.close();
+    await stop?.();
+  }
+
+  #sayFarewell(command: Release, ttlMs: number, onReply?: () => void, onUnknown?: (cause: unknown) => void): void {
+    const done = (): void => {
+      this.agenda.cancel(end);
+      talk.stop();
+      this.#farewells.delete(talk);
+      this.#onFarewell?.();
+    };
+    const talk = new Conversation(this, command, {
+      ttlMs,
+      onReply: () => {
+        done();
+        onReply?.();
+      },
+      ...(onUnknown ? { onUnknown } : {}),
+    });
+    // By then it has expired at the store, whatever was said.
+    const end = this.agenda.add(this.clock.monotonicMs() + ttlMs + KEEP_MS, done);
+    this.#farewells.add(talk);
+  }
+
+  /** Hints are a help, not a need: a store that cannot be listened to now is asked again later. */
+  #listen(): void {
+    const { store, inbox } = this;
+    if (this.#listening || !store.listen || inbox === null) return;
+    if (this.clock.monotonicMs() < this.#listenAgainMs) return;
+    this.#listening = store
+      .listen(inbox, (key: string, why: Why) => this.#turnstiles.get(key)?.hint(why))
+      .catch(() => {
+        this.#listening = null;
+        this.#listenAgainMs = this.clock.monotonicMs() + LISTEN_AGAIN_MS;
+        return null;
+      });
+  }
+}

@@ -1,0 +1,44 @@
+/** Tells listeners, and `node:diagnostics_channel`, what happens. A listener that throws harms nobody else. */
+import { type Channel, channel } from 'node:diagnostics_channel';
+import type { LockEventName, LockEvents } from '../api.js';
+import type { Request } from './request.js';
+
+type Listener = (detail: LockEvents[LockEventName]) => void;
+type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
+
+const NAMES: readonly LockEventName[] = ['acquired', 'contended', 'renewed', 'jeopardy', 'lost', 'released'];
+const CHANNELS = new Map<LockEventName, Channel>(NAMES.map((name) => [name, channel(`holdfast:${name}`)]));
+
+export function isEventName(name: unknown): name is LockEventName {
+  return NAMES.some((known) => known === name);
+}
+
+export class Events {
+  readonly #listeners = new Map<LockEventName, Set<Listener>>();
+
+  on<N extends LockEventName>(name: N, listener: (detail: LockEvents[N]) => void): () => void {
+    const own = this.#listeners.get(name) ?? new Set();
+    // A wrapper of its own, so that the same function may listen twice.
+    const entry: Listener = (detail) => listener(detail as LockEvents[N]);
+    this.#listeners.set(name, own.add(entry));
+    return () => {
+      own.delete(entry);
+    };
+  }
+
+  /** The detail is made only when somebody listens. */
+  emit<N extends LockEventName>(name: N, request: Request, own: () => Own<N>): void {
+    const listeners = this.#listeners.get(name);
+    const published = CHANNELS.get(name);
+    if (!listeners?.size && !published?.hasSubscribers) return;
+    const detail = { key: request.name, owner: request.owner, ...own() } as LockEvents[N];
+    published?.publish(detail);
+    for (const listener of listeners ?? []) {
+      try {
+        listener(detail);
+      } catch (error) {
+        process.emitWarning(`A listener of the Holdfast event "${name}" threw: ${String(error)}`);
+      }
+    }
+  }
+}

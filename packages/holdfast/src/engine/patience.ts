@@ -1,0 +1,30 @@
+/** Bounds what a caller awaits: nothing hangs because a store does. */
+import { StoreError } from '../protocol/errors.js';
+import type { Core } from './core.js';
+
+/** How long to await an answer that no wait of the caller's bounds. */
+const PATIENCE_MS = 5_000;
+
+export function unansweredError(operation: string, key?: string, cause?: unknown): StoreError {
+  const what = key === undefined ? operation : `${operation} of "${key}"`;
+  const message = `The store did not answer the ${what}, so what happened there is unknown. Check the store and try again.`;
+  return new StoreError(message, { key, cause, operation });
+}
+
+/** The answer, or a `StoreError` when it fails or does not come. */
+export function answerWithin<T>(core: Core, answer: Promise<T>, operation: string, key?: string): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const onTimer = (): void => reject(unansweredError(operation, key));
+    const timer = core.agenda.add(core.clock.monotonicMs() + PATIENCE_MS, onTimer, true);
+    answer.then(
+      (value) => {
+        core.agenda.cancel(timer);
+        resolve(value);
+      },
+      (cause: unknown) => {
+        core.agenda.cancel(timer);
+        reject(unansweredError(operation, key, cause));
+      },
+    );
+  });
+}

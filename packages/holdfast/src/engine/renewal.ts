@@ -1,0 +1,142 @@
+/**
+ * Keeps a hold alive until it ends, and ends it at its deadline whether or not any reply ever comes (F3, P14).
+ * A renewal that fails is jeopardy, never loss and never an unhandled rejection (F7, F8): only the store's word or the
+ * deadline is loss.
+ */
+import { TOKEN_BLOCK } from '../protocol/constants.js';
+import type { Appointment } from './agenda.js';
+import { Conversation } from './conversation.js';
+import type { Hold } from './hold.js';
+import { isExclusive } from './request.js';
+
+/** Renewals begin when this share of the ttl is left, a little earlier so that many fall together. */
+const LEFT_SHARE = 2 / 3;
+const TOGETHER_SHARE = 1 / 30;
+
+type Heard = (outcome: 'renewed' | 'lost') => void;
+
+export class Renewal {
+  readonly #hold: Hold;
+  readonly #timer: Appointment;
+  #conversation: Conversation | null = null;
+  #jeopardy = false;
+  #listeners: Heard[] = [];
+  /** A renewal wanted while another was under way: its ttl, to be sent next. */
+  #wantedTtlMs: number | null = null;
+
+  constructor(hold: Hold) {
+    this.#hold = hold;
+    this.#timer = hold.core.agenda.add(this.#nextMs(), () => this.#onTimer());
+  }
+
+  /** Whether the last attempt to renew went unanswered. */
+  get inJeopardy(): boolean {
+    return this.#jeopardy;
+  }
+
+  get underWay(): boolean {
+    return this.#conversation !== null;
+  }
+
+  /** Asks for a renewal sent from now on; `heard` is told how it ended. */
+  demand(ttlMs: number, heard?: Heard): void {
+    if (heard) this.#listeners.push(heard);
+    if (this.#conversation) this.#wantedTtlMs = Math.max(ttlMs, this.#wantedTtlMs ?? 0);
+    else this.#send(ttlMs);
+  }
+
+  stop(): void {
+    const { core } = this.#hold;
+    core.agenda.cancel(this.#timer);
+    this.#conversation?.stop();
+    this.#conversation = null;
+    this.#tell('lost');
+  }
+
+  #onTimer(): void {
+    const hold = this.#hold;
+    if (hold.remainingMs === 0) {
+      hold.lose('its time ran out before a renewal was answered');
+      return;
+    }
+    if (this.#isDue() && !this.#conversation) this.#send(hold.request.ttlMs);
+    hold.core.agenda.move(this.#timer, this.#nextMs());
+  }
+
+  #isDue(): boolean {
+    return this.#hold.request.renew && this.#hold.core.clock.monotonicMs() >= this.#dueMs();
+  }
+
+  /** Moments are shared by all holds of one ttl, so that thousands of renewals are a few batches. */
+  #dueMs(): number {
+    const { request, validity } = this.#hold;
+    const gridMs = request.ttlMs * TOGETHER_SHARE;
+    return Math.floor((validity.monotonicMs - request.ttlMs * LEFT_SHARE) / gridMs) * gridMs;
+  }
+
+  #nextMs(): number {
+    const { request, validity } = this.#hold;
+    if (!request.renew || this.#conversation) return validity.monotonicMs;
+    return Math.min(this.#dueMs(), validity.monotonicMs);
+  }
+
+  #send(ttlMs: number): void {
+    const hold = this.#hold;
+    const { key } = hold.request;
+    const block = isExclusive(hold.request) && hold.tokensLeft < TOKEN_BLOCK / 2;
+    this.#conversation = new Conversation(
+      hold.core,
+      { kind: 'renew', key, hold: hold.id, ttlMs, block },
+      {
+        ttlMs: hold.request.ttlMs,
+        onReply: (reply, sent) => {
+          this.#conversation = null;
+          if (reply.kind !== 'renewed') {
+            hold.lose('the store says that it is over: it expired there or was evicted', true);
+          } else if (hold.remainingMs === 0) {
+            hold.lose('its renewal was answered too late');
+          } else {
+            hold.hear(reply, sent);
+            this.#onRenewed();
+          }
+        },
+        onUnknown: (cause) => this.#onUnknown(cause),
+      },
+    );
+  }
+
+  #onRenewed(): void {
+    const hold = this.#hold;
+    this.#jeopardy = false;
+    const wanted = this.#wantedTtlMs;
+    this.#wantedTtlMs = null;
+    if (wanted !== null) this.#send(wanted);
+    else hold.suspect = false;
+    hold.core.agenda.move(this.#timer, this.#nextMs());
+    const { turn } = hold;
+    if (turn) {
+      const { token } = turn;
+      hold.core.events.emit('renewed', turn.request, () => ({ token, remainingMs: hold.remainingMs }));
+    }
+    if (wanted !== null) return;
+    this.#tell('renewed');
+    hold.turnstile.renewed(hold);
+  }
+
+  #onUnknown(cause: unknown): void {
+    const hold = this.#hold;
+    this.#jeopardy = true;
+    if (hold.remainingMs === 0) {
+      hold.lose('its time ran out before a renewal was answered');
+    } else if (hold.turn) {
+      const { token, request } = hold.turn;
+      hold.core.events.emit('jeopardy', request, () => ({ token, remainingMs: hold.remainingMs, cause }));
+    }
+  }
+
+  #tell(outcome: 'renewed' | 'lost'): void {
+    const listeners = this.#listeners;
+    this.#listeners = [];
+    for (const heard of listeners) heard(outcome);
+  }
+}

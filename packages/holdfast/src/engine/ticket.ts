@@ -1,0 +1,97 @@
+/** A request standing at the turnstile, until it is admitted, answered, or gives up. Settles once. */
+import type { HolderView } from '../protocol/commands.js';
+import { type HoldfastError, StoreError } from '../protocol/errors.js';
+import type { Appointment } from './agenda.js';
+import type { Core } from './core.js';
+import type { Request } from './request.js';
+import type { Turn } from './turn.js';
+
+/** However short the wait, the store has this long to give a first answer. */
+const ANSWER_MS = 2_000;
+
+export type Admission =
+  | { readonly kind: 'granted'; readonly turn: Turn }
+  | { readonly kind: 'busy'; readonly holders: readonly HolderView[] }
+  | { readonly kind: 'failed'; readonly error: HoldfastError }
+  | { readonly kind: 'aborted'; readonly reason: unknown };
+
+/** What the turnstile does when a ticket's patience ends. */
+export interface TicketKeeper {
+  /** It waited as long as it wanted: answer it if an answer is known. */
+  overdue(ticket: Ticket): void;
+  /** It settled by itself, aborted or unanswered. */
+  gone(ticket: Ticket): void;
+}
+
+export class Ticket {
+  readonly request: Request;
+  readonly sinceMs: number;
+  readonly admission: Promise<Admission>;
+  /** It has waited as long as it wanted to, or never wanted to: the next answer is final. */
+  overdue: boolean;
+  contended = false;
+  readonly #core: Core;
+  readonly #keeper: TicketKeeper;
+  readonly #timer: Appointment;
+  #settled = false;
+  #resolve: (admission: Admission) => void = () => undefined;
+  #failure: unknown;
+
+  constructor(core: Core, request: Request, keeper: TicketKeeper) {
+    this.#core = core;
+    this.#keeper = keeper;
+    this.request = request;
+    this.sinceMs = core.clock.monotonicMs();
+    this.overdue = request.waitMs <= 0;
+    this.admission = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    const firstMs = this.overdue ? this.#answerByMs() : this.sinceMs + request.waitMs;
+    this.#timer = core.agenda.add(firstMs, () => this.#onTimer(), true);
+    request.signal?.addEventListener('abort', this.#onAbort);
+  }
+
+  settle(admission: Admission): void {
+    this.#settled = true;
+    this.#core.agenda.cancel(this.#timer);
+    this.request.signal?.removeEventListener('abort', this.#onAbort);
+    this.#resolve(admission);
+  }
+
+  /** The store's silence, or its last complaint: what to say if no answer comes at all. */
+  noteFailure(cause: unknown): void {
+    this.#failure = cause;
+  }
+
+  #answerByMs(): number {
+    const { waitMs, ttlMs } = this.request;
+    return this.sinceMs + Math.max(waitMs, Math.min(ANSWER_MS, ttlMs));
+  }
+
+  #onTimer(): void {
+    if (!this.overdue) {
+      this.overdue = true;
+      this.#keeper.overdue(this);
+      if (this.#settled) return;
+    }
+    if (this.#core.clock.monotonicMs() < this.#answerByMs()) {
+      this.#core.agenda.move(this.#timer, this.#answerByMs());
+      return;
+    }
+    this.settle({ kind: 'failed', error: this.#unanswered() });
+    this.#keeper.gone(this);
+  }
+
+  #unanswered(): StoreError {
+    const { name } = this.request;
+    const message =
+      `The store did not answer while "${name}" was being acquired, so whether it was granted is unknown. ` +
+      'Anything granted late is given back. Check the store and try again.';
+    return new StoreError(message, { key: name, cause: this.#failure, operation: 'acquire' });
+  }
+
+  readonly #onAbort = (): void => {
+    this.settle({ kind: 'aborted', reason: this.request.signal?.reason });
+    this.#keeper.gone(this);
+  };
+}

@@ -1,0 +1,89 @@
+/** A turn on a hold: what stands behind a lease. Over once, by release or by loss, and never back. */
+import { LeaseLostError } from '../protocol/errors.js';
+import type { Hold } from './hold.js';
+import { unansweredError } from './patience.js';
+import type { Request } from './request.js';
+
+/** How long somebody awaits a renewal before its outcome counts as unknown. */
+const RENEW_MS = 2_000;
+
+export type TurnState = 'held' | 'released' | 'lost';
+
+export class Turn {
+  readonly hold: Hold;
+  readonly request: Request;
+  readonly token: number;
+  /** By the store's clock. */
+  readonly acquiredAt: number;
+  readonly #beganMs: number;
+  state: TurnState = 'held';
+  /** Why it was lost, for people to read. */
+  lostBecause = '';
+  onLost: (() => void) | null = null;
+  #released: Promise<void> | null = null;
+
+  constructor(hold: Hold, request: Request, token: number, acquiredAt: number) {
+    this.hold = hold;
+    this.request = request;
+    this.token = token;
+    this.acquiredAt = acquiredAt;
+    this.#beganMs = hold.core.clock.monotonicMs();
+  }
+
+  /** Reads the clocks: after a pause, code runs before timers do (F1). */
+  get held(): boolean {
+    if (this.state !== 'held') return false;
+    if (this.hold.remainingMs > 0) return true;
+    this.hold.lose('its time ran out before a renewal was answered');
+    return false;
+  }
+
+  lose(reason: string): void {
+    if (this.state !== 'held') return;
+    this.state = 'lost';
+    this.lostBecause = reason;
+    const { events } = this.hold.core;
+    events.emit('lost', this.request, () => ({ token: this.token, heldMs: this.#heldMs(), reason }));
+    this.onLost?.();
+  }
+
+  /** Renews now. Rejects when the turn is over, or when the store does not answer for a while. */
+  renew(ttlMs: number): Promise<void> {
+    const { hold, request } = this;
+    const { agenda, clock } = hold.core;
+    hold.stretched ||= ttlMs !== hold.request.ttlMs;
+    return new Promise((resolve, reject) => {
+      const timer = agenda.add(
+        clock.monotonicMs() + RENEW_MS,
+        () => reject(unansweredError('renew', request.name)),
+        true,
+      );
+      hold.renewal.demand(ttlMs, (outcome) => {
+        agenda.cancel(timer);
+        if (outcome === 'renewed') resolve();
+        else reject(this.overError());
+      });
+    });
+  }
+
+  overError(details: { readonly result?: unknown } = {}): LeaseLostError {
+    const { name } = this.request;
+    const because = this.state === 'lost' ? `is lost: ${this.lostBecause}` : 'was released';
+    const message = `The lease on "${name}" (token ${this.token}) ${because}. Stop what it protects: others may hold the lock.`;
+    return new LeaseLostError(message, { key: name, ...details });
+  }
+
+  /** With `handOver` false the hold goes back to the store even when others of this process wait. */
+  release(handOver = true): Promise<void> {
+    if (!this.held) return this.#released ?? Promise.resolve();
+    this.state = 'released';
+    const { events } = this.hold.core;
+    events.emit('released', this.request, () => ({ token: this.token, heldMs: this.#heldMs() }));
+    this.#released = this.hold.turnstile.leave(this.hold, handOver);
+    return this.#released;
+  }
+
+  #heldMs(): number {
+    return this.hold.core.clock.monotonicMs() - this.#beganMs;
+  }
+}

@@ -1,0 +1,208 @@
+/**
+ * One a key: the waiters of this process stand in order, and only the first contends at the store (F18, F19).
+ * While the process itself holds and can hand over, nobody contends at all.
+ */
+import type { Busy, Granted, HolderView, Why } from '../protocol/commands.js';
+import { STAY_AWAY_MS, TOKEN_BLOCK } from '../protocol/constants.js';
+import type { HoldfastError } from '../protocol/errors.js';
+import type { HoldId } from '../protocol/state.js';
+import type { Core } from './core.js';
+import { callsWaiters, canBeHandedOver, fitsNext, howToPass } from './handover.js';
+import { Hold } from './hold.js';
+import { areAlike, isExclusive, type Request } from './request.js';
+import { Ticket, type TicketKeeper } from './ticket.js';
+import type { Moment } from './validity.js';
+import { Contender } from './waiting.js';
+
+export class Turnstile implements TicketKeeper {
+  readonly core: Core;
+  readonly key: string;
+  readonly #tickets = new Set<Ticket>();
+  readonly #holds = new Set<Hold>();
+  #contender: Contender | null = null;
+  /** The hold that passes from turn to turn within this process. */
+  #passing: Hold | null = null;
+  #awayUntilMs = 0;
+
+  constructor(core: Core, key: string) {
+    this.core = core;
+    this.key = key;
+  }
+
+  /** In order. */
+  get tickets(): Iterable<Ticket> {
+    return this.#tickets;
+  }
+
+  get holds(): Iterable<Hold> {
+    return this.#holds;
+  }
+
+  enter(request: Request): Ticket {
+    const ticket = new Ticket(this.core, request, this);
+    this.#tickets.add(ticket);
+    this.#advance();
+    const holders = this.#knownHolders();
+    if (holders) this.#answerBusy(ticket, holders);
+    return ticket;
+  }
+
+  overdue(ticket: Ticket): void {
+    const holders = this.#knownHolders();
+    if (!holders) return;
+    this.#answerBusy(ticket, holders);
+    this.#advance();
+  }
+
+  gone(ticket: Ticket): void {
+    this.#tickets.delete(ticket);
+    this.#advance();
+  }
+
+  heardBusy(reply: Busy): void {
+    for (const ticket of this.#tickets) this.#answerBusy(ticket, reply.holders);
+    this.#advance();
+  }
+
+  heardNothing(cause: unknown): void {
+    for (const ticket of this.#tickets) ticket.noteFailure(cause);
+  }
+
+  /** Nobody here can be served, for this reason. */
+  refused(error: HoldfastError): void {
+    for (const ticket of this.#tickets) ticket.settle({ kind: 'failed', error });
+    this.#tickets.clear();
+    this.#advance();
+  }
+
+  /** A claim was granted: the first in line gets it. Nobody like it there any more, or too late (P15): given back. */
+  admit(id: HoldId, claimed: Request, reply: Granted, sent: Moment): void {
+    const ticket = this.#first();
+    if (isExclusive(claimed)) this.#stopContending();
+    if (!ticket || !areAlike(ticket.request, claimed)) {
+      this.core.withdraw(this.key, id, claimed.ttlMs);
+    } else {
+      const hold = new Hold(this, id, ticket.request, reply, sent);
+      this.#holds.add(hold);
+      if (canBeHandedOver(ticket.request)) this.#passing = hold;
+      if (hold.remainingMs > 0) this.#begin(hold, ticket, reply.acquiredAt, false);
+      else hold.lose('it was granted too late');
+    }
+    this.#advance();
+  }
+
+  /** A turn ended: the hold passes to the next of this process, or goes back to the store. */
+  leave(hold: Hold, handOver: boolean): Promise<void> {
+    hold.turn = null;
+    if (handOver && this.#passOn(hold, true)) return Promise.resolve();
+    this.#end(hold);
+    const released = this.core.release(hold);
+    this.#advance();
+    return released;
+  }
+
+  /** A hold that was renewed before passing on. */
+  renewed(hold: Hold): void {
+    if (hold.turn !== null || hold.ended || this.#passOn(hold, false)) return;
+    this.#giveBack(hold);
+    this.#advance();
+  }
+
+  lost(hold: Hold): void {
+    this.#end(hold);
+    this.#advance();
+  }
+
+  hint(why: Why): void {
+    if (why === 'turn') this.#contender?.hint();
+    for (const hold of [...this.#holds]) {
+      if (why === 'waiting') hold.noteOthers(true);
+      if (why !== 'evicted') continue;
+      hold.suspect = true;
+      hold.renewal.demand(hold.request.ttlMs);
+    }
+  }
+
+  #first(): Ticket | undefined {
+    return this.#tickets.values().next().value;
+  }
+
+  #begin(hold: Hold, ticket: Ticket, acquiredAt: number, handedOver: boolean): void {
+    this.#tickets.delete(ticket);
+    const turn = hold.begin(ticket.request, acquiredAt);
+    const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;
+    this.core.events.emit('acquired', ticket.request, () => ({ token: turn.token, waitedMs, handedOver }));
+    ticket.settle({ kind: 'granted', turn });
+  }
+
+  /** False when the hold has to go back to the store. */
+  #passOn(hold: Hold, mayRenew: boolean): boolean {
+    const next = this.#first();
+    if (!next || hold !== this.#passing) return false;
+    const passing = howToPass(hold, next.request, this.core.clock.monotonicMs());
+    if (passing === 'release' || (passing === 'renew' && !mayRenew)) return false;
+    if (passing === 'now') this.#begin(hold, next, hold.storeNow, true);
+    const wantsRenewal = passing === 'renew' || hold.tokensLeft < TOKEN_BLOCK / 2;
+    if (wantsRenewal && !hold.renewal.underWay) hold.renewal.demand(hold.request.ttlMs);
+    return true;
+  }
+
+  #giveBack(hold: Hold): void {
+    this.#end(hold);
+    this.core.withdraw(this.key, hold.id, hold.request.ttlMs);
+  }
+
+  #end(hold: Hold): void {
+    hold.end();
+    this.#holds.delete(hold);
+    if (this.#passing !== hold) return;
+    this.#passing = null;
+    // Without a line at the store, nothing else lets other processes have their turn.
+    if (!callsWaiters(this.core.store.traits) && this.#tickets.size > 0) {
+      this.#awayUntilMs = this.core.clock.monotonicMs() + STAY_AWAY_MS;
+    }
+  }
+
+  #stopContending(): void {
+    this.#contender?.retire();
+    this.#contender = null;
+  }
+
+  /** Brings the one who contends into line with who stands first now. */
+  #advance(): void {
+    const head = this.#first();
+    if (this.#contender && !(head && this.#contender.serves(head.request))) this.#stopContending();
+    if (!head) {
+      if (this.#passing && this.#passing.turn === null) this.#giveBack(this.#passing);
+      if (this.#holds.size === 0) this.core.forget(this);
+    } else if (!this.#contender && !(this.#passing && fitsNext(this.#passing, head.request))) {
+      this.#contender = new Contender(this, head.request);
+      this.#contender.start(this.#awayUntilMs);
+    }
+  }
+
+  /** Who holds the key, while this process knows that somebody does. */
+  #knownHolders(): readonly HolderView[] | null {
+    if (this.#contender) return this.#contender.heard?.holders ?? null;
+    const hold = this.#passing;
+    if (!hold || hold.remainingMs === 0) return null;
+    const { owner, permits, capacity, metadata } = hold.request;
+    const { token, acquiredAt } = hold.turn ?? { token: 0, acquiredAt: hold.storeNow };
+    const { expiresAt } = hold;
+    return [{ owner, permits, capacity, metadata, token, acquiredAt, expiresAt, resting: false }];
+  }
+
+  #answerBusy(ticket: Ticket, holders: readonly HolderView[]): void {
+    if (!this.#tickets.has(ticket)) return;
+    if (ticket.overdue) {
+      this.#tickets.delete(ticket);
+      ticket.settle({ kind: 'busy', holders });
+      return;
+    }
+    if (ticket.contended) return;
+    ticket.contended = true;
+    const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;
+    const owners = holders.map(({ owner }) => owner);
+    this.core.events.emit('contended', ticket.request, () => ({ holders: owners, waitedMs }));
+  }
+}

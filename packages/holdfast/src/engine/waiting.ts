@@ -1,0 +1,177 @@
+/**
+ * The one contender of this process at the store for one key. An exclusive request claims alone; shared ones claim up
+ * to sixteen at a time, all but the last without queueing, and grants go to whoever stands first. The last, the
+ * anchor, keeps the place in line: it asks again when hinted, when something before it may be over, or by the poll.
+ */
+import type { Busy, Reply } from '../protocol/commands.js';
+import { POLL_MS, POLL_MS_MAX } from '../protocol/constants.js';
+import type { HoldId } from '../protocol/state.js';
+import type { Appointment } from './agenda.js';
+import { Conversation } from './conversation.js';
+import { callsWaiters } from './handover.js';
+import { areAlike, isExclusive, type Request } from './request.js';
+import type { Turnstile } from './turnstile.js';
+import type { Moment } from './validity.js';
+
+const TOGETHER_MAX = 16;
+/** Those further back ask a little later: the first in line should find the key free. */
+const STAGGER_MS = 10;
+/** Without hints: full jitter between these, the upper bound doubling. */
+const BACKOFF_MS_MIN = 50;
+const BACKOFF_MS_MAX = 500;
+
+export class Contender {
+  /** The last answer, while it is the last thing known. */
+  heard: Busy | null = null;
+  readonly #turnstile: Turnstile;
+  readonly #request: Request;
+  readonly #queues: boolean;
+  readonly #timer: Appointment;
+  readonly #extras = new Map<Conversation, HoldId>();
+  #anchor: HoldId | null = null;
+  #talk: Conversation | null = null;
+  /** The store may still have something of the anchor: a place in line, or an attempt that nobody answered. */
+  #leavesTraces = false;
+  #hinted = false;
+  #backoffs = 0;
+  #retired = false;
+
+  constructor(turnstile: Turnstile, request: Request) {
+    this.#turnstile = turnstile;
+    this.#request = request;
+    const { core } = turnstile;
+    this.#queues = request.queue && request.waitMs > 0 && core.store.traits.queue;
+    this.#timer = core.agenda.add(Number.POSITIVE_INFINITY, () => this.#ask());
+  }
+
+  serves(request: Request): boolean {
+    return areAlike(request, this.#request);
+  }
+
+  /** Not before `fromMs`. */
+  start(fromMs: number): void {
+    const { core } = this.#turnstile;
+    if (fromMs > core.clock.monotonicMs()) core.agenda.move(this.#timer, fromMs);
+    else this.#claimAnew();
+  }
+
+  /** A hint that arrives while a claim is in flight is remembered: the claim may have been decided before it. */
+  hint(): void {
+    if (this.#talk?.open) this.#hinted = true;
+    else if (this.#anchor) this.#ask();
+  }
+
+  /** Stops contending and takes back whatever the store may still do with what was said. */
+  retire(): void {
+    this.#retired = true;
+    const { core } = this.#turnstile;
+    core.agenda.cancel(this.#timer);
+    for (const [talk, hold] of this.#extras) {
+      talk.stop();
+      this.#withdraw(hold);
+    }
+    this.#extras.clear();
+    const isOpen = this.#talk?.open ?? false;
+    this.#talk?.stop();
+    if (this.#anchor && (isOpen || this.#leavesTraces)) this.#withdraw(this.#anchor);
+    this.#anchor = null;
+  }
+
+  #withdraw(hold: HoldId): void {
+    this.#turnstile.core.withdraw(this.#request.key, hold, this.#request.ttlMs);
+  }
+
+  #ask(): void {
+    const { core } = this.#turnstile;
+    core.agenda.cancel(this.#timer);
+    if (this.#anchor) this.#claimAnchor(this.#anchor);
+    else this.#claimAnew();
+  }
+
+  /** New numbers, the anchor's highest: a claim drops what its process's lower numbers had in line. */
+  #claimAnew(): void {
+    const { core } = this.#turnstile;
+    this.#leavesTraces = false;
+    for (let extra = this.#countTogether() - 1; extra > 0; extra--) this.#claimExtra(core.newHold());
+    this.#anchor = core.newHold();
+    this.#claimAnchor(this.#anchor);
+  }
+
+  #countTogether(): number {
+    if (isExclusive(this.#request)) return 1;
+    let count = 0;
+    for (const ticket of this.#turnstile.tickets) {
+      if (count === TOGETHER_MAX || !this.serves(ticket.request)) break;
+      count += 1;
+    }
+    return Math.max(count, 1);
+  }
+
+  #claimExtra(hold: HoldId): void {
+    const talk = this.#claim(hold, false, (reply, sent) => {
+      this.#extras.delete(talk);
+      if (reply.kind === 'granted') this.#turnstile.admit(hold, this.#request, reply, sent);
+      else if (talk.unanswered > 0) this.#withdraw(hold);
+    });
+    this.#extras.set(talk, hold);
+  }
+
+  #claimAnchor(hold: HoldId): void {
+    this.#hinted = false;
+    this.#talk = this.#claim(hold, this.#queues, (reply, sent) => {
+      if (reply.kind === 'granted') {
+        this.#anchor = null;
+        this.#turnstile.admit(hold, this.#request, reply, sent);
+        if (!this.#retired) this.#claimAnew();
+      } else if (reply.kind === 'busy') {
+        this.#onBusy(reply);
+      } else {
+        this.#claimAnew();
+      }
+    });
+  }
+
+  #claim(hold: HoldId, queue: boolean, onReply: (reply: Reply, sent: Moment) => void): Conversation {
+    const { core } = this.#turnstile;
+    const { key, owner, permits, capacity, ttlMs, metadata } = this.#request;
+    const { inbox } = core;
+    return new Conversation(
+      core,
+      { kind: 'claim', key, hold, owner, permits, capacity, ttlMs, queue, inbox, metadata },
+      {
+        ttlMs,
+        onReply,
+        onUnknown: (cause) => {
+          this.heard = null;
+          this.#turnstile.heardNothing(cause);
+        },
+        onRefused: (error) => this.#turnstile.refused(error),
+      },
+    );
+  }
+
+  #onBusy(reply: Busy): void {
+    const { core } = this.#turnstile;
+    this.heard = reply;
+    const unanswered = this.#talk?.unanswered ?? 0;
+    this.#leavesTraces ||= reply.position !== null || unanswered > 0;
+    this.#turnstile.heardBusy(reply);
+    if (this.#retired) return;
+    if (this.#hinted) this.#ask();
+    else core.agenda.move(this.#timer, core.clock.monotonicMs() + this.#nextMs(reply));
+  }
+
+  #nextMs({ position, freeInMs }: Busy): number {
+    const { clock, store } = this.#turnstile.core;
+    const { vigilMs } = store.traits;
+    const vigil = vigilMs !== null && (position ?? 0) === 0 ? vigilMs : Number.POSITIVE_INFINITY;
+    if (position !== null && callsWaiters(store.traits)) {
+      const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);
+      return Math.min(pollMs, vigil, freeInMs + 1 + position * STAGGER_MS);
+    }
+    this.#backoffs += 1;
+    const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX);
+    const pauseMs = BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN);
+    return Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS);
+  }
+}

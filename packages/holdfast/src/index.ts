@@ -1,0 +1,34 @@
+/** The public names. */
+export type {
+  AcquireOptions,
+  Duration,
+  HolderInfo,
+  KeyChange,
+  KeyInfo,
+  Lease,
+  LeaseGroup,
+  LeaseState,
+  ListOptions,
+  Lockable,
+  LockEventName,
+  LockEvents,
+  Locks,
+  LocksOptions,
+  Metadata,
+  ReadWrite,
+  SharedOptions,
+  WaiterInfo,
+  WatchOptions,
+} from './api.js';
+export { createLocks } from './locks.js';
+export { openStore } from './open-store.js';
+export {
+  AcquireTimeoutError,
+  type ErrorCode,
+  HoldfastError,
+  InvalidArgumentError,
+  LeaseLostError,
+  StoreError,
+  UnsupportedError,
+} from './protocol/errors.js';
+export type { Finding, Guarantees, Store, Traits } from './protocol/store.js';

@@ -1,0 +1,125 @@
+/** Looking at keys, watching them, and ending what holds them. Nothing here shows a hold id. */
+import type { HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
+import { checkKey, checkOptions, checkPrefix, durationMs } from './arguments.js';
+import { Conversation } from './engine/conversation.js';
+import { answerWithin } from './engine/patience.js';
+import { readMetadata } from './lease.js';
+import type { HolderView, Reply } from './protocol/commands.js';
+import { InvalidArgumentError } from './protocol/errors.js';
+import type { Snapshot } from './protocol/store.js';
+import type { Context } from './primitives/single.js';
+
+const WATCH_MS = 500;
+/** Attempts at an eviction are awaited like those of a lease this long. */
+const EVICT_TTL_MS = 8_000;
+
+export async function inspect(context: Context, key: string): Promise<KeyInfo | null> {
+  const name = checkKey(key);
+  const snapshot = await read(context, name, 'inspect');
+  return snapshot && keyInfo(context, snapshot);
+}
+
+export async function* list(context: Context, options: ListOptions = {}): AsyncGenerator<KeyInfo> {
+  const { prefix, limit } = checkOptions(options, ['prefix', 'limit']);
+  const from = `${context.defaults.namespace}/${checkPrefix(prefix)}`;
+  if (limit !== undefined && !(Number.isInteger(limit) && limit > 0)) {
+    throw new InvalidArgumentError(`limit is ${String(limit)}, but has to be a whole number above 0.`);
+  }
+  const query = limit === undefined ? { prefix: from } : { prefix: from, limit };
+  const snapshots = context.core.store.list(query)[Symbol.asyncIterator]();
+  try {
+    for (;;) {
+      context.checkOpen();
+      const next = await answerWithin(context.core, snapshots.next(), 'list');
+      if (next.done) return;
+      yield keyInfo(context, next.value);
+    }
+  } finally {
+    await snapshots.return?.();
+  }
+}
+
+/** Looks again and again, and tells what differs. What comes and goes between two looks is not seen. */
+export async function* watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
+  const { prefix, every, signal } = checkOptions(options, ['prefix', 'every', 'signal']);
+  const everyMs = durationMs(every ?? WATCH_MS, 'every', 10, 3_600_000);
+  let known = new Map<string, KeyInfo>();
+  while (!signal?.aborted) {
+    const seen = new Map<string, KeyInfo>();
+    for await (const info of list(context, prefix === undefined ? {} : { prefix })) seen.set(info.key, info);
+    for (const [key, info] of seen) {
+      const before = known.get(key);
+      if (!before) yield { kind: 'appeared', info };
+      else if (outline(before) !== outline(info)) yield { kind: 'changed', info };
+    }
+    for (const [key, info] of known) if (!seen.has(key)) yield { kind: 'gone', info };
+    known = seen;
+    await pause(context, everyMs, signal);
+  }
+}
+
+export async function evict(context: Context, key: string): Promise<number> {
+  const name = checkKey(key);
+  const snapshot = await read(context, name, 'evict');
+  if (!snapshot) return 0;
+  const { core } = context;
+  const reply = new Promise<Reply>((resolve) => {
+    const talk: Conversation = new Conversation(
+      core,
+      { kind: 'evict', key: snapshot.key, upToToken: snapshot.token },
+      { ttlMs: EVICT_TTL_MS, onReply: resolve },
+    );
+    core.agenda.add(core.clock.monotonicMs() + EVICT_TTL_MS, () => talk.stop());
+  });
+  const evicted = await answerWithin(core, reply, 'evict', name);
+  return evicted.kind === 'evicted' ? evicted.count : 0;
+}
+
+async function read(context: Context, name: string, operation: string): Promise<Snapshot | null> {
+  context.checkOpen();
+  const { core, defaults } = context;
+  return answerWithin(core, core.store.read(`${defaults.namespace}/${name}`), operation, name);
+}
+
+function keyInfo({ defaults }: Context, { key, now, holders, waiters }: Snapshot): KeyInfo {
+  return {
+    key: key.slice(defaults.namespace.length + 1),
+    now: new Date(now),
+    holders: holders.map(holderInfo),
+    waiters: waiters.map(({ owner, permits, capacity, since }) => ({
+      owner,
+      permits,
+      capacity,
+      since: new Date(since),
+    })),
+  };
+}
+
+function holderInfo(view: HolderView): HolderInfo {
+  return {
+    ...view,
+    acquiredAt: new Date(view.acquiredAt),
+    expiresAt: new Date(view.expiresAt),
+    metadata: readMetadata(view.metadata),
+  };
+}
+
+/** Who holds and who waits; a renewal alone is no change. */
+function outline({ holders, waiters }: KeyInfo): string {
+  return JSON.stringify([
+    holders.map(({ owner, token, resting }) => [owner, token, resting]),
+    waiters.map(({ owner, since }) => [owner, since]),
+  ]);
+}
+
+function pause({ core }: Context, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      core.agenda.cancel(timer);
+      signal?.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = core.agenda.add(core.clock.monotonicMs() + ms, done, true);
+    signal?.addEventListener('abort', done);
+  });
+}

@@ -1,0 +1,144 @@
+/** What a user holds in hand: a turn, with a signal that aborts when it is lost. */
+import type { Duration, Lease, LeaseGroup, LeaseState, Metadata } from './api.js';
+import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './arguments.js';
+import type { Turn } from './engine/turn.js';
+import { LeaseLostError } from './protocol/errors.js';
+
+export class HeldLease implements Lease {
+  readonly #turn: Turn;
+  #controller: AbortController | null = null;
+
+  constructor(turn: Turn) {
+    this.#turn = turn;
+    turn.onLost = () => this.#controller?.abort(turn.overError());
+  }
+
+  get key(): string {
+    return this.#turn.request.name;
+  }
+
+  get token(): number {
+    return this.#turn.token;
+  }
+
+  get owner(): string {
+    return this.#turn.request.owner;
+  }
+
+  get metadata(): Metadata | undefined {
+    return readMetadata(this.#turn.request.metadata);
+  }
+
+  get acquiredAt(): Date {
+    return new Date(this.#turn.acquiredAt);
+  }
+
+  get expiresAt(): Date {
+    return new Date(this.#turn.hold.expiresAt);
+  }
+
+  /** Made when first asked for: most leases never are. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#turn.state === 'lost') this.#controller.abort(this.#turn.overError());
+    }
+    return this.#controller.signal;
+  }
+
+  get state(): LeaseState {
+    return this.#turn.state;
+  }
+
+  get held(): boolean {
+    return this.#turn.held;
+  }
+
+  get remainingMs(): number {
+    return this.held ? this.#turn.hold.remainingMs : 0;
+  }
+
+  assertHeld(): void {
+    if (!this.#turn.held) throw this.#turn.overError();
+  }
+
+  async renew(ttl?: Duration): Promise<void> {
+    const ttlMs = ttl === undefined ? this.#turn.request.ttlMs : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
+    this.assertHeld();
+    await this.#turn.renew(ttlMs);
+  }
+
+  release(): Promise<void> {
+    return this.#turn.release();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await releaseQuietly(this);
+  }
+}
+
+/** Held while all of its leases are. */
+export class HeldGroup implements LeaseGroup {
+  readonly leases: readonly Lease[];
+  #signal: AbortSignal | null = null;
+
+  constructor(leases: readonly Lease[]) {
+    this.leases = leases;
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= AbortSignal.any(this.leases.map(({ signal }) => signal));
+    return this.#signal;
+  }
+
+  get held(): boolean {
+    return this.leases.every(({ held }) => held);
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  /** All are released, whatever becomes of one of them; then the first failure is told. */
+  async release(): Promise<void> {
+    const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release()));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await releaseQuietly(this);
+  }
+}
+
+type Held = Lease | LeaseGroup;
+
+/** Work under a lease. Work that ends after the lease was lost has failed, whatever it returned (P10). */
+export async function runUnder<L extends Held, T>(lease: L, work: (lease: L) => Promise<T> | T): Promise<T> {
+  try {
+    const result = await work(lease);
+    for (const part of partsOf(lease)) {
+      if (!part.held && part.state === 'lost') throw lateError(part, result);
+    }
+    return result;
+  } finally {
+    await releaseQuietly(lease);
+  }
+}
+
+function partsOf(lease: Held): readonly Lease[] {
+  return 'leases' in lease ? lease.leases : [lease];
+}
+
+function lateError(lease: Lease, result: unknown): LeaseLostError {
+  const message = `The work under "${lease.key}" ended after its lease (token ${lease.token}) was lost: others may have run beside it.`;
+  return new LeaseLostError(message, { key: lease.key, result, cause: lease.signal.reason });
+}
+
+/** A failed release changes neither the work's result nor its error (P4): it goes on in the background. */
+async function releaseQuietly(lease: Held): Promise<void> {
+  await lease.release().then(undefined, () => undefined);
+}
+
+export function readMetadata(text: string | null): Metadata | undefined {
+  return text === null ? undefined : (JSON.parse(text) as Metadata);
+}

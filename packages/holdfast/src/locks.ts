@@ -1,0 +1,166 @@
+/** Locks on one store, under one namespace: checks, then hands on to the primitive. */
+import { hostname } from 'node:os';
+import type {
+  AcquireOptions,
+  KeyChange,
+  KeyInfo,
+  Lease,
+  LeaseGroup,
+  ListOptions,
+  Lockable,
+  LockEventName,
+  LockEvents,
+  Locks,
+  LocksOptions,
+  ReadWrite,
+  SharedOptions,
+  WatchOptions,
+} from './api.js';
+import {
+  ALONE,
+  checkNamespace,
+  checkOptions,
+  checkOwner,
+  type Defaults,
+  durationMs,
+  TTL_MS_MAX,
+  TTL_MS_MIN,
+} from './arguments.js';
+import { type Clock, systemClock } from './clock.js';
+import { Core } from './engine/core.js';
+import { isEventName } from './engine/events.js';
+import { answerWithin } from './engine/patience.js';
+import { evict, inspect, list, watch } from './inspection.js';
+import { runUnder } from './lease.js';
+import { all } from './primitives/all.js';
+import { any } from './primitives/any.js';
+import { readWrite } from './primitives/read-write.js';
+import { semaphore } from './primitives/semaphore.js';
+import { acquireOne, type Context } from './primitives/single.js';
+import { checkWork, leaseOf } from './primitives/verbs.js';
+import { InvalidArgumentError } from './protocol/errors.js';
+import type { Guarantees, Store } from './protocol/store.js';
+
+const TTL_MS = 30_000;
+const WAIT_MS = 10_000;
+
+/** Locks on this store. Makes no call to it until the first lock is wanted. */
+export function createLocks(store: Store, options: LocksOptions = {}): Locks {
+  return openLocks(store, options, systemClock);
+}
+
+/** With time and randomness of the caller's choice: for simulation. */
+export function openLocks(store: Store, options: LocksOptions, clock: Clock): Locks {
+  if (typeof store?.apply !== 'function') {
+    throw new InvalidArgumentError('createLocks needs a store, such as memoryStore() or await openStore(url).');
+  }
+  return new LocksOnStore(new Core(store, clock), defaultsOf(options));
+}
+
+function defaultsOf(options: LocksOptions): Defaults {
+  const { namespace, owner, ttl, wait } = checkOptions(options, ['namespace', 'owner', 'ttl', 'wait']);
+  return {
+    namespace: checkNamespace(namespace ?? 'default'),
+    owner: checkOwner(owner ?? `${hostname()}:${process.pid}`),
+    ttlMs: durationMs(ttl ?? TTL_MS, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
+    waitMs: durationMs(wait ?? WAIT_MS, 'wait', 0, Number.POSITIVE_INFINITY),
+  };
+}
+
+class LocksOnStore implements Locks {
+  readonly #core: Core;
+  readonly #context: Context;
+  #closing: Promise<void> | null = null;
+
+  constructor(core: Core, defaults: Defaults) {
+    this.#core = core;
+    this.#context = { core, defaults, checkOpen: () => this.#checkOpen() };
+  }
+
+  async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
+    const { defaults } = this.#context;
+    return leaseOf(await acquireOne(this.#context, key, options, ALONE, defaults.waitMs));
+  }
+
+  async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null> {
+    const outcome = await acquireOne(this.#context, key, options, ALONE, 0);
+    return outcome.kind === 'granted' ? outcome.lease : null;
+  }
+
+  async withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
+    checkWork(work);
+    return runUnder(await this.acquire(key, options), work);
+  }
+
+  semaphore(key: string, options: { readonly capacity: number }): Lockable<Lease, SharedOptions> {
+    return semaphore(this.#context, key, options);
+  }
+
+  readWrite(key: string): ReadWrite {
+    return readWrite(this.#context, key);
+  }
+
+  all(keys: readonly string[]): Lockable<LeaseGroup> {
+    return all(this.#context, keys);
+  }
+
+  any(keys: readonly string[]): Lockable<Lease> {
+    return any(this.#context, keys);
+  }
+
+  inspect(key: string): Promise<KeyInfo | null> {
+    return inspect(this.#context, key);
+  }
+
+  list(options?: ListOptions): AsyncIterable<KeyInfo> {
+    return list(this.#context, options);
+  }
+
+  watch(options?: WatchOptions): AsyncIterable<KeyChange> {
+    return watch(this.#context, options);
+  }
+
+  evict(key: string): Promise<number> {
+    return evict(this.#context, key);
+  }
+
+  on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void {
+    if (!isEventName(event)) throw new InvalidArgumentError(`There is no event "${String(event)}".`);
+    if (typeof listener !== 'function') throw new InvalidArgumentError('The listener has to be a function.');
+    return this.#core.events.on(event, listener);
+  }
+
+  async probe(): Promise<Guarantees> {
+    this.#checkOpen();
+    return answerWithin(this.#core, this.#core.store.probe(), 'probe');
+  }
+
+  /** All are tried, whatever becomes of one of them; then the first failure is told. */
+  async releaseAll(): Promise<void> {
+    const releases = this.#core.turns().map((turn) => turn.release(false));
+    for (const outcome of await Promise.allSettled(releases)) {
+      if (outcome.status === 'rejected') throw outcome.reason;
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    this.#core.refuseAll(closedError());
+    await Promise.allSettled(this.#core.turns().map((turn) => turn.release(false)));
+    await this.#core.farewellsSaid();
+    await this.#core.close();
+    await this.#core.store.close();
+  }
+
+  #checkOpen(): void {
+    if (this.#closing) throw closedError();
+  }
+}
+
+function closedError(): InvalidArgumentError {
+  return new InvalidArgumentError('These locks are closed. Make new ones with createLocks.');
+}

@@ -1,0 +1,63 @@
+/**
+ * From a URL to a store. What a store needs is loaded only when its URL is asked for. What is not understood is
+ * refused, option by option: a misspelt one must not be ignored in silence.
+ */
+import { InvalidArgumentError, type Store } from './protocol/index.js';
+
+const KNOWN = 'memory: or sqlite:PATH';
+
+export async function openStore(url: string): Promise<Store> {
+  const [, scheme, rest] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
+  if (scheme === undefined || rest === undefined) {
+    throw new InvalidArgumentError(`"${url}" is not the URL of a store: expected ${KNOWN}.`);
+  }
+  switch (scheme.toLowerCase()) {
+    case 'memory':
+      return openMemory(rest);
+    case 'sqlite':
+      return openSqlite(rest);
+    default:
+      throw new InvalidArgumentError(`There is no store for "${scheme}:": expected ${KNOWN}.`);
+  }
+}
+
+async function openMemory(rest: string): Promise<Store> {
+  if (rest !== '')
+    throw new InvalidArgumentError(`"memory:" takes nothing behind it, and was given "${rest}".`);
+  const { memoryStore } = await import('./stores/memory.js');
+  return memoryStore();
+}
+
+/** `sqlite:PATH`, or `sqlite:///PATH` for an absolute one. A question mark or per cent sign in it is written %3F, %25. */
+async function openSqlite(rest: string): Promise<Store> {
+  const [written = '', ...query] = rest.split('?');
+  refuseOptions(query.join('?'));
+  const path = decoded(written.startsWith('//') ? written.slice(2) : written);
+  if (path === '')
+    throw new InvalidArgumentError('The path is missing: sqlite:PATH, such as sqlite:/var/lib/app/locks.db.');
+  if (written.startsWith('//') && !path.startsWith('/')) {
+    throw new InvalidArgumentError(
+      `"sqlite://${path}" names a host: write sqlite:${path} or sqlite:///${path}.`,
+    );
+  }
+  if (path.startsWith('~')) {
+    throw new InvalidArgumentError(`"${path}": only a shell knows what ~ is. Write the whole path.`);
+  }
+  const { sqliteStore } = await import('./stores/sqlite/index.js');
+  return sqliteStore(path);
+}
+
+function refuseOptions(query: string): void {
+  const [name] = new URLSearchParams(query).keys();
+  if (name !== undefined) throw new InvalidArgumentError(`The SQLite store has no option "${name}".`);
+}
+
+function decoded(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch (cause) {
+    throw new InvalidArgumentError(`"${path}" has a % that is not the start of an escape: write it %25.`, {
+      cause,
+    });
+  }
+}

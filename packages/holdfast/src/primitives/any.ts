@@ -1,0 +1,52 @@
+/** Whichever of several keys is to be had first. A free one is taken in the order given; then all are waited for. */
+import type { AcquireOptions, Lease, Lockable } from '../api.js';
+import { ALONE, durationMs } from '../arguments.js';
+import { distinctKeys } from './all.js';
+import { acquireOne, type Context } from './single.js';
+import { type Outcome, verbs } from './verbs.js';
+
+export function any(context: Context, keys: readonly string[]): Lockable<Lease> {
+  const distinct = distinctKeys(keys);
+  return verbs<Lease, AcquireOptions>(
+    (options, waitMs) => acquireAny(context, distinct, options, waitMs),
+    context.defaults.waitMs,
+  );
+}
+
+async function acquireAny(
+  context: Context,
+  keys: readonly string[],
+  options: AcquireOptions | undefined,
+  defaultWaitMs: number,
+): Promise<Outcome<Lease>> {
+  const waitMs = durationMs(options?.wait ?? defaultWaitMs, 'wait', 0, Number.POSITIVE_INFINITY);
+  let outcome: Outcome<Lease> | null = null;
+  for (const key of keys) {
+    outcome = await acquireOne(context, key, { ...options, wait: 0 }, ALONE, 0);
+    if (outcome.kind === 'granted') return outcome;
+  }
+  if (outcome && waitMs === 0) return { ...outcome, key: keys.join('", "') };
+  return race(context, keys, { ...options, wait: waitMs });
+}
+
+/** The first grant calls the others off; one that comes all the same is given back. */
+async function race(context: Context, keys: readonly string[], options: AcquireOptions): Promise<Outcome<Lease>> {
+  const won = new AbortController();
+  const signal = options.signal ? AbortSignal.any([options.signal, won.signal]) : won.signal;
+  let winner: Outcome<Lease> | null = null;
+  const attempts = keys.map(async (key) => {
+    const outcome = await acquireOne(context, key, { ...options, signal }, ALONE, 0);
+    if (outcome.kind === 'granted' && winner) await outcome.lease[Symbol.asyncDispose]();
+    else if (outcome.kind === 'granted') {
+      winner = outcome;
+      won.abort(new Error('Another of the keys was granted.'));
+    }
+    return outcome;
+  });
+  const settled = await Promise.allSettled(attempts);
+  if (winner) return winner;
+  for (const attempt of settled) if (attempt.status === 'rejected') throw attempt.reason;
+  const [first] = settled;
+  const holders = first?.status === 'fulfilled' && first.value.kind === 'busy' ? first.value.holders : [];
+  return { kind: 'busy', key: keys.join('", "'), holders };
+}

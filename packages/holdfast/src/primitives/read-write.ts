@@ -1,0 +1,17 @@
+/** Many readers or one writer: a reader takes one of all permits, a writer all of them. */
+import type { AcquireOptions, Lease, Lockable, ReadWrite } from '../api.js';
+import { checkKey } from '../arguments.js';
+import { READ_WRITE_CAPACITY } from '../protocol/constants.js';
+import { acquireOne, type Context } from './single.js';
+import { verbs } from './verbs.js';
+
+export function readWrite(context: Context, key: string): ReadWrite {
+  checkKey(key);
+  const taking = (permits: number): Lockable<Lease> =>
+    verbs<Lease, AcquireOptions>(
+      (options, waitMs) =>
+        acquireOne(context, key, options, { permits, capacity: READ_WRITE_CAPACITY }, waitMs),
+      context.defaults.waitMs,
+    );
+  return { read: taking(1), write: taking(READ_WRITE_CAPACITY) };
+}
