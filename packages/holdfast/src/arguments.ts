@@ -14,8 +14,20 @@ export const TTL_MS_MIN = 10;
 export const TTL_MS_MAX = 7 * 24 * 3_600_000;
 
 const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
-const OPTION_NAMES = ['ttl', 'wait', 'signal', 'owner', 'metadata', 'renew', 'minHold', 'queue'];
+export const OPTION_NAMES: readonly string[] = [
+  'ttl',
+  'wait',
+  'signal',
+  'owner',
+  'metadata',
+  'renew',
+  'minHold',
+  'queue',
+];
+const NO_OPTIONS: AcquireOptions = {};
 const CONTROL = /\p{Cc}/u;
+/** Needs no further look: most names are like this. */
+const PLAIN = /^[ -~]{1,128}$/;
 
 export interface Defaults {
   readonly namespace: string;
@@ -55,7 +67,8 @@ export function checkOwner(owner: unknown): string {
 export function durationMs(value: unknown, name: string, minMs: number, maxMs: number): number {
   const ms = typeof value === 'string' ? parseDuration(value) : value;
   if (typeof ms === 'number' && ms >= minMs && ms <= maxMs) return Math.round(ms);
-  const range = maxMs === Number.POSITIVE_INFINITY ? `at least ${minMs} ms` : `from ${minMs} ms to ${maxMs} ms`;
+  const range =
+    maxMs === Number.POSITIVE_INFINITY ? `at least ${minMs} ms` : `from ${minMs} ms to ${maxMs} ms`;
   throw new InvalidArgumentError(
     `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h'.`,
   );
@@ -63,7 +76,9 @@ export function durationMs(value: unknown, name: string, minMs: number, maxMs: n
 
 export function checkWants(permits: unknown, capacity: unknown): Wants {
   if (!isCount(capacity)) {
-    throw new InvalidArgumentError(`capacity is ${show(capacity)}, but has to be a whole number from 1 to ${CAPACITY_MAX}.`);
+    throw new InvalidArgumentError(
+      `capacity is ${show(capacity)}, but has to be a whole number from 1 to ${CAPACITY_MAX}.`,
+    );
   }
   if (!isCount(permits) || permits > capacity) {
     throw new InvalidArgumentError(
@@ -77,25 +92,26 @@ export function checkWants(permits: unknown, capacity: unknown): Wants {
 export function requestOf(
   key: unknown,
   options: AcquireOptions | undefined,
-  wants: Wants,
+  { permits, capacity }: Wants,
   defaults: Defaults,
-  moreOptions: readonly string[] = [],
+  waitMs: number,
+  optionNames: readonly string[] = OPTION_NAMES,
 ): Request {
   const name = checkKey(key);
-  const given = checkOptions(options ?? {}, [...OPTION_NAMES, ...moreOptions]);
-  const { ttl = defaults.ttlMs, wait = defaults.waitMs, minHold = 0, owner = defaults.owner } = given;
-  const { signal, metadata, renew = true, queue = true } = given;
+  const given = checkOptions(options ?? NO_OPTIONS, optionNames);
+  const { signal, metadata, owner, ttl, wait, minHold, renew = true, queue = true } = given;
   if (signal !== undefined && !isSignal(signal)) {
     throw new InvalidArgumentError(`signal is ${show(signal)}, but has to be an AbortSignal.`);
   }
   return {
     key: `${defaults.namespace}/${name}`,
     name,
-    owner: owner === defaults.owner ? owner : checkOwner(owner),
-    ...wants,
-    ttlMs: durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
-    waitMs: durationMs(wait, 'wait', 0, Number.POSITIVE_INFINITY),
-    minHoldMs: durationMs(minHold, 'minHold', 0, TTL_MS_MAX),
+    owner: owner === undefined ? defaults.owner : checkOwner(owner),
+    permits,
+    capacity,
+    ttlMs: ttl === undefined ? defaults.ttlMs : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
+    waitMs: wait === undefined ? waitMs : durationMs(wait, 'wait', 0, Number.POSITIVE_INFINITY),
+    minHoldMs: minHold === undefined ? 0 : durationMs(minHold, 'minHold', 0, TTL_MS_MAX),
     queue: checkFlag(queue, 'queue'),
     renew: checkFlag(renew, 'renew'),
     metadata: metadata === undefined ? null : checkMetadata(metadata),
@@ -109,7 +125,9 @@ export function checkOptions<O extends object>(options: O, known: readonly strin
   }
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    throw new InvalidArgumentError(`There is no option "${name}" here. The options are: ${known.join(', ')}.`);
+    throw new InvalidArgumentError(
+      `There is no option "${name}" here. The options are: ${known.join(', ')}.`,
+    );
   }
   return options;
 }
@@ -124,26 +142,34 @@ function checkText(text: unknown, what: string, bytesMax: number): string {
     throw new InvalidArgumentError(`The ${what} ${show(text)} ${problem}`);
   };
   if (typeof text !== 'string') return fail('is not a string.');
+  if (PLAIN.test(text)) return text;
   if (text === '') return fail('is empty: give it a name that says what is locked.');
   if (!text.isWellFormed()) return fail('is not valid Unicode: it has half of a surrogate pair.');
   if (CONTROL.test(text)) return fail('has control characters: leave them out.');
   const normal = text.normalize('NFC');
-  if (Buffer.byteLength(normal) > bytesMax) return fail(`is longer than ${bytesMax} bytes: shorten or hash it.`);
+  if (Buffer.byteLength(normal) > bytesMax)
+    return fail(`is longer than ${bytesMax} bytes: shorten or hash it.`);
   return normal;
 }
 
 function checkMetadata(metadata: unknown): string {
   if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
-    throw new InvalidArgumentError(`metadata is ${show(metadata)}, but has to be an object that JSON can hold.`);
+    throw new InvalidArgumentError(
+      `metadata is ${show(metadata)}, but has to be an object that JSON can hold.`,
+    );
   }
   let text: string;
   try {
     text = JSON.stringify(metadata);
   } catch (cause) {
-    throw new InvalidArgumentError('metadata cannot be written as JSON: leave out cycles and bigints.', { cause });
+    throw new InvalidArgumentError('metadata cannot be written as JSON: leave out cycles and bigints.', {
+      cause,
+    });
   }
   if (Buffer.byteLength(text) <= METADATA_BYTES_MAX) return text;
-  throw new InvalidArgumentError(`metadata is longer than ${METADATA_BYTES_MAX} bytes of JSON: store a reference instead.`);
+  throw new InvalidArgumentError(
+    `metadata is longer than ${METADATA_BYTES_MAX} bytes of JSON: store a reference instead.`,
+  );
 }
 
 function checkFlag(value: unknown, name: string): boolean {

@@ -1,17 +1,14 @@
 /** Looking at keys, watching them, and ending what holds them. Nothing here shows a hold id. */
 import type { HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
 import { checkKey, checkOptions, checkPrefix, durationMs } from './arguments.js';
-import { Conversation } from './engine/conversation.js';
-import { answerWithin } from './engine/patience.js';
+import { answerWithin, askWithin } from './engine/patience.js';
 import { readMetadata } from './lease.js';
-import type { HolderView, Reply } from './protocol/commands.js';
+import type { Context } from './primitives/single.js';
+import type { HolderView } from './protocol/commands.js';
 import { InvalidArgumentError } from './protocol/errors.js';
 import type { Snapshot } from './protocol/store.js';
-import type { Context } from './primitives/single.js';
 
 const WATCH_MS = 500;
-/** Attempts at an eviction are awaited like those of a lease this long. */
-const EVICT_TTL_MS = 8_000;
 
 export async function inspect(context: Context, key: string): Promise<KeyInfo | null> {
   const name = checkKey(key);
@@ -63,15 +60,8 @@ export async function evict(context: Context, key: string): Promise<number> {
   const snapshot = await read(context, name, 'evict');
   if (!snapshot) return 0;
   const { core } = context;
-  const reply = new Promise<Reply>((resolve) => {
-    const talk: Conversation = new Conversation(
-      core,
-      { kind: 'evict', key: snapshot.key, upToToken: snapshot.token },
-      { ttlMs: EVICT_TTL_MS, onReply: resolve },
-    );
-    core.agenda.add(core.clock.monotonicMs() + EVICT_TTL_MS, () => talk.stop());
-  });
-  const evicted = await answerWithin(core, reply, 'evict', name);
+  const command = { kind: 'evict', key: snapshot.key, upToToken: snapshot.token } as const;
+  const evicted = await askWithin(core, command, name);
   return evicted.kind === 'evicted' ? evicted.count : 0;
 }
 

@@ -63,7 +63,8 @@ export class HeldLease implements Lease {
   }
 
   async renew(ttl?: Duration): Promise<void> {
-    const ttlMs = ttl === undefined ? this.#turn.request.ttlMs : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
+    const ttlMs =
+      ttl === undefined ? this.#turn.request.ttlMs : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
     this.assertHeld();
     await this.#turn.renew(ttlMs);
   }

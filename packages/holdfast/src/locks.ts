@@ -36,7 +36,7 @@ import { all } from './primitives/all.js';
 import { any } from './primitives/any.js';
 import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
-import { acquireOne, type Context } from './primitives/single.js';
+import { ask, type Context, outcomeOf } from './primitives/single.js';
 import { checkWork, leaseOf } from './primitives/verbs.js';
 import { InvalidArgumentError } from './protocol/errors.js';
 import type { Guarantees, Store } from './protocol/store.js';
@@ -52,7 +52,9 @@ export function createLocks(store: Store, options: LocksOptions = {}): Locks {
 /** With time and randomness of the caller's choice: for simulation. */
 export function openLocks(store: Store, options: LocksOptions, clock: Clock): Locks {
   if (typeof store?.apply !== 'function') {
-    throw new InvalidArgumentError('createLocks needs a store, such as memoryStore() or await openStore(url).');
+    throw new InvalidArgumentError(
+      'createLocks needs a store, such as memoryStore() or await openStore(url).',
+    );
   }
   return new LocksOnStore(new Core(store, clock), defaultsOf(options));
 }
@@ -79,15 +81,19 @@ class LocksOnStore implements Locks {
 
   async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
     const { defaults } = this.#context;
-    return leaseOf(await acquireOne(this.#context, key, options, ALONE, defaults.waitMs));
+    return leaseOf(outcomeOf(await ask(this.#context, key, options, ALONE, defaults.waitMs)));
   }
 
   async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null> {
-    const outcome = await acquireOne(this.#context, key, options, ALONE, 0);
+    const outcome = outcomeOf(await ask(this.#context, key, options, ALONE, 0));
     return outcome.kind === 'granted' ? outcome.lease : null;
   }
 
-  async withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T, options?: AcquireOptions): Promise<T> {
+  async withLock<T>(
+    key: string,
+    work: (lease: Lease) => Promise<T> | T,
+    options?: AcquireOptions,
+  ): Promise<T> {
     checkWork(work);
     return runUnder(await this.acquire(key, options), work);
   }
@@ -151,7 +157,7 @@ class LocksOnStore implements Locks {
   async #close(): Promise<void> {
     this.#core.refuseAll(closedError());
     await Promise.allSettled(this.#core.turns().map((turn) => turn.release(false)));
-    await this.#core.farewellsSaid();
+    await this.#core.quiet();
     await this.#core.close();
     await this.#core.store.close();
   }

@@ -7,10 +7,10 @@ import type { Store } from '../protocol/store.js';
 
 const BATCH_MAX = 512;
 
-interface Outgoing {
+export interface Outgoing {
   readonly command: Command;
-  readonly onReply: (reply: Reply) => void;
-  readonly onFailure: (cause: unknown) => void;
+  onReply(reply: Reply): void;
+  onFailure(cause: unknown): void;
 }
 
 export class Batching {
@@ -23,9 +23,9 @@ export class Batching {
     this.#store = store;
   }
 
-  send(command: Command, onReply: (reply: Reply) => void, onFailure: (cause: unknown) => void): void {
-    const lane = command.kind === 'renew' ? this.#renewals : this.#others;
-    lane.push({ command, onReply, onFailure });
+  send(outgoing: Outgoing): void {
+    const lane = outgoing.command.kind === 'renew' ? this.#renewals : this.#others;
+    lane.push(outgoing);
     if (this.#scheduled) return;
     this.#scheduled = true;
     queueMicrotask(() => this.#flush());
@@ -36,19 +36,24 @@ export class Batching {
     this.#renewals = [];
     this.#others = [];
     this.#scheduled = false;
+    if (due.length <= BATCH_MAX) {
+      this.#apply(due);
+      return;
+    }
     for (let from = 0; from < due.length; from += BATCH_MAX) this.#apply(due.slice(from, from + BATCH_MAX));
   }
 
   #apply(batch: readonly Outgoing[]): void {
     try {
       const replies = this.#store.apply(batch.map(({ command }) => command));
-      batch.forEach(({ onReply, onFailure }, index) => {
+      batch.forEach((outgoing, index) => {
+        const onFailure = (cause: unknown): void => outgoing.onFailure(cause);
         const reply = replies[index];
-        if (reply) reply.then(onReply, onFailure);
+        if (reply) reply.then((answer) => outgoing.onReply(answer), onFailure);
         else onFailure(new Error(`The store ${this.#store.name} left a command unanswered.`));
       });
     } catch (cause) {
-      for (const { onFailure } of batch) onFailure(cause);
+      for (const outgoing of batch) outgoing.onFailure(cause);
     }
   }
 }

@@ -6,41 +6,47 @@ import type { Command, Reply } from '../protocol/commands.js';
 import { ATTEMPT_MS } from '../protocol/constants.js';
 import { HoldfastError } from '../protocol/errors.js';
 import type { Appointment } from './agenda.js';
+import type { Outgoing } from './batching.js';
 import type { Core } from './core.js';
-import { type Moment, momentOf } from './validity.js';
+import type { Moment } from './validity.js';
 
 /** The pause before a rejected command is said again, doubling with every attempt. */
 const REJECTED_MS = 50;
 /** The jitter before an unanswered one is. */
 const JITTER_MS = 25;
 
-export interface ConversationOptions {
-  /** Whose quarter bounds how long an attempt is awaited. */
-  readonly ttlMs: number;
+/** Who began a conversation, and what it wants to hear of it. */
+export interface Speaker {
   /** The answer, and the moment before the attempt that it answers was sent. */
-  readonly onReply: (reply: Reply, sent: Moment) => void;
+  onReply(reply: Reply, sent: Moment, talk: Conversation): void;
   /** An attempt came to nothing known. More follow, until stopped. */
-  readonly onUnknown?: (cause: unknown) => void;
-  /** The store can never do this: said once, and nothing follows. */
-  readonly onRefused?: (error: HoldfastError) => void;
+  onUnknown(cause: unknown, talk: Conversation): void;
+  /** The store can never do this: said once, and nothing follows. Without it, that is unknown like anything else. */
+  onRefused?(error: HoldfastError, talk: Conversation): void;
 }
 
 export class Conversation {
   readonly command: Command;
   readonly #core: Core;
-  readonly #options: ConversationOptions;
+  readonly #ttlMs: number;
+  readonly #speaker: Speaker;
   readonly #timer: Appointment;
   #attempts = 0;
   #unanswered = 0;
-  #latest = 0;
+  /** The attempt awaited now; null in the pause before the next. */
+  #awaited: Attempt | null = null;
   #open = true;
 
-  constructor(core: Core, command: Command, options: ConversationOptions) {
+  /** A quarter of `ttlMs` bounds how long an attempt is awaited. */
+  constructor(core: Core, command: Command, ttlMs: number, speaker: Speaker) {
     this.#core = core;
     this.command = command;
-    this.#options = options;
-    this.#timer = core.agenda.add(Number.POSITIVE_INFINITY, () => this.#onTimer());
-    this.#say();
+    this.#ttlMs = ttlMs;
+    this.#speaker = speaker;
+    const nowMs = core.clock.monotonicMs();
+    this.#attempts = 1;
+    this.#timer = core.agenda.add(nowMs + this.#patienceMs(ATTEMPT_MS), () => this.#onTimer());
+    this.#send(nowMs);
   }
 
   /** Attempts whose outcome nobody knows: the store may apply them yet. */
@@ -57,50 +63,72 @@ export class Conversation {
     this.#core.agenda.cancel(this.#timer);
   }
 
-  #say(): void {
-    this.#attempts += 1;
+  heard(reply: Reply, sent: Moment): void {
+    this.#unanswered -= 1;
+    if (!this.#open) return;
+    this.stop();
+    this.#speaker.onReply(reply, sent, this);
+  }
+
+  rejected(attempt: Attempt, cause: unknown): void {
+    if (!this.#open || attempt !== this.#awaited) return;
+    if (cause instanceof HoldfastError && this.#speaker.onRefused) {
+      this.stop();
+      this.#speaker.onRefused(cause, this);
+      return;
+    }
+    this.#awaited = null;
+    const pauseMs = this.#patienceMs(REJECTED_MS) * (0.5 + this.#core.clock.random() / 2);
+    this.#core.agenda.move(this.#timer, this.#core.clock.monotonicMs() + pauseMs);
+    this.#speaker.onUnknown(cause, this);
+  }
+
+  #send(nowMs: number): void {
     this.#unanswered += 1;
-    const attempt = this.#attempts;
-    this.#latest = attempt;
-    const sent = momentOf(this.#core.clock);
-    this.#core.agenda.move(this.#timer, sent.monotonicMs + this.#patienceMs(ATTEMPT_MS));
-    this.#core.batching.send(
-      this.command,
-      (reply) => {
-        this.#unanswered -= 1;
-        if (!this.#open) return;
-        this.stop();
-        this.#options.onReply(reply, sent);
-      },
-      (cause) => this.#onRejected(attempt, cause),
-    );
+    this.#awaited = new Attempt(this, nowMs, this.#core.clock.wallMs());
+    this.#core.batching.send(this.#awaited);
   }
 
   #patienceMs(baseMs: number): number {
-    return Math.min(baseMs * 2 ** (this.#attempts - 1), Math.max(this.#options.ttlMs / 4, 1));
+    return Math.min(baseMs * 2 ** (this.#attempts - 1), Math.max(this.#ttlMs / 4, 1));
   }
 
   #onTimer(): void {
-    const nowMs = this.#core.clock.monotonicMs();
-    if (this.#latest === 0) {
-      this.#say();
+    const { agenda, clock } = this.#core;
+    const nowMs = clock.monotonicMs();
+    if (this.#awaited) {
+      this.#awaited = null;
+      agenda.move(this.#timer, nowMs + clock.random() * JITTER_MS);
+      this.#speaker.onUnknown(new Error('The store did not answer in time.'), this);
       return;
     }
-    this.#latest = 0;
-    this.#core.agenda.move(this.#timer, nowMs + this.#core.clock.random() * JITTER_MS);
-    this.#options.onUnknown?.(new Error('The store did not answer in time.'));
+    this.#attempts += 1;
+    agenda.move(this.#timer, nowMs + this.#patienceMs(ATTEMPT_MS));
+    this.#send(nowMs);
+  }
+}
+
+/** One sending of the command; itself the moment before it was sent. */
+class Attempt implements Outgoing, Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+  readonly #talk: Conversation;
+
+  constructor(talk: Conversation, monotonicMs: number, wallMs: number) {
+    this.#talk = talk;
+    this.monotonicMs = monotonicMs;
+    this.wallMs = wallMs;
   }
 
-  #onRejected(attempt: number, cause: unknown): void {
-    if (!this.#open || attempt !== this.#latest) return;
-    if (cause instanceof HoldfastError && this.#options.onRefused) {
-      this.stop();
-      this.#options.onRefused(cause);
-      return;
-    }
-    this.#latest = 0;
-    const pauseMs = this.#patienceMs(REJECTED_MS) * (0.5 + this.#core.clock.random() / 2);
-    this.#core.agenda.move(this.#timer, this.#core.clock.monotonicMs() + pauseMs);
-    this.#options.onUnknown?.(cause);
+  get command(): Command {
+    return this.#talk.command;
+  }
+
+  onReply(reply: Reply): void {
+    this.#talk.heard(reply, this);
+  }
+
+  onFailure(cause: unknown): void {
+    this.#talk.rejected(this, cause);
   }
 }

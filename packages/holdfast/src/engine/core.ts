@@ -4,22 +4,19 @@
  */
 import type { Clock } from '../clock.js';
 import type { Release, Why } from '../protocol/commands.js';
-import { KEEP_MS } from '../protocol/constants.js';
-import { type HoldfastError, StoreError } from '../protocol/errors.js';
+import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Stop, Store } from '../protocol/store.js';
 import { Agenda } from './agenda.js';
 import { Batching } from './batching.js';
-import { Conversation } from './conversation.js';
 import { Events } from './events.js';
+import { type Awaiting, Farewell, RELEASE_MS } from './farewell.js';
 import type { Hold } from './hold.js';
 import type { Request } from './request.js';
 import type { Admission } from './ticket.js';
 import type { Turn } from './turn.js';
 import { Turnstile } from './turnstile.js';
 
-/** How long somebody awaits a release before its outcome counts as unknown. */
-const RELEASE_MS = 2_000;
 /** How long to leave a store alone that could not be listened to. */
 const LISTEN_AGAIN_MS = 1_000;
 
@@ -33,11 +30,11 @@ export class Core {
   readonly inbox: string | null;
   readonly #process: string;
   readonly #turnstiles = new Map<string, Turnstile>();
-  readonly #farewells = new Set<Conversation>();
+  readonly #farewells = new Set<Farewell>();
   #holdNumber = 0;
   #listening: Promise<Stop | null> | null = null;
   #listenAgainMs = Number.NEGATIVE_INFINITY;
-  #onFarewell: (() => void) | null = null;
+  #onQuiet: (() => void) | null = null;
 
   constructor(store: Store, clock: Clock) {
     this.store = store;
@@ -85,69 +82,38 @@ export class Core {
   release({ id, request }: Hold): Promise<void> {
     const { key, name, ttlMs, minHoldMs } = request;
     return new Promise((resolve, reject) => {
-      let cause: unknown;
-      const onTimer = (): void => {
-        const message =
-          `The store did not answer the release of "${name}". It is tried again in the background; ` +
-          'at the latest the lock is free when its ttl is over.';
-        reject(new StoreError(message, { key: name, cause, operation: 'release' }));
-      };
-      const timer = this.agenda.add(this.clock.monotonicMs() + RELEASE_MS, onTimer, true);
-      const onReply = (): void => {
-        this.agenda.cancel(timer);
-        resolve();
-      };
-      const onUnknown = (latest: unknown): void => {
-        cause = latest;
-      };
-      this.#sayFarewell({ kind: 'release', key, hold: id, minHoldMs }, ttlMs, onReply, onUnknown);
+      this.#bid({ kind: 'release', key, hold: id, minHoldMs }, ttlMs, { name, resolve, reject });
     });
   }
 
   /** Takes back a claim whose outcome nobody waits for any more: a late grant is given back, never leaked (F5). */
   withdraw(key: string, hold: HoldId, ttlMs: number): void {
-    this.#sayFarewell({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs);
+    this.#bid({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs, null);
+  }
+
+  #bid(command: Release, ttlMs: number, awaiting: Awaiting | null): void {
+    this.#farewells.add(new Farewell(this, command, ttlMs, awaiting));
+  }
+
+  farewellSaid(farewell: Farewell): void {
+    this.#farewells.delete(farewell);
+    if (this.#farewells.size === 0) this.#onQuiet?.();
   }
 
   /** Resolves when every release and withdrawal has been answered, or after a while. */
-  async farewellsSaid(): Promise<void> {
+  async quiet(): Promise<void> {
     if (this.#farewells.size === 0) return;
     await new Promise<void>((resolve) => {
-      const timer = this.agenda.add(this.clock.monotonicMs() + RELEASE_MS, resolve, true);
-      this.#onFarewell = () => {
-        if (this.#farewells.size > 0) return;
-        this.agenda.cancel(timer);
-        resolve();
-      };
+      this.#onQuiet = resolve;
+      this.agenda.add(this.clock.monotonicMs() + RELEASE_MS, resolve, true);
     });
-    this.#onFarewell = null;
   }
 
   async close(): Promise<void> {
     const stop = await this.#listening;
-    for (const talk of this.#farewells) talk.stop();
+    for (const farewell of this.#farewells) farewell.stop();
     this.agenda.close();
     await stop?.();
-  }
-
-  #sayFarewell(command: Release, ttlMs: number, onReply?: () => void, onUnknown?: (cause: unknown) => void): void {
-    const done = (): void => {
-      this.agenda.cancel(end);
-      talk.stop();
-      this.#farewells.delete(talk);
-      this.#onFarewell?.();
-    };
-    const talk = new Conversation(this, command, {
-      ttlMs,
-      onReply: () => {
-        done();
-        onReply?.();
-      },
-      ...(onUnknown ? { onUnknown } : {}),
-    });
-    // By then it has expired at the store, whatever was said.
-    const end = this.agenda.add(this.clock.monotonicMs() + ttlMs + KEEP_MS, done);
-    this.#farewells.add(talk);
   }
 
   /** Hints are a help, not a need: a store that cannot be listened to now is asked again later. */

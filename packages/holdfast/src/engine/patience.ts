@@ -1,5 +1,7 @@
 /** Bounds what a caller awaits: nothing hangs because a store does. */
+import type { Command, Reply } from '../protocol/commands.js';
 import { StoreError } from '../protocol/errors.js';
+import { Conversation, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
 
 /** How long to await an answer that no wait of the caller's bounds. */
@@ -27,4 +29,28 @@ export function answerWithin<T>(core: Core, answer: Promise<T>, operation: strin
       },
     );
   });
+}
+
+/** Says a command until it is answered, or until nobody awaits it any more. */
+export async function askWithin(core: Core, command: Command, key: string): Promise<Reply> {
+  const question = new Question();
+  const talk = new Conversation(core, command, 4 * PATIENCE_MS, question);
+  try {
+    return await answerWithin(core, question.answer, command.kind, key);
+  } finally {
+    talk.stop();
+  }
+}
+
+class Question implements Speaker {
+  readonly answer: Promise<Reply>;
+  onReply: (reply: Reply) => void = () => undefined;
+
+  constructor() {
+    this.answer = new Promise((resolve) => {
+      this.onReply = resolve;
+    });
+  }
+
+  onUnknown(): void {}
 }

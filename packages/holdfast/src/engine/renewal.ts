@@ -3,11 +3,13 @@
  * A renewal that fails is jeopardy, never loss and never an unhandled rejection (F7, F8): only the store's word or the
  * deadline is loss.
  */
+import type { Reply } from '../protocol/commands.js';
 import { TOKEN_BLOCK } from '../protocol/constants.js';
 import type { Appointment } from './agenda.js';
-import { Conversation } from './conversation.js';
+import { Conversation, type Speaker } from './conversation.js';
 import type { Hold } from './hold.js';
 import { isExclusive } from './request.js';
+import type { Moment } from './validity.js';
 
 /** Renewals begin when this share of the ttl is left, a little earlier so that many fall together. */
 const LEFT_SHARE = 2 / 3;
@@ -15,7 +17,7 @@ const TOGETHER_SHARE = 1 / 30;
 
 type Heard = (outcome: 'renewed' | 'lost') => void;
 
-export class Renewal {
+export class Renewal implements Speaker {
   readonly #hold: Hold;
   readonly #timer: Appointment;
   #conversation: Conversation | null = null;
@@ -84,25 +86,32 @@ export class Renewal {
     const hold = this.#hold;
     const { key } = hold.request;
     const block = isExclusive(hold.request) && hold.tokensLeft < TOKEN_BLOCK / 2;
-    this.#conversation = new Conversation(
-      hold.core,
-      { kind: 'renew', key, hold: hold.id, ttlMs, block },
-      {
-        ttlMs: hold.request.ttlMs,
-        onReply: (reply, sent) => {
-          this.#conversation = null;
-          if (reply.kind !== 'renewed') {
-            hold.lose('the store says that it is over: it expired there or was evicted', true);
-          } else if (hold.remainingMs === 0) {
-            hold.lose('its renewal was answered too late');
-          } else {
-            hold.hear(reply, sent);
-            this.#onRenewed();
-          }
-        },
-        onUnknown: (cause) => this.#onUnknown(cause),
-      },
-    );
+    const command = { kind: 'renew', key, hold: hold.id, ttlMs, block } as const;
+    this.#conversation = new Conversation(hold.core, command, hold.request.ttlMs, this);
+  }
+
+  onReply(reply: Reply, sent: Moment): void {
+    const hold = this.#hold;
+    this.#conversation = null;
+    if (reply.kind !== 'renewed') {
+      hold.lose('the store says that it is over: it expired there or was evicted', true);
+    } else if (hold.remainingMs === 0) {
+      hold.lose('its renewal was answered too late');
+    } else {
+      hold.hear(reply, sent);
+      this.#onRenewed();
+    }
+  }
+
+  onUnknown(cause: unknown): void {
+    const hold = this.#hold;
+    this.#jeopardy = true;
+    if (hold.remainingMs === 0) {
+      hold.lose('its time ran out before a renewal was answered');
+    } else if (hold.turn) {
+      const { token, request } = hold.turn;
+      hold.core.events.emit('jeopardy', request, () => ({ token, remainingMs: hold.remainingMs, cause }));
+    }
   }
 
   #onRenewed(): void {
@@ -121,17 +130,6 @@ export class Renewal {
     if (wanted !== null) return;
     this.#tell('renewed');
     hold.turnstile.renewed(hold);
-  }
-
-  #onUnknown(cause: unknown): void {
-    const hold = this.#hold;
-    this.#jeopardy = true;
-    if (hold.remainingMs === 0) {
-      hold.lose('its time ran out before a renewal was answered');
-    } else if (hold.turn) {
-      const { token, request } = hold.turn;
-      hold.core.events.emit('jeopardy', request, () => ({ token, remainingMs: hold.remainingMs, cause }));
-    }
   }
 
   #tell(outcome: 'renewed' | 'lost'): void {

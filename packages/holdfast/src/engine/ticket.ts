@@ -11,7 +11,7 @@ const ANSWER_MS = 2_000;
 
 export type Admission =
   | { readonly kind: 'granted'; readonly turn: Turn }
-  | { readonly kind: 'busy'; readonly holders: readonly HolderView[] }
+  | { readonly kind: 'busy'; readonly key: string; readonly holders: readonly HolderView[] }
   | { readonly kind: 'failed'; readonly error: HoldfastError }
   | { readonly kind: 'aborted'; readonly reason: unknown };
 
@@ -30,6 +30,10 @@ export class Ticket {
   /** It has waited as long as it wanted to, or never wanted to: the next answer is final. */
   overdue: boolean;
   contended = false;
+  /** Its neighbours at the turnstile. */
+  previous: Ticket | null = null;
+  next: Ticket | null = null;
+  inLine = false;
   readonly #core: Core;
   readonly #keeper: TicketKeeper;
   readonly #timer: Appointment;

@@ -11,14 +11,15 @@ import { callsWaiters, canBeHandedOver, fitsNext, howToPass } from './handover.j
 import { Hold } from './hold.js';
 import { areAlike, isExclusive, type Request } from './request.js';
 import { Ticket, type TicketKeeper } from './ticket.js';
+import { TicketLine } from './ticket-line.js';
 import type { Moment } from './validity.js';
 import { Contender } from './waiting.js';
 
 export class Turnstile implements TicketKeeper {
   readonly core: Core;
   readonly key: string;
-  readonly #tickets = new Set<Ticket>();
-  readonly #holds = new Set<Hold>();
+  readonly #tickets = new TicketLine();
+  #holds: readonly Hold[] = [];
   #contender: Contender | null = null;
   /** The hold that passes from turn to turn within this process. */
   #passing: Hold | null = null;
@@ -55,7 +56,7 @@ export class Turnstile implements TicketKeeper {
   }
 
   gone(ticket: Ticket): void {
-    this.#tickets.delete(ticket);
+    this.#tickets.remove(ticket);
     this.#advance();
   }
 
@@ -70,20 +71,22 @@ export class Turnstile implements TicketKeeper {
 
   /** Nobody here can be served, for this reason. */
   refused(error: HoldfastError): void {
-    for (const ticket of this.#tickets) ticket.settle({ kind: 'failed', error });
-    this.#tickets.clear();
+    for (const ticket of this.#tickets) {
+      this.#tickets.remove(ticket);
+      ticket.settle({ kind: 'failed', error });
+    }
     this.#advance();
   }
 
   /** A claim was granted: the first in line gets it. Nobody like it there any more, or too late (P15): given back. */
   admit(id: HoldId, claimed: Request, reply: Granted, sent: Moment): void {
-    const ticket = this.#first();
+    const ticket = this.#tickets.first;
     if (isExclusive(claimed)) this.#stopContending();
     if (!ticket || !areAlike(ticket.request, claimed)) {
       this.core.withdraw(this.key, id, claimed.ttlMs);
     } else {
       const hold = new Hold(this, id, ticket.request, reply, sent);
-      this.#holds.add(hold);
+      this.#holds = [...this.#holds, hold];
       if (canBeHandedOver(ticket.request)) this.#passing = hold;
       if (hold.remainingMs > 0) this.#begin(hold, ticket, reply.acquiredAt, false);
       else hold.lose('it was granted too late');
@@ -115,7 +118,7 @@ export class Turnstile implements TicketKeeper {
 
   hint(why: Why): void {
     if (why === 'turn') this.#contender?.hint();
-    for (const hold of [...this.#holds]) {
+    for (const hold of this.#holds) {
       if (why === 'waiting') hold.noteOthers(true);
       if (why !== 'evicted') continue;
       hold.suspect = true;
@@ -123,12 +126,8 @@ export class Turnstile implements TicketKeeper {
     }
   }
 
-  #first(): Ticket | undefined {
-    return this.#tickets.values().next().value;
-  }
-
   #begin(hold: Hold, ticket: Ticket, acquiredAt: number, handedOver: boolean): void {
-    this.#tickets.delete(ticket);
+    this.#tickets.remove(ticket);
     const turn = hold.begin(ticket.request, acquiredAt);
     const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;
     this.core.events.emit('acquired', ticket.request, () => ({ token: turn.token, waitedMs, handedOver }));
@@ -137,7 +136,7 @@ export class Turnstile implements TicketKeeper {
 
   /** False when the hold has to go back to the store. */
   #passOn(hold: Hold, mayRenew: boolean): boolean {
-    const next = this.#first();
+    const next = this.#tickets.first;
     if (!next || hold !== this.#passing) return false;
     const passing = howToPass(hold, next.request, this.core.clock.monotonicMs());
     if (passing === 'release' || (passing === 'renew' && !mayRenew)) return false;
@@ -154,11 +153,11 @@ export class Turnstile implements TicketKeeper {
 
   #end(hold: Hold): void {
     hold.end();
-    this.#holds.delete(hold);
+    this.#holds = this.#holds.filter((other) => other !== hold);
     if (this.#passing !== hold) return;
     this.#passing = null;
     // Without a line at the store, nothing else lets other processes have their turn.
-    if (!callsWaiters(this.core.store.traits) && this.#tickets.size > 0) {
+    if (!callsWaiters(this.core.store.traits) && this.#tickets.first) {
       this.#awayUntilMs = this.core.clock.monotonicMs() + STAY_AWAY_MS;
     }
   }
@@ -170,11 +169,11 @@ export class Turnstile implements TicketKeeper {
 
   /** Brings the one who contends into line with who stands first now. */
   #advance(): void {
-    const head = this.#first();
+    const head = this.#tickets.first;
     if (this.#contender && !(head && this.#contender.serves(head.request))) this.#stopContending();
     if (!head) {
       if (this.#passing && this.#passing.turn === null) this.#giveBack(this.#passing);
-      if (this.#holds.size === 0) this.core.forget(this);
+      if (this.#holds.length === 0) this.core.forget(this);
     } else if (!this.#contender && !(this.#passing && fitsNext(this.#passing, head.request))) {
       this.#contender = new Contender(this, head.request);
       this.#contender.start(this.#awayUntilMs);
@@ -193,10 +192,10 @@ export class Turnstile implements TicketKeeper {
   }
 
   #answerBusy(ticket: Ticket, holders: readonly HolderView[]): void {
-    if (!this.#tickets.has(ticket)) return;
+    if (!ticket.inLine) return;
     if (ticket.overdue) {
-      this.#tickets.delete(ticket);
-      ticket.settle({ kind: 'busy', holders });
+      this.#tickets.remove(ticket);
+      ticket.settle({ kind: 'busy', key: ticket.request.name, holders });
       return;
     }
     if (ticket.contended) return;

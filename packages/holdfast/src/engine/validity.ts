@@ -18,7 +18,10 @@ export type Validity = Moment;
  * Counted from before the answered attempt was sent (F2), by what the reply grants and never by the ttl asked for:
  * a repeated grant may be nearly over (F26).
  */
-export function validityOf(sent: Moment, reply: { readonly now: number; readonly expiresAt: number }): Validity {
+export function validityOf(
+  sent: Moment,
+  reply: { readonly now: number; readonly expiresAt: number },
+): Validity {
   const grantedMs = reply.expiresAt - reply.now;
   const certainMs = grantedMs - grantedMs * DRIFT_SHARE - DRIFT_MS;
   return { monotonicMs: sent.monotonicMs + certainMs, wallMs: sent.wallMs + certainMs };

@@ -3,11 +3,12 @@
  * to sixteen at a time, all but the last without queueing, and grants go to whoever stands first. The last, the
  * anchor, keeps the place in line: it asks again when hinted, when something before it may be over, or by the poll.
  */
-import type { Busy, Reply } from '../protocol/commands.js';
+import type { Busy, Claim, Reply } from '../protocol/commands.js';
 import { POLL_MS, POLL_MS_MAX } from '../protocol/constants.js';
+import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Appointment } from './agenda.js';
-import { Conversation } from './conversation.js';
+import { Conversation, type Speaker } from './conversation.js';
 import { callsWaiters } from './handover.js';
 import { areAlike, isExclusive, type Request } from './request.js';
 import type { Turnstile } from './turnstile.js';
@@ -20,14 +21,14 @@ const STAGGER_MS = 10;
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 
-export class Contender {
+export class Contender implements Speaker {
   /** The last answer, while it is the last thing known. */
   heard: Busy | null = null;
   readonly #turnstile: Turnstile;
   readonly #request: Request;
   readonly #queues: boolean;
-  readonly #timer: Appointment;
-  readonly #extras = new Map<Conversation, HoldId>();
+  #timer: Appointment | null = null;
+  #extras: readonly Conversation[] = [];
   #anchor: HoldId | null = null;
   #talk: Conversation | null = null;
   /** The store may still have something of the anchor: a place in line, or an attempt that nobody answered. */
@@ -41,7 +42,6 @@ export class Contender {
     this.#request = request;
     const { core } = turnstile;
     this.#queues = request.queue && request.waitMs > 0 && core.store.traits.queue;
-    this.#timer = core.agenda.add(Number.POSITIVE_INFINITY, () => this.#ask());
   }
 
   serves(request: Request): boolean {
@@ -51,7 +51,7 @@ export class Contender {
   /** Not before `fromMs`. */
   start(fromMs: number): void {
     const { core } = this.#turnstile;
-    if (fromMs > core.clock.monotonicMs()) core.agenda.move(this.#timer, fromMs);
+    if (fromMs > core.clock.monotonicMs()) this.#askAt(fromMs);
     else this.#claimAnew();
   }
 
@@ -66,11 +66,11 @@ export class Contender {
     this.#retired = true;
     const { core } = this.#turnstile;
     core.agenda.cancel(this.#timer);
-    for (const [talk, hold] of this.#extras) {
+    for (const talk of this.#extras) {
       talk.stop();
-      this.#withdraw(hold);
+      this.#withdraw(holdOf(talk));
     }
-    this.#extras.clear();
+    this.#extras = [];
     const isOpen = this.#talk?.open ?? false;
     this.#talk?.stop();
     if (this.#anchor && (isOpen || this.#leavesTraces)) this.#withdraw(this.#anchor);
@@ -79,6 +79,12 @@ export class Contender {
 
   #withdraw(hold: HoldId): void {
     this.#turnstile.core.withdraw(this.#request.key, hold, this.#request.ttlMs);
+  }
+
+  #askAt(atMs: number): void {
+    const { agenda } = this.#turnstile.core;
+    if (this.#timer) agenda.move(this.#timer, atMs);
+    else this.#timer = agenda.add(atMs, () => this.#ask());
   }
 
   #ask(): void {
@@ -92,7 +98,9 @@ export class Contender {
   #claimAnew(): void {
     const { core } = this.#turnstile;
     this.#leavesTraces = false;
-    for (let extra = this.#countTogether() - 1; extra > 0; extra--) this.#claimExtra(core.newHold());
+    for (let extra = this.#countTogether() - 1; extra > 0; extra--) {
+      this.#extras = [...this.#extras, this.#claim(core.newHold(), false)];
+    }
     this.#anchor = core.newHold();
     this.#claimAnchor(this.#anchor);
   }
@@ -107,47 +115,62 @@ export class Contender {
     return Math.max(count, 1);
   }
 
-  #claimExtra(hold: HoldId): void {
-    const talk = this.#claim(hold, false, (reply, sent) => {
-      this.#extras.delete(talk);
-      if (reply.kind === 'granted') this.#turnstile.admit(hold, this.#request, reply, sent);
-      else if (talk.unanswered > 0) this.#withdraw(hold);
-    });
-    this.#extras.set(talk, hold);
+  onReply(reply: Reply, sent: Moment, talk: Conversation): void {
+    if (talk === this.#talk) this.#onAnchorReply(reply, sent);
+    else this.#onExtraReply(reply, sent, talk);
+  }
+
+  onUnknown(cause: unknown): void {
+    this.heard = null;
+    this.#turnstile.heardNothing(cause);
+  }
+
+  onRefused(error: HoldfastError): void {
+    this.#turnstile.refused(error);
+  }
+
+  #onExtraReply(reply: Reply, sent: Moment, talk: Conversation): void {
+    const hold = holdOf(talk);
+    this.#extras = this.#extras.filter((other) => other !== talk);
+    if (reply.kind === 'granted') this.#turnstile.admit(hold, this.#request, reply, sent);
+    else if (talk.unanswered > 0) this.#withdraw(hold);
+  }
+
+  #onAnchorReply(reply: Reply, sent: Moment): void {
+    const hold = this.#anchor;
+    if (reply.kind === 'granted' && hold) {
+      this.#anchor = null;
+      this.#turnstile.admit(hold, this.#request, reply, sent);
+      if (!this.#retired) this.#claimAnew();
+    } else if (reply.kind === 'busy') {
+      this.#onBusy(reply);
+    } else {
+      this.#claimAnew();
+    }
   }
 
   #claimAnchor(hold: HoldId): void {
     this.#hinted = false;
-    this.#talk = this.#claim(hold, this.#queues, (reply, sent) => {
-      if (reply.kind === 'granted') {
-        this.#anchor = null;
-        this.#turnstile.admit(hold, this.#request, reply, sent);
-        if (!this.#retired) this.#claimAnew();
-      } else if (reply.kind === 'busy') {
-        this.#onBusy(reply);
-      } else {
-        this.#claimAnew();
-      }
-    });
+    this.#talk = this.#claim(hold, this.#queues);
   }
 
-  #claim(hold: HoldId, queue: boolean, onReply: (reply: Reply, sent: Moment) => void): Conversation {
+  #claim(hold: HoldId, queue: boolean): Conversation {
     const { core } = this.#turnstile;
     const { key, owner, permits, capacity, ttlMs, metadata } = this.#request;
     const { inbox } = core;
-    return new Conversation(
-      core,
-      { kind: 'claim', key, hold, owner, permits, capacity, ttlMs, queue, inbox, metadata },
-      {
-        ttlMs,
-        onReply,
-        onUnknown: (cause) => {
-          this.heard = null;
-          this.#turnstile.heardNothing(cause);
-        },
-        onRefused: (error) => this.#turnstile.refused(error),
-      },
-    );
+    const command: Claim = {
+      kind: 'claim',
+      key,
+      hold,
+      owner,
+      permits,
+      capacity,
+      ttlMs,
+      queue,
+      inbox,
+      metadata,
+    };
+    return new Conversation(core, command, ttlMs, this);
   }
 
   #onBusy(reply: Busy): void {
@@ -158,7 +181,7 @@ export class Contender {
     this.#turnstile.heardBusy(reply);
     if (this.#retired) return;
     if (this.#hinted) this.#ask();
-    else core.agenda.move(this.#timer, core.clock.monotonicMs() + this.#nextMs(reply));
+    else this.#askAt(core.clock.monotonicMs() + this.#nextMs(reply));
   }
 
   #nextMs({ position, freeInMs }: Busy): number {
@@ -174,4 +197,9 @@ export class Contender {
     const pauseMs = BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN);
     return Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS);
   }
+}
+
+function holdOf({ command }: Conversation): HoldId {
+  if (command.kind === 'evict') throw new TypeError('An eviction is not about a hold.');
+  return command.hold;
 }

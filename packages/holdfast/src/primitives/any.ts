@@ -30,7 +30,11 @@ async function acquireAny(
 }
 
 /** The first grant calls the others off; one that comes all the same is given back. */
-async function race(context: Context, keys: readonly string[], options: AcquireOptions): Promise<Outcome<Lease>> {
+async function race(
+  context: Context,
+  keys: readonly string[],
+  options: AcquireOptions,
+): Promise<Outcome<Lease>> {
   const won = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, won.signal]) : won.signal;
   let winner: Outcome<Lease> | null = null;

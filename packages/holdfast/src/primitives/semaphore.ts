@@ -1,8 +1,10 @@
 /** So many at once: k permits of n. */
 import type { Lease, Lockable, SharedOptions } from '../api.js';
-import { checkKey, checkOptions, checkWants } from '../arguments.js';
+import { checkKey, checkOptions, checkWants, OPTION_NAMES } from '../arguments.js';
 import { acquireOne, type Context } from './single.js';
 import { verbs } from './verbs.js';
+
+const SHARED_OPTION_NAMES = [...OPTION_NAMES, 'permits'];
 
 export function semaphore(
   context: Context,
@@ -14,6 +16,6 @@ export function semaphore(
   checkWants(1, capacity);
   return verbs<Lease, SharedOptions>((given, waitMs) => {
     const { permits = 1 } = given ?? {};
-    return acquireOne(context, key, given, checkWants(permits, capacity), waitMs, ['permits']);
+    return acquireOne(context, key, given, checkWants(permits, capacity), waitMs, SHARED_OPTION_NAMES);
   }, context.defaults.waitMs);
 }

@@ -2,6 +2,7 @@
 import type { AcquireOptions, Lease } from '../api.js';
 import { type Defaults, requestOf, type Wants } from '../arguments.js';
 import type { Core } from '../engine/core.js';
+import type { Admission } from '../engine/ticket.js';
 import { HeldLease } from '../lease.js';
 import type { Outcome } from './verbs.js';
 
@@ -13,26 +14,41 @@ export interface Context {
   readonly checkOpen: () => void;
 }
 
+/** Checks the call and asks the core. Two halves, so that the way of most calls has no promise too many. */
+export function ask(
+  context: Context,
+  key: string,
+  options: AcquireOptions | undefined,
+  wants: Wants,
+  waitMs: number,
+  optionNames?: readonly string[],
+): Promise<Admission> {
+  const request = requestOf(key, options, wants, context.defaults, waitMs, optionNames);
+  context.checkOpen();
+  request.signal?.throwIfAborted();
+  return context.core.acquire(request);
+}
+
+export function outcomeOf(admission: Admission): Outcome<Lease> {
+  switch (admission.kind) {
+    case 'granted':
+      return { kind: 'granted', lease: new HeldLease(admission.turn) };
+    case 'busy':
+      return admission;
+    case 'failed':
+      throw admission.error;
+    case 'aborted':
+      throw admission.reason;
+  }
+}
+
 export async function acquireOne(
   context: Context,
   key: string,
   options: AcquireOptions | undefined,
   wants: Wants,
   waitMs: number,
-  moreOptions?: readonly string[],
+  optionNames?: readonly string[],
 ): Promise<Outcome<Lease>> {
-  const request = requestOf(key, options, wants, { ...context.defaults, waitMs }, moreOptions);
-  context.checkOpen();
-  request.signal?.throwIfAborted();
-  const admission = await context.core.acquire(request);
-  switch (admission.kind) {
-    case 'granted':
-      return { kind: 'granted', lease: new HeldLease(admission.turn) };
-    case 'busy':
-      return { kind: 'busy', key: request.name, holders: admission.holders };
-    case 'failed':
-      throw admission.error;
-    case 'aborted':
-      throw admission.reason;
-  }
+  return outcomeOf(await ask(context, key, options, wants, waitMs, optionNames));
 }

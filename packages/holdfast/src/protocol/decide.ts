@@ -21,9 +21,9 @@ export interface Decision {
   readonly wakes: readonly Wake[];
 }
 
-/** Distributes over the kinds of reply, so that each keeps its own fields. */
-type Undecided<R> = R extends Reply ? Omit<R, 'now' | 'decision' | 'othersWait'> : never;
-type Answer = Undecided<Reply>;
+/** A reply before it is known which decision it is and who waits: those are filled in last, in place. */
+type Writable<R> = R extends Reply ? { -readonly [K in keyof R]: R[K] } : never;
+type Answer = Writable<Reply>;
 
 export function decide(state: State | null, command: Command, now: number): Decision {
   const draft = openDraft(state ?? EMPTY_STATE);
@@ -32,14 +32,15 @@ export function decide(state: State | null, command: Command, now: number): Deci
   const answer = answerTo(draft, command, now);
   if (draft.waiters.length > 0) callNext(draft, now);
   const next = finish(draft, now);
-  const others = command.kind === 'evict' ? '' : command.hold.process;
-  const decided = {
-    now,
-    decision: next.decision,
-    othersWait: next.waiters.some((waiter) => waiter.hold.process !== others),
-  };
-  const reply = { ...answer, ...decided } as Reply;
-  return { state: next, changed: draft.changed, reply, wakes: wakesOf(draft, now) };
+  answer.decision = next.decision;
+  answer.othersWait = doOthersWait(draft, command);
+  return { state: next, changed: draft.changed, reply: answer, wakes: wakesOf(draft, now) };
+}
+
+function doOthersWait({ waiters }: Draft, command: Command): boolean {
+  if (waiters.length === 0) return false;
+  const own = command.kind === 'evict' ? null : command.hold.process;
+  return waiters.some(({ hold }) => hold.process !== own);
 }
 
 function answerTo(draft: Draft, command: Command, now: number): Answer {
@@ -58,11 +59,11 @@ function answerTo(draft: Draft, command: Command, now: number): Answer {
 function claim(draft: Draft, command: Claim, now: number): Answer {
   const { hold } = command;
   const held = draft.holders.find((holder) => sameHold(holder.hold, hold));
-  if (held) return grantOf(held);
+  if (held) return grantOf(held, now);
   if (draft.ended.some((mark) => mark.process === hold.process && mark.number >= hold.number)) {
-    return { kind: 'withdrawn' };
+    return { kind: 'withdrawn', now, decision: 0, othersWait: false };
   }
-  dropEarlierWaiters(draft, command, now);
+  if (draft.waiters.length > 0) dropEarlierWaiters(draft, command, now);
   const place = draft.waiters.findIndex((waiter) => sameHold(waiter.hold, hold));
   const ahead = place === -1 ? draft.waiters.length : place;
   if (hasRoom(draft, ahead, command, now)) return grant(draft, command, place, now);
@@ -73,6 +74,9 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
     holders: [...draft.holders, ...draft.rests].slice(0, HOLDERS_SHOWN).map(holderView),
     freeInMs: freeInMs(draft, ahead, now),
     position,
+    now,
+    decision: 0,
+    othersWait: false,
   };
 }
 
@@ -99,14 +103,14 @@ function grant(draft: Draft, command: Claim, place: number, now: number): Answer
     expiresAt: now + ttlMs,
     metadata,
   };
-  draft.holders = [...draft.holders, holder];
+  draft.holders = draft.holders.length === 0 ? [holder] : [...draft.holders, holder];
   if (place !== -1) draft.waiters = draft.waiters.filter((_, index) => index !== place);
-  return grantOf(holder);
+  return grantOf(holder, now);
 }
 
-function grantOf({ token, permits, capacity, acquiredAt, expiresAt }: Holder): Answer {
+function grantOf({ token, permits, capacity, acquiredAt, expiresAt }: Holder, now: number): Answer {
   const tokenLast = permits === capacity ? token + TOKEN_BLOCK - 1 : token;
-  return { kind: 'granted', token, tokenLast, acquiredAt, expiresAt };
+  return { kind: 'granted', token, tokenLast, acquiredAt, expiresAt, now, decision: 0, othersWait: false };
 }
 
 function reserve(draft: Draft, count: number, now: number): { token: number; tokenLast: number } {
@@ -143,14 +147,14 @@ function standInLine(draft: Draft, command: Claim, place: number, now: number): 
 function tellHolders(draft: Draft, { hold }: Claim): void {
   for (const holder of draft.holders) {
     if (holder.permits !== holder.capacity || holder.hold.process === hold.process) continue;
-    if (holder.inbox !== null) draft.wakes.push({ inbox: holder.inbox, why: 'waiting' });
+    if (holder.inbox !== null) draft.wakes = [...draft.wakes, { inbox: holder.inbox, why: 'waiting' }];
   }
 }
 
 function renew(draft: Draft, command: Renew, now: number): Answer {
   const at = draft.holders.findIndex((holder) => sameHold(holder.hold, command.hold));
   const holder = draft.holders[at];
-  if (!holder) return { kind: 'lost' };
+  if (!holder) return { kind: 'lost', now, decision: 0, othersWait: false };
   const { added } = command;
   let expiresAt = holder.expiresAt;
   if (!added) expiresAt = Math.max(expiresAt, now + command.ttlMs);
@@ -160,51 +164,52 @@ function renew(draft: Draft, command: Renew, now: number): Answer {
     draft.changed = true;
   }
   const wantsBlock = command.block && holder.permits === holder.capacity;
-  return { kind: 'renewed', expiresAt, block: wantsBlock ? reserve(draft, TOKEN_BLOCK, now) : null };
+  const block = wantsBlock ? reserve(draft, TOKEN_BLOCK, now) : null;
+  return { kind: 'renewed', expiresAt, block, now, decision: 0, othersWait: false };
 }
 
 function release(draft: Draft, { hold, minHoldMs }: Release, now: number): Answer {
   const holder = draft.holders.find((other) => sameHold(other.hold, hold));
   markEnded(draft, hold, now);
-  if (!holder) {
-    if (draft.waiters.some((waiter) => sameHold(waiter.hold, hold))) {
-      draft.waiters = draft.waiters.filter((waiter) => !sameHold(waiter.hold, hold));
-    }
-    return { kind: 'released', held: false };
+  if (holder) leave(draft, holder, minHoldMs, now);
+  else if (draft.waiters.some((waiter) => sameHold(waiter.hold, hold))) {
+    draft.waiters = draft.waiters.filter((waiter) => !sameHold(waiter.hold, hold));
+    draft.changed = true;
   }
+  return { kind: 'released', held: holder !== undefined, now, decision: 0, othersWait: false };
+}
+
+function leave(draft: Draft, holder: Holder, minHoldMs: number, now: number): void {
   draft.holders = draft.holders.filter((other) => other !== holder);
+  draft.changed = true;
   const { owner, permits, capacity, token, acquiredAt } = holder;
   const expiresAt = acquiredAt + minHoldMs;
-  if (expiresAt > now) {
-    draft.rests = [...draft.rests, { owner, permits, capacity, token, acquiredAt, expiresAt }];
-    const head = draft.waiters[0];
-    if (head) draft.called.push(head);
-  }
-  return { kind: 'released', held: true };
+  if (expiresAt <= now) return;
+  draft.rests = [...draft.rests, { owner, permits, capacity, token, acquiredAt, expiresAt }];
+  const head = draft.waiters[0];
+  if (head) draft.called = [...draft.called, head];
 }
 
 function evict(draft: Draft, { upToToken }: Evict, now: number): Answer {
   const gone = draft.holders.filter((holder) => holder.token <= upToToken);
   const rests = draft.rests.filter((rest) => rest.token > upToToken);
   const count = gone.length + draft.rests.length - rests.length;
-  if (count === 0) return { kind: 'evicted', count };
+  const reply: Answer = { kind: 'evicted', count, now, decision: 0, othersWait: false };
+  if (count === 0) return reply;
   draft.holders = draft.holders.filter((holder) => holder.token > upToToken);
   draft.rests = rests;
   draft.changed = true;
   for (const { hold, inbox } of gone) {
     markEnded(draft, hold, now);
-    if (inbox !== null) draft.wakes.push({ inbox, why: 'evicted' });
+    if (inbox !== null) draft.wakes = [...draft.wakes, { inbox, why: 'evicted' }];
   }
-  return { kind: 'evicted', count };
+  return reply;
 }
 
 /** Whoever was called and still stands in line, and whoever was called and has not come yet. */
-function wakesOf(draft: Draft, now: number): readonly Wake[] {
-  for (const waiter of draft.waiters) {
-    if (waiter.inbox === null) continue;
-    if (draft.called.includes(waiter) || isOverdue(waiter, now)) {
-      draft.wakes.push({ inbox: waiter.inbox, why: 'turn' });
-    }
-  }
-  return draft.wakes;
+function wakesOf({ waiters, called, wakes }: Draft, now: number): readonly Wake[] {
+  if (waiters.length === 0) return wakes;
+  const named = waiters.filter((waiter) => called.includes(waiter) || isOverdue(waiter, now));
+  const turns = named.flatMap(({ inbox }): Wake[] => (inbox === null ? [] : [{ inbox, why: 'turn' }]));
+  return wakes.concat(turns);
 }

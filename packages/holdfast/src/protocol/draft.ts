@@ -13,13 +13,16 @@ export interface Draft {
   /** Whether there is anything to store. */
   changed: boolean;
   /** Waiters whose window this decision opened. */
-  called: Waiter[];
-  wakes: Wake[];
+  called: readonly Waiter[];
+  wakes: readonly Wake[];
 }
+
+const NOBODY: readonly Waiter[] = [];
+const NO_WAKES: readonly Wake[] = [];
 
 export function openDraft(from: State): Draft {
   const { token, holders, rests, waiters, ended } = from;
-  return { from, token, holders, rests, waiters, ended, changed: false, called: [], wakes: [] };
+  return { from, token, holders, rests, waiters, ended, changed: false, called: NOBODY, wakes: NO_WAKES };
 }
 
 /** Above everything before it, on this record and on any that was cleaned up: the clock had passed those. */
@@ -36,31 +39,38 @@ export function finish(draft: Draft, now: number): State {
 
 /** Drops what is over. What expires has ended, so it is marked like anything else that ends. */
 export function sweep(draft: Draft, now: number): void {
-  const isOver = (entry: { readonly expiresAt: number }): boolean => entry.expiresAt <= now;
-  const isLive = (entry: { readonly expiresAt: number }): boolean => entry.expiresAt > now;
-  if (draft.ended.some((mark) => mark.until <= now)) {
-    draft.ended = draft.ended.filter((mark) => mark.until > now);
+  const { ended, rests, holders, waiters } = draft;
+  if (ended.some((mark) => mark.until <= now)) {
+    draft.ended = ended.filter((mark) => mark.until > now);
     draft.changed = true;
   }
-  if (draft.rests.some(isOver)) {
-    draft.rests = draft.rests.filter(isLive);
+  if (anyOver(rests, now)) {
+    draft.rests = rests.filter(({ expiresAt }) => expiresAt > now);
     draft.changed = true;
   }
-  for (const list of ['holders', 'waiters'] as const) {
-    const over = draft[list].filter(isOver);
-    if (over.length === 0) continue;
-    if (list === 'holders') draft.holders = draft.holders.filter(isLive);
-    else draft.waiters = draft.waiters.filter(isLive);
-    for (const { hold } of over) markEnded(draft, hold, now);
+  if (anyOver(holders, now)) {
+    draft.holders = holders.filter(({ expiresAt }) => expiresAt > now);
+    draft.changed = true;
+    for (const { hold, expiresAt } of holders) if (expiresAt <= now) markEnded(draft, hold, now);
   }
+  if (anyOver(waiters, now)) {
+    draft.waiters = waiters.filter(({ expiresAt }) => expiresAt > now);
+    draft.changed = true;
+    for (const { hold, expiresAt } of waiters) if (expiresAt <= now) markEnded(draft, hold, now);
+  }
+}
+
+function anyOver(list: readonly { readonly expiresAt: number }[], now: number): boolean {
+  return list.length > 0 && list.some(({ expiresAt }) => expiresAt <= now);
 }
 
 /** A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal. */
 export function markEnded(draft: Draft, { process, number }: HoldId, now: number): void {
-  const until = now + KEEP_MS;
-  const mark = draft.ended.find((other) => other.process === process);
-  draft.changed ||= mark?.number !== number;
-  if (mark && mark.number === number) return;
-  const others = draft.ended.filter((other) => other !== mark).slice(1 - MARKS_MAX);
-  draft.ended = [...others, { process, number: Math.max(number, mark?.number ?? 0), until }];
+  const { ended } = draft;
+  const mark = ended.find((other) => other.process === process);
+  if (mark?.number === number) return;
+  draft.changed = true;
+  const next = { process, number: Math.max(number, mark?.number ?? 0), until: now + KEEP_MS };
+  if (ended.length === 0 || (mark && ended.length === 1)) draft.ended = [next];
+  else draft.ended = [...ended.filter((other) => other !== mark).slice(1 - MARKS_MAX), next];
 }

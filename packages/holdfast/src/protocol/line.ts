@@ -59,7 +59,7 @@ export function callNext(draft: Draft, now: number): void {
     if (waiter.wokenAt !== null) return;
     const called = { ...waiter, wokenAt: now };
     replace(draft, index, called);
-    draft.called.push(called);
+    draft.called = [...draft.called, called];
   });
 }
 

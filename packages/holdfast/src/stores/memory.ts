@@ -42,7 +42,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   let closed = false;
 
   function applyOne(command: Command): Promise<Reply> {
-    if (closed) return Promise.reject(new UnsupportedError('This memory store is closed.', { key: command.key }));
+    if (closed)
+      return Promise.reject(new UnsupportedError('This memory store is closed.', { key: command.key }));
     const { state, changed, reply, wakes } = decide(states.get(command.key) ?? null, command, time());
     if (changed) states.set(command.key, state);
     for (const wake of wakes) deliver(command.key, wake);
@@ -108,8 +109,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
         server: `this process (Node ${process.version})`,
         now: time(),
         findings: [
-          { level: 'good', text: "Time is this process's monotonic clock: setting the wall clock changes nothing." },
-          { level: 'warning', text: 'Only callers in this process exclude each other, and a restart forgets everything.' },
+          {
+            level: 'good',
+            text: "Time is this process's monotonic clock: setting the wall clock changes nothing.",
+          },
+          {
+            level: 'warning',
+            text: 'Only callers in this process exclude each other, and a restart forgets everything.',
+          },
         ],
       });
     },
