@@ -1,0 +1,144 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+import { Agenda } from '../../src/engine/agenda.js';
+import { LeaseLostError } from '../../src/index.js';
+import { FakeClock, settle, stage } from './stage.js';
+
+test('F1: after a pause, held is false and assertHeld throws before any timer has run', async () => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  const lease = await locks.acquire('k', { ttl: 1_000 });
+  clock.pause(1_001);
+  expect(lease.held).toBe(false);
+  expect(() => lease.assertHeld()).toThrow(LeaseLostError);
+  expect(lease.signal.aborted).toBe(true);
+  expect(lease.signal.reason).toBeInstanceOf(LeaseLostError);
+  expect(lease.state).toBe('lost');
+  expect(lease.remainingMs).toBe(0);
+});
+
+test('F2: the deadline counts from before the answered attempt was sent, less the drift margin', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  store.fate = () => 'kept';
+  const acquiring = locks.acquire('k', { ttl: 10_000, renew: false });
+  await clock.advance(200);
+  store.deliver();
+  const lease = await acquiring;
+  expect(lease.remainingMs).toBe(10_000 - 200 - 100 - 5);
+});
+
+test('F3, P14: the signal aborts at the deadline although the store hangs', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const lease = await locks.acquire('k', { ttl: 1_000 });
+  const { signal } = lease;
+  store.fate = () => 'lost';
+  await clock.advance(984);
+  expect(signal.aborted).toBe(false);
+  await clock.advance(3);
+  expect(signal.aborted).toBe(true);
+});
+
+test('F11: a wall clock set forward past the deadline ends the lease; set back, the monotonic clock does', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const forward = await locks.acquire('forward', { ttl: 60_000 });
+  clock.wallOffsetMs += 3_600_000;
+  expect(forward.held).toBe(false);
+  const back = await locks.acquire('back', { ttl: 1_000 });
+  clock.wallOffsetMs -= 7_200_000;
+  expect(back.held).toBe(true);
+  store.fate = () => 'lost';
+  clock.pause(1_000);
+  expect(back.held).toBe(false);
+});
+
+test('F11: no decision of the store uses the client clock', async () => {
+  const { clock, open } = stage();
+  const a = open();
+  const b = open();
+  await a.locks.acquire('k', { ttl: 60_000 });
+  clock.wallOffsetMs += 3_600_000;
+  expect(await b.locks.tryAcquire('k')).toBeNull();
+});
+
+test('F12: a delay beyond 2^31 - 1 ms does not fire at once', async () => {
+  let fired = false;
+  const timer = systemClock.timer(2 ** 31 + 1_000, () => {
+    fired = true;
+  });
+  timer.keepAlive(false);
+  await new Promise((resolve) => setTimeout(resolve, 30));
+  expect(fired).toBe(false);
+  timer.cancel();
+});
+
+test('F12: the agenda arms its timer again when it fires too early', async () => {
+  const clock = new FakeClock();
+  const agenda = new Agenda(clock);
+  let runs = 0;
+  agenda.add(clock.nowMs + 1_000, () => {
+    runs += 1;
+  });
+  const [early] = clock.timers;
+  if (!early) throw new Error('no timer was set');
+  clock.timers.delete(early);
+  clock.nowMs += 400;
+  early.run();
+  expect(runs).toBe(0);
+  await clock.advance(600);
+  expect(runs).toBe(1);
+});
+
+test('F26: a repeated grant that is nearly over is held for what is left of it, not for a whole ttl', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  let replies = 0;
+  store.fate = (command) => {
+    if (command.kind !== 'claim') return 'pass';
+    replies += 1;
+    return replies === 1 ? 'reply-lost' : 'pass';
+  };
+  const acquiring = locks.acquire('k', { ttl: 1_000, renew: false });
+  await clock.advance(300);
+  const lease = await acquiring;
+  expect(lease.remainingMs).toBeLessThan(760);
+  expect(lease.remainingMs).toBeGreaterThan(600);
+});
+
+test('P15: a lock whose grant arrives after its own deadline is given back, not returned', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  let claims = 0;
+  store.fate = (command) => {
+    if (command.kind !== 'claim') return 'pass';
+    claims += 1;
+    return claims === 1 ? 'kept' : 'pass';
+  };
+  const acquiring = locks.acquire('k', { ttl: 300, renew: false, wait: 5_000 });
+  await settle();
+  clock.pause(310);
+  store.deliver();
+  const lease = await acquiring;
+  expect(claims).toBe(2);
+  expect(lease.held).toBe(true);
+  expect(lease.remainingMs).toBeGreaterThan(100);
+});
+
+test('appointments run in the order of their time, also when moved and cancelled', async () => {
+  const clock = new FakeClock();
+  const agenda = new Agenda(clock);
+  const ran: number[] = [];
+  const all = Array.from({ length: 50 }, (_, index) => {
+    const at = clock.nowMs + ((index * 37) % 50);
+    return agenda.add(at, () => ran.push(all[index]?.atMs ?? 0));
+  });
+  for (const index of [3, 17, 44]) agenda.cancel(all[index] ?? null);
+  const moved = all[20];
+  if (moved) agenda.move(moved, clock.nowMs + 49.5);
+  await clock.advance(60);
+  expect(ran).toHaveLength(47);
+  expect(ran).toEqual([...ran].sort((a, b) => a - b));
+  expect(clock.timers.size).toBe(0);
+});
