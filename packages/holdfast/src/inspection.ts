@@ -109,7 +109,7 @@ function pause({ core }: Context, ms: number, signal: AbortSignal | undefined): 
       signal?.removeEventListener('abort', done);
       resolve();
     };
-    const timer = core.agenda.add(core.clock.monotonicMs() + ms, done, true);
+    const timer = core.agenda.call(core.clock.monotonicMs() + ms, done);
     signal?.addEventListener('abort', done);
   });
 }

@@ -10,7 +10,6 @@ export class HeldLease implements Lease {
 
   constructor(turn: Turn) {
     this.#turn = turn;
-    turn.onLost = () => this.#controller?.abort(turn.overError());
   }
 
   get key(): string {
@@ -40,8 +39,12 @@ export class HeldLease implements Lease {
   /** Made when first asked for: most leases never are. */
   get signal(): AbortSignal {
     if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.#turn.state === 'lost') this.#controller.abort(this.#turn.overError());
+      const turn = this.#turn;
+      const controller = new AbortController();
+      const onLost = (): void => controller.abort(turn.overError());
+      if (turn.state === 'lost') onLost();
+      else turn.onLost = onLost;
+      this.#controller = controller;
     }
     return this.#controller.signal;
   }

@@ -4,13 +4,36 @@
  */
 import type { Clock, Timer } from '../clock.js';
 
-export interface Appointment {
-  atMs: number;
-  readonly run: () => void;
-  /** Whether it keeps the process alive: somebody awaits what it does. */
-  readonly keepAlive: boolean;
+/** Something to do later. Whoever has much of it to do extends this, and needs no object or function besides. */
+export abstract class Appointment {
+  atMs = 0;
   /** Place in the heap; -1 when it is not there. */
-  index: number;
+  index = -1;
+
+  /** Whether it keeps the process alive: somebody awaits what it does. */
+  get keepAlive(): boolean {
+    return false;
+  }
+
+  abstract onDue(): void;
+}
+
+/** A function called later, by which somebody's waiting is bounded: it keeps the process alive. */
+class Call extends Appointment {
+  readonly #run: () => void;
+
+  constructor(run: () => void) {
+    super();
+    this.#run = run;
+  }
+
+  override get keepAlive(): boolean {
+    return true;
+  }
+
+  onDue(): void {
+    this.#run();
+  }
 }
 
 export class Agenda {
@@ -24,18 +47,24 @@ export class Agenda {
     this.#clock = clock;
   }
 
-  add(atMs: number, run: () => void, keepAlive = false): Appointment {
-    const appointment: Appointment = { atMs, run, keepAlive, index: -1 };
-    this.#insert(appointment);
-    return appointment;
+  /** For what is not worth a class. */
+  call(atMs: number, run: () => void): Appointment {
+    const call = new Call(run);
+    this.schedule(call, atMs);
+    return call;
   }
 
-  /** Also brings back one that has run or was cancelled. */
-  move(appointment: Appointment, atMs: number): void {
-    if (appointment.atMs === atMs && appointment.index !== -1) return;
-    this.cancel(appointment);
+  /** Also moves one that is there already. */
+  schedule(appointment: Appointment, atMs: number): void {
+    if (appointment.index !== -1) {
+      if (appointment.atMs === atMs) return;
+      this.cancel(appointment);
+    }
     appointment.atMs = atMs;
-    this.#insert(appointment);
+    this.#place(appointment, this.#heap.length);
+    this.#siftUp(appointment.index);
+    if (appointment.keepAlive) this.#countAlive(1);
+    this.#arm();
   }
 
   cancel(appointment: Appointment | null): void {
@@ -58,13 +87,6 @@ export class Agenda {
     for (const appointment of this.#heap) appointment.index = -1;
     this.#heap.length = 0;
     this.#keptAliveBy = 0;
-  }
-
-  #insert(appointment: Appointment): void {
-    this.#place(appointment, this.#heap.length);
-    this.#siftUp(appointment.index);
-    if (appointment.keepAlive) this.#countAlive(1);
-    this.#arm();
   }
 
   #countAlive(by: 1 | -1): void {
@@ -90,7 +112,7 @@ export class Agenda {
     const nowMs = this.#clock.monotonicMs();
     for (let first = this.#heap[0]; first && first.atMs <= nowMs; first = this.#heap[0]) {
       this.cancel(first);
-      first.run();
+      first.onDue();
     }
     this.#arm();
   }

@@ -5,7 +5,7 @@
 import type { Command, Reply } from '../protocol/commands.js';
 import { ATTEMPT_MS } from '../protocol/constants.js';
 import { HoldfastError } from '../protocol/errors.js';
-import type { Appointment } from './agenda.js';
+import { Appointment } from './agenda.js';
 import type { Outgoing } from './batching.js';
 import type { Core } from './core.js';
 import type { Moment } from './validity.js';
@@ -25,12 +25,11 @@ export interface Speaker {
   onRefused?(error: HoldfastError, talk: Conversation): void;
 }
 
-export class Conversation {
+export class Conversation extends Appointment {
   readonly command: Command;
   readonly #core: Core;
   readonly #ttlMs: number;
   readonly #speaker: Speaker;
-  readonly #timer: Appointment;
   #attempts = 0;
   #unanswered = 0;
   /** The attempt awaited now; null in the pause before the next. */
@@ -39,13 +38,14 @@ export class Conversation {
 
   /** A quarter of `ttlMs` bounds how long an attempt is awaited. */
   constructor(core: Core, command: Command, ttlMs: number, speaker: Speaker) {
+    super();
     this.#core = core;
     this.command = command;
     this.#ttlMs = ttlMs;
     this.#speaker = speaker;
     const nowMs = core.clock.monotonicMs();
     this.#attempts = 1;
-    this.#timer = core.agenda.add(nowMs + this.#patienceMs(ATTEMPT_MS), () => this.#onTimer());
+    core.agenda.schedule(this, nowMs + this.#patienceMs(ATTEMPT_MS));
     this.#send(nowMs);
   }
 
@@ -60,7 +60,7 @@ export class Conversation {
 
   stop(): void {
     this.#open = false;
-    this.#core.agenda.cancel(this.#timer);
+    this.#core.agenda.cancel(this);
   }
 
   heard(reply: Reply, sent: Moment): void {
@@ -79,8 +79,22 @@ export class Conversation {
     }
     this.#awaited = null;
     const pauseMs = this.#patienceMs(REJECTED_MS) * (0.5 + this.#core.clock.random() / 2);
-    this.#core.agenda.move(this.#timer, this.#core.clock.monotonicMs() + pauseMs);
+    this.#core.agenda.schedule(this, this.#core.clock.monotonicMs() + pauseMs);
     this.#speaker.onUnknown(cause, this);
+  }
+
+  onDue(): void {
+    const { agenda, clock } = this.#core;
+    const nowMs = clock.monotonicMs();
+    if (this.#awaited) {
+      this.#awaited = null;
+      agenda.schedule(this, nowMs + clock.random() * JITTER_MS);
+      this.#speaker.onUnknown(new Error('The store did not answer in time.'), this);
+      return;
+    }
+    this.#attempts += 1;
+    agenda.schedule(this, nowMs + this.#patienceMs(ATTEMPT_MS));
+    this.#send(nowMs);
   }
 
   #send(nowMs: number): void {
@@ -91,20 +105,6 @@ export class Conversation {
 
   #patienceMs(baseMs: number): number {
     return Math.min(baseMs * 2 ** (this.#attempts - 1), Math.max(this.#ttlMs / 4, 1));
-  }
-
-  #onTimer(): void {
-    const { agenda, clock } = this.#core;
-    const nowMs = clock.monotonicMs();
-    if (this.#awaited) {
-      this.#awaited = null;
-      agenda.move(this.#timer, nowMs + clock.random() * JITTER_MS);
-      this.#speaker.onUnknown(new Error('The store did not answer in time.'), this);
-      return;
-    }
-    this.#attempts += 1;
-    agenda.move(this.#timer, nowMs + this.#patienceMs(ATTEMPT_MS));
-    this.#send(nowMs);
   }
 }
 

@@ -16,6 +16,7 @@ import type { Request } from './request.js';
 import type { Admission } from './ticket.js';
 import type { Turn } from './turn.js';
 import { Turnstile } from './turnstile.js';
+import type { Moment } from './validity.js';
 
 /** How long to leave a store alone that could not be listened to. */
 const LISTEN_AGAIN_MS = 1_000;
@@ -31,6 +32,10 @@ export class Core {
   readonly #process: string;
   readonly #turnstiles = new Map<string, Turnstile>();
   readonly #farewells = new Set<Farewell>();
+  /** How long the store took to answer last. */
+  roundTripMs = 0;
+  /** What to add to this process's monotonic clock for the store's time, as far as the last answer tells. */
+  #storeAheadMs = 0;
   #holdNumber = 0;
   #listening: Promise<Stop | null> | null = null;
   #listenAgainMs = Number.NEGATIVE_INFINITY;
@@ -57,7 +62,21 @@ export class Core {
 
   newHold(): HoldId {
     this.#holdNumber += 1;
-    return { process: this.#process, number: this.#holdNumber };
+    return this.holdOf(this.#holdNumber);
+  }
+
+  holdOf(number: number): HoldId {
+    return { process: this.#process, number };
+  }
+
+  noteAnswer(storeNow: number, sent: Moment): void {
+    this.roundTripMs = this.clock.monotonicMs() - sent.monotonicMs;
+    this.#storeAheadMs = storeNow - sent.monotonicMs;
+  }
+
+  /** The store's time at this moment, as far as this process can tell. For people to read. */
+  storeNow(): number {
+    return Math.round(this.clock.monotonicMs() + this.#storeAheadMs);
   }
 
   forget(turnstile: Turnstile): void {
@@ -105,7 +124,7 @@ export class Core {
     if (this.#farewells.size === 0) return;
     await new Promise<void>((resolve) => {
       this.#onQuiet = resolve;
-      this.agenda.add(this.clock.monotonicMs() + RELEASE_MS, resolve, true);
+      this.agenda.call(this.clock.monotonicMs() + RELEASE_MS, resolve);
     });
   }
 

@@ -44,7 +44,7 @@ export class Farewell implements Speaker {
     const { agenda, clock } = this.#core;
     if (clock.monotonicMs() >= this.#untilMs) this.stop();
     if (!this.#awaiting || this.#timer) return;
-    this.#timer = agenda.add(this.#sinceMs + RELEASE_MS, () => this.#onTimer(cause), true);
+    this.#timer = agenda.call(this.#sinceMs + RELEASE_MS, () => this.#onTimer(cause));
   }
 
   stop(): void {

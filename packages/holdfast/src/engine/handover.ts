@@ -32,14 +32,16 @@ export function callsWaiters({ queue, push }: Traits): boolean {
   return queue && push;
 }
 
-export function howToPass(hold: Hold, next: Request, nowMs: number): Passing {
-  if (!fitsNext(hold, next) || isTurnOfOthers(hold, nowMs)) return 'release';
+/** `sinceMs`: when the hold began to pass within this process. */
+export function howToPass(hold: Hold, next: Request, sinceMs: number): Passing {
+  if (!fitsNext(hold, next) || isTurnOfOthers(hold, sinceMs)) return 'release';
   const isFresh = hold.remainingMs >= hold.request.ttlMs / 2 && hold.tokensLeft > 0;
   if (isFresh && !hold.suspect && !hold.renewal.inJeopardy) return 'now';
   return hold.othersSinceMs === null ? 'renew' : 'release';
 }
 
-function isTurnOfOthers({ core, grantedMs, othersSinceMs, roundTripMs }: Hold, nowMs: number): boolean {
-  if (!callsWaiters(core.store.traits)) return nowMs - grantedMs >= HANDOVER_ALONE_MS;
-  return othersSinceMs !== null && nowMs - othersSinceMs >= Math.max(HANDOVER_MS, 2 * roundTripMs);
+function isTurnOfOthers({ core, othersSinceMs }: Hold, sinceMs: number): boolean {
+  const nowMs = core.clock.monotonicMs();
+  if (!callsWaiters(core.store.traits)) return nowMs - sinceMs >= HANDOVER_ALONE_MS;
+  return othersSinceMs !== null && nowMs - othersSinceMs >= Math.max(HANDOVER_MS, 2 * core.roundTripMs);
 }

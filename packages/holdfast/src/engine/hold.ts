@@ -6,20 +6,19 @@ import { Renewal } from './renewal.js';
 import type { Request } from './request.js';
 import { Turn } from './turn.js';
 import type { Turnstile } from './turnstile.js';
-import { type Moment, remainingMs, type Validity, validityOf } from './validity.js';
+import { type Moment, validityOf } from './validity.js';
 
 export class Hold {
-  readonly core: Core;
   readonly turnstile: Turnstile;
-  readonly id: HoldId;
+  readonly number: number;
   readonly request: Request;
-  readonly grantedMs: number;
   readonly renewal: Renewal;
   /** By the store's clock. */
   expiresAt: number;
-  validity: Validity;
+  /** The last moment at which it is certain, by each clock. */
+  deadlineMs: number;
+  deadlineWallMs: number;
   turn: Turn | null = null;
-  roundTripMs: number;
   /** Since when this process knows that others wait; null while nobody does. */
   othersSinceMs: number | null = null;
   /** An eviction was heard of: nothing is handed over until a renewal sent afterwards has answered (F29). */
@@ -27,29 +26,37 @@ export class Hold {
   /** Stretched by the caller: what others in the process would get is not what they asked for. */
   stretched = false;
   ended = false;
-  readonly #storeAheadMs: number;
-  #lastToken = 0;
   #nextToken: number;
   #tokenLast: number;
 
   constructor(turnstile: Turnstile, id: HoldId, request: Request, reply: Granted, sent: Moment) {
-    this.core = turnstile.core;
     this.turnstile = turnstile;
-    this.id = id;
+    this.number = id.number;
     this.request = request;
     this.expiresAt = reply.expiresAt;
-    this.validity = validityOf(sent, reply);
-    this.grantedMs = this.core.clock.monotonicMs();
-    this.roundTripMs = this.grantedMs - sent.monotonicMs;
-    this.#storeAheadMs = reply.now - sent.monotonicMs;
+    const validity = validityOf(sent, reply);
+    this.deadlineMs = validity.monotonicMs;
+    this.deadlineWallMs = validity.wallMs;
+    this.core.noteAnswer(reply.now, sent);
     this.#nextToken = reply.token;
     this.#tokenLast = reply.tokenLast;
     this.noteOthers(reply.othersWait);
     this.renewal = new Renewal(this);
   }
 
+  get core(): Core {
+    return this.turnstile.core;
+  }
+
+  get id(): HoldId {
+    return this.core.holdOf(this.number);
+  }
+
+  /** Over when either clock says so: a suspended machine stops the monotonic one (F1, F11). */
   get remainingMs(): number {
-    return this.ended ? 0 : remainingMs(this.validity, this.core.clock);
+    if (this.ended) return 0;
+    const { clock } = this.core;
+    return Math.max(0, Math.min(this.deadlineMs - clock.monotonicMs(), this.deadlineWallMs - clock.wallMs()));
   }
 
   get tokensLeft(): number {
@@ -57,16 +64,10 @@ export class Hold {
   }
 
   /** The next turn on this hold, with a token above that of the last. */
-  begin(request: Request, acquiredAt: number): Turn {
-    this.#lastToken = this.#nextToken;
+  begin(acquiredAt: number): Turn {
+    this.turn = new Turn(this, this.#nextToken, acquiredAt);
     this.#nextToken += 1;
-    this.turn = new Turn(this, request, this.#lastToken, acquiredAt);
     return this.turn;
-  }
-
-  /** The store's time at this moment, as far as this process can tell. For people to read. */
-  get storeNow(): number {
-    return Math.round(this.core.clock.monotonicMs() + this.#storeAheadMs);
   }
 
   noteOthers(othersWait: boolean): void {
@@ -77,12 +78,15 @@ export class Hold {
   /** Takes a renewal in. A reply that answers an older attempt never shortens what a newer one granted. */
   hear(reply: Renewed, sent: Moment): void {
     const heard = validityOf(sent, reply);
-    if (heard.monotonicMs > this.validity.monotonicMs) this.validity = heard;
+    if (heard.monotonicMs > this.deadlineMs) {
+      this.deadlineMs = heard.monotonicMs;
+      this.deadlineWallMs = heard.wallMs;
+    }
     this.expiresAt = Math.max(this.expiresAt, reply.expiresAt);
-    this.roundTripMs = this.core.clock.monotonicMs() - sent.monotonicMs;
+    this.core.noteAnswer(reply.now, sent);
     this.noteOthers(reply.othersWait);
     const { block } = reply;
-    if (block && block.token > this.#lastToken) {
+    if (block && block.token >= this.#nextToken) {
       this.#nextToken = block.token;
       this.#tokenLast = block.tokenLast;
     }

@@ -17,7 +17,7 @@ export function unansweredError(operation: string, key?: string, cause?: unknown
 export function answerWithin<T>(core: Core, answer: Promise<T>, operation: string, key?: string): Promise<T> {
   return new Promise((resolve, reject) => {
     const onTimer = (): void => reject(unansweredError(operation, key));
-    const timer = core.agenda.add(core.clock.monotonicMs() + PATIENCE_MS, onTimer, true);
+    const timer = core.agenda.call(core.clock.monotonicMs() + PATIENCE_MS, onTimer);
     answer.then(
       (value) => {
         core.agenda.cancel(timer);

@@ -5,7 +5,7 @@
  */
 import type { Reply } from '../protocol/commands.js';
 import { TOKEN_BLOCK } from '../protocol/constants.js';
-import type { Appointment } from './agenda.js';
+import { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Hold } from './hold.js';
 import { isExclusive } from './request.js';
@@ -17,18 +17,20 @@ const TOGETHER_SHARE = 1 / 30;
 
 type Heard = (outcome: 'renewed' | 'lost') => void;
 
-export class Renewal implements Speaker {
+const NOBODY: readonly Heard[] = [];
+
+export class Renewal extends Appointment implements Speaker {
   readonly #hold: Hold;
-  readonly #timer: Appointment;
   #conversation: Conversation | null = null;
   #jeopardy = false;
-  #listeners: Heard[] = [];
+  #listeners: readonly Heard[] = NOBODY;
   /** A renewal wanted while another was under way: its ttl, to be sent next. */
   #wantedTtlMs: number | null = null;
 
   constructor(hold: Hold) {
+    super();
     this.#hold = hold;
-    this.#timer = hold.core.agenda.add(this.#nextMs(), () => this.#onTimer());
+    hold.core.agenda.schedule(this, this.#nextMs());
   }
 
   /** Whether the last attempt to renew went unanswered. */
@@ -42,27 +44,27 @@ export class Renewal implements Speaker {
 
   /** Asks for a renewal sent from now on; `heard` is told how it ended. */
   demand(ttlMs: number, heard?: Heard): void {
-    if (heard) this.#listeners.push(heard);
+    if (heard) this.#listeners = [...this.#listeners, heard];
     if (this.#conversation) this.#wantedTtlMs = Math.max(ttlMs, this.#wantedTtlMs ?? 0);
     else this.#send(ttlMs);
   }
 
   stop(): void {
     const { core } = this.#hold;
-    core.agenda.cancel(this.#timer);
+    core.agenda.cancel(this);
     this.#conversation?.stop();
     this.#conversation = null;
     this.#tell('lost');
   }
 
-  #onTimer(): void {
+  onDue(): void {
     const hold = this.#hold;
     if (hold.remainingMs === 0) {
       hold.lose('its time ran out before a renewal was answered');
       return;
     }
     if (this.#isDue() && !this.#conversation) this.#send(hold.request.ttlMs);
-    hold.core.agenda.move(this.#timer, this.#nextMs());
+    hold.core.agenda.schedule(this, this.#nextMs());
   }
 
   #isDue(): boolean {
@@ -71,15 +73,15 @@ export class Renewal implements Speaker {
 
   /** Moments are shared by all holds of one ttl, so that thousands of renewals are a few batches. */
   #dueMs(): number {
-    const { request, validity } = this.#hold;
+    const { request, deadlineMs } = this.#hold;
     const gridMs = request.ttlMs * TOGETHER_SHARE;
-    return Math.floor((validity.monotonicMs - request.ttlMs * LEFT_SHARE) / gridMs) * gridMs;
+    return Math.floor((deadlineMs - request.ttlMs * LEFT_SHARE) / gridMs) * gridMs;
   }
 
   #nextMs(): number {
-    const { request, validity } = this.#hold;
-    if (!request.renew || this.#conversation) return validity.monotonicMs;
-    return Math.min(this.#dueMs(), validity.monotonicMs);
+    const { request, deadlineMs } = this.#hold;
+    if (!request.renew || this.#conversation) return deadlineMs;
+    return Math.min(this.#dueMs(), deadlineMs);
   }
 
   #send(ttlMs: number): void {
@@ -121,7 +123,7 @@ export class Renewal implements Speaker {
     this.#wantedTtlMs = null;
     if (wanted !== null) this.#send(wanted);
     else hold.suspect = false;
-    hold.core.agenda.move(this.#timer, this.#nextMs());
+    hold.core.agenda.schedule(this, this.#nextMs());
     const { turn } = hold;
     if (turn) {
       const { token } = turn;
@@ -134,7 +136,7 @@ export class Renewal implements Speaker {
 
   #tell(outcome: 'renewed' | 'lost'): void {
     const listeners = this.#listeners;
-    this.#listeners = [];
+    this.#listeners = NOBODY;
     for (const heard of listeners) heard(outcome);
   }
 }

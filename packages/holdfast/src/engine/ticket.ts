@@ -1,7 +1,7 @@
 /** A request standing at the turnstile, until it is admitted, answered, or gives up. Settles once. */
 import type { HolderView } from '../protocol/commands.js';
 import { type HoldfastError, StoreError } from '../protocol/errors.js';
-import type { Appointment } from './agenda.js';
+import { Appointment } from './agenda.js';
 import type { Core } from './core.js';
 import type { Request } from './request.js';
 import type { Turn } from './turn.js';
@@ -23,7 +23,7 @@ export interface TicketKeeper {
   gone(ticket: Ticket): void;
 }
 
-export class Ticket {
+export class Ticket extends Appointment {
   readonly request: Request;
   readonly sinceMs: number;
   readonly admission: Promise<Admission>;
@@ -36,12 +36,12 @@ export class Ticket {
   inLine = false;
   readonly #core: Core;
   readonly #keeper: TicketKeeper;
-  readonly #timer: Appointment;
   #settled = false;
   #resolve: (admission: Admission) => void = () => undefined;
   #failure: unknown;
 
   constructor(core: Core, request: Request, keeper: TicketKeeper) {
+    super();
     this.#core = core;
     this.#keeper = keeper;
     this.request = request;
@@ -51,13 +51,13 @@ export class Ticket {
       this.#resolve = resolve;
     });
     const firstMs = this.overdue ? this.#answerByMs() : this.sinceMs + request.waitMs;
-    this.#timer = core.agenda.add(firstMs, () => this.#onTimer(), true);
+    core.agenda.schedule(this, firstMs);
     request.signal?.addEventListener('abort', this.#onAbort);
   }
 
   settle(admission: Admission): void {
     this.#settled = true;
-    this.#core.agenda.cancel(this.#timer);
+    this.#core.agenda.cancel(this);
     this.request.signal?.removeEventListener('abort', this.#onAbort);
     this.#resolve(admission);
   }
@@ -72,14 +72,18 @@ export class Ticket {
     return this.sinceMs + Math.max(waitMs, Math.min(ANSWER_MS, ttlMs));
   }
 
-  #onTimer(): void {
+  override get keepAlive(): boolean {
+    return true;
+  }
+
+  onDue(): void {
     if (!this.overdue) {
       this.overdue = true;
       this.#keeper.overdue(this);
       if (this.#settled) return;
     }
     if (this.#core.clock.monotonicMs() < this.#answerByMs()) {
-      this.#core.agenda.move(this.#timer, this.#answerByMs());
+      this.#core.agenda.schedule(this, this.#answerByMs());
       return;
     }
     this.settle({ kind: 'failed', error: this.#unanswered() });

@@ -11,23 +11,24 @@ export type TurnState = 'held' | 'released' | 'lost';
 
 export class Turn {
   readonly hold: Hold;
-  readonly request: Request;
   readonly token: number;
   /** By the store's clock. */
   readonly acquiredAt: number;
-  readonly #beganMs: number;
   state: TurnState = 'held';
   /** Why it was lost, for people to read. */
   lostBecause = '';
   onLost: (() => void) | null = null;
   #released: Promise<void> | null = null;
 
-  constructor(hold: Hold, request: Request, token: number, acquiredAt: number) {
+  constructor(hold: Hold, token: number, acquiredAt: number) {
     this.hold = hold;
-    this.request = request;
     this.token = token;
     this.acquiredAt = acquiredAt;
-    this.#beganMs = hold.core.clock.monotonicMs();
+  }
+
+  /** Only like goes to like: what the first asked for is what every turn on the hold asked for. */
+  get request(): Request {
+    return this.hold.request;
   }
 
   /** Reads the clocks: after a pause, code runs before timers do (F1). */
@@ -53,10 +54,8 @@ export class Turn {
     const { agenda, clock } = hold.core;
     hold.stretched ||= ttlMs !== hold.request.ttlMs;
     return new Promise((resolve, reject) => {
-      const timer = agenda.add(
-        clock.monotonicMs() + RENEW_MS,
-        () => reject(unansweredError('renew', request.name)),
-        true,
+      const timer = agenda.call(clock.monotonicMs() + RENEW_MS, () =>
+        reject(unansweredError('renew', request.name)),
       );
       hold.renewal.demand(ttlMs, (outcome) => {
         agenda.cancel(timer);
@@ -84,6 +83,6 @@ export class Turn {
   }
 
   #heldMs(): number {
-    return this.hold.core.clock.monotonicMs() - this.#beganMs;
+    return Math.max(0, this.hold.core.storeNow() - this.acquiredAt);
   }
 }

@@ -15,14 +15,18 @@ import { TicketLine } from './ticket-line.js';
 import type { Moment } from './validity.js';
 import { Contender } from './waiting.js';
 
+const NO_HOLDS: readonly Hold[] = [];
+
 export class Turnstile implements TicketKeeper {
   readonly core: Core;
   readonly key: string;
   readonly #tickets = new TicketLine();
-  #holds: readonly Hold[] = [];
+  #holds: readonly Hold[] = NO_HOLDS;
   #contender: Contender | null = null;
   /** The hold that passes from turn to turn within this process. */
   #passing: Hold | null = null;
+  /** Since when it passes; kept only where the store calls no waiters. */
+  #passingSinceMs = 0;
   #awayUntilMs = 0;
 
   constructor(core: Core, key: string) {
@@ -86,8 +90,8 @@ export class Turnstile implements TicketKeeper {
       this.core.withdraw(this.key, id, claimed.ttlMs);
     } else {
       const hold = new Hold(this, id, ticket.request, reply, sent);
-      this.#holds = [...this.#holds, hold];
-      if (canBeHandedOver(ticket.request)) this.#passing = hold;
+      this.#holds = this.#holds.length === 0 ? [hold] : [...this.#holds, hold];
+      if (canBeHandedOver(ticket.request)) this.#startPassing(hold);
       if (hold.remainingMs > 0) this.#begin(hold, ticket, reply.acquiredAt, false);
       else hold.lose('it was granted too late');
     }
@@ -128,19 +132,24 @@ export class Turnstile implements TicketKeeper {
 
   #begin(hold: Hold, ticket: Ticket, acquiredAt: number, handedOver: boolean): void {
     this.#tickets.remove(ticket);
-    const turn = hold.begin(ticket.request, acquiredAt);
+    const turn = hold.begin(acquiredAt);
     const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;
     this.core.events.emit('acquired', ticket.request, () => ({ token: turn.token, waitedMs, handedOver }));
     ticket.settle({ kind: 'granted', turn });
+  }
+
+  #startPassing(hold: Hold): void {
+    this.#passing = hold;
+    if (!callsWaiters(this.core.store.traits)) this.#passingSinceMs = this.core.clock.monotonicMs();
   }
 
   /** False when the hold has to go back to the store. */
   #passOn(hold: Hold, mayRenew: boolean): boolean {
     const next = this.#tickets.first;
     if (!next || hold !== this.#passing) return false;
-    const passing = howToPass(hold, next.request, this.core.clock.monotonicMs());
+    const passing = howToPass(hold, next.request, this.#passingSinceMs);
     if (passing === 'release' || (passing === 'renew' && !mayRenew)) return false;
-    if (passing === 'now') this.#begin(hold, next, hold.storeNow, true);
+    if (passing === 'now') this.#begin(hold, next, this.core.storeNow(), true);
     const wantsRenewal = passing === 'renew' || hold.tokensLeft < TOKEN_BLOCK / 2;
     if (wantsRenewal && !hold.renewal.underWay) hold.renewal.demand(hold.request.ttlMs);
     return true;
@@ -186,7 +195,7 @@ export class Turnstile implements TicketKeeper {
     const hold = this.#passing;
     if (!hold || hold.remainingMs === 0) return null;
     const { owner, permits, capacity, metadata } = hold.request;
-    const { token, acquiredAt } = hold.turn ?? { token: 0, acquiredAt: hold.storeNow };
+    const { token, acquiredAt } = hold.turn ?? { token: 0, acquiredAt: this.core.storeNow() };
     const { expiresAt } = hold;
     return [{ owner, permits, capacity, metadata, token, acquiredAt, expiresAt, resting: false }];
   }

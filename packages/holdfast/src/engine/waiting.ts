@@ -7,7 +7,7 @@ import type { Busy, Claim, Reply } from '../protocol/commands.js';
 import { POLL_MS, POLL_MS_MAX } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
-import type { Appointment } from './agenda.js';
+import { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import { callsWaiters } from './handover.js';
 import { areAlike, isExclusive, type Request } from './request.js';
@@ -21,13 +21,12 @@ const STAGGER_MS = 10;
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 
-export class Contender implements Speaker {
+export class Contender extends Appointment implements Speaker {
   /** The last answer, while it is the last thing known. */
   heard: Busy | null = null;
   readonly #turnstile: Turnstile;
   readonly #request: Request;
   readonly #queues: boolean;
-  #timer: Appointment | null = null;
   #extras: readonly Conversation[] = [];
   #anchor: HoldId | null = null;
   #talk: Conversation | null = null;
@@ -38,6 +37,7 @@ export class Contender implements Speaker {
   #retired = false;
 
   constructor(turnstile: Turnstile, request: Request) {
+    super();
     this.#turnstile = turnstile;
     this.#request = request;
     const { core } = turnstile;
@@ -51,21 +51,21 @@ export class Contender implements Speaker {
   /** Not before `fromMs`. */
   start(fromMs: number): void {
     const { core } = this.#turnstile;
-    if (fromMs > core.clock.monotonicMs()) this.#askAt(fromMs);
+    if (fromMs > core.clock.monotonicMs()) core.agenda.schedule(this, fromMs);
     else this.#claimAnew();
   }
 
   /** A hint that arrives while a claim is in flight is remembered: the claim may have been decided before it. */
   hint(): void {
     if (this.#talk?.open) this.#hinted = true;
-    else if (this.#anchor) this.#ask();
+    else if (this.#anchor) this.onDue();
   }
 
   /** Stops contending and takes back whatever the store may still do with what was said. */
   retire(): void {
     this.#retired = true;
     const { core } = this.#turnstile;
-    core.agenda.cancel(this.#timer);
+    core.agenda.cancel(this);
     for (const talk of this.#extras) {
       talk.stop();
       this.#withdraw(holdOf(talk));
@@ -81,15 +81,9 @@ export class Contender implements Speaker {
     this.#turnstile.core.withdraw(this.#request.key, hold, this.#request.ttlMs);
   }
 
-  #askAt(atMs: number): void {
-    const { agenda } = this.#turnstile.core;
-    if (this.#timer) agenda.move(this.#timer, atMs);
-    else this.#timer = agenda.add(atMs, () => this.#ask());
-  }
-
-  #ask(): void {
+  onDue(): void {
     const { core } = this.#turnstile;
-    core.agenda.cancel(this.#timer);
+    core.agenda.cancel(this);
     if (this.#anchor) this.#claimAnchor(this.#anchor);
     else this.#claimAnew();
   }
@@ -180,8 +174,8 @@ export class Contender implements Speaker {
     this.#leavesTraces ||= reply.position !== null || unanswered > 0;
     this.#turnstile.heardBusy(reply);
     if (this.#retired) return;
-    if (this.#hinted) this.#ask();
-    else this.#askAt(core.clock.monotonicMs() + this.#nextMs(reply));
+    if (this.#hinted) this.onDue();
+    else core.agenda.schedule(this, core.clock.monotonicMs() + this.#nextMs(reply));
   }
 
   #nextMs({ position, freeInMs }: Busy): number {

@@ -63,7 +63,7 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
   if (draft.ended.some((mark) => mark.process === hold.process && mark.number >= hold.number)) {
     return { kind: 'withdrawn', now, decision: 0, othersWait: false };
   }
-  if (draft.waiters.length > 0) dropEarlierWaiters(draft, command, now);
+  if (draft.waiters.length > 0) endEarlierWaiters(draft, command, now);
   const place = draft.waiters.findIndex((waiter) => sameHold(waiter.hold, hold));
   const ahead = place === -1 ? draft.waiters.length : place;
   if (hasRoom(draft, ahead, command, now)) return grant(draft, command, place, now);
@@ -80,13 +80,14 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
   };
 }
 
-/** A process has one contender a key: a later claim of it ends what stood in line before. */
-function dropEarlierWaiters(draft: Draft, { hold }: Claim, now: number): void {
-  for (const waiter of draft.waiters) {
-    if (waiter.hold.process !== hold.process || waiter.hold.number >= hold.number) continue;
-    draft.waiters = draft.waiters.filter((other) => other !== waiter);
-    markEnded(draft, waiter.hold, now);
+/** A process has one contender a key: a later claim of it ends what stood in line before, and others may be next. */
+function endEarlierWaiters(draft: Draft, { hold }: Claim, now: number): void {
+  const { waiters } = draft;
+  for (const waiter of waiters) {
+    if (waiter.hold.process === hold.process && waiter.hold.number < hold.number)
+      markEnded(draft, waiter.hold, now);
   }
+  if (draft.waiters !== waiters) callNext(draft, now);
 }
 
 function grant(draft: Draft, command: Claim, place: number, now: number): Answer {
@@ -172,10 +173,6 @@ function release(draft: Draft, { hold, minHoldMs }: Release, now: number): Answe
   const holder = draft.holders.find((other) => sameHold(other.hold, hold));
   markEnded(draft, hold, now);
   if (holder) leave(draft, holder, minHoldMs, now);
-  else if (draft.waiters.some((waiter) => sameHold(waiter.hold, hold))) {
-    draft.waiters = draft.waiters.filter((waiter) => !sameHold(waiter.hold, hold));
-    draft.changed = true;
-  }
   return { kind: 'released', held: holder !== undefined, now, decision: 0, othersWait: false };
 }
 

@@ -64,12 +64,18 @@ function anyOver(list: readonly { readonly expiresAt: number }[], now: number): 
   return list.length > 0 && list.some(({ expiresAt }) => expiresAt <= now);
 }
 
-/** A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal. */
+/**
+ * A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal.
+ * So a waiter there could never be granted, and would only be waited for: it leaves the line.
+ */
 export function markEnded(draft: Draft, { process, number }: HoldId, now: number): void {
-  const { ended } = draft;
+  const { ended, waiters } = draft;
   const mark = ended.find((other) => other.process === process);
   if (mark?.number === number) return;
   draft.changed = true;
+  const isEnded = ({ hold }: Waiter): boolean => hold.process === process && hold.number <= number;
+  if (waiters.length > 0 && waiters.some(isEnded))
+    draft.waiters = waiters.filter((waiter) => !isEnded(waiter));
   const next = { process, number: Math.max(number, mark?.number ?? 0), until: now + KEEP_MS };
   if (ended.length === 0 || (mark && ended.length === 1)) draft.ended = [next];
   else draft.ended = [...ended.filter((other) => other !== mark).slice(1 - MARKS_MAX), next];

@@ -78,7 +78,7 @@ test('F12: the agenda arms its timer again when it fires too early', async () =>
   const clock = new FakeClock();
   const agenda = new Agenda(clock);
   let runs = 0;
-  agenda.add(clock.nowMs + 1_000, () => {
+  agenda.call(clock.nowMs + 1_000, () => {
     runs += 1;
   });
   const [early] = clock.timers;
@@ -132,11 +132,11 @@ test('appointments run in the order of their time, also when moved and cancelled
   const ran: number[] = [];
   const all = Array.from({ length: 50 }, (_, index) => {
     const at = clock.nowMs + ((index * 37) % 50);
-    return agenda.add(at, () => ran.push(all[index]?.atMs ?? 0));
+    return agenda.call(at, () => ran.push(all[index]?.atMs ?? 0));
   });
   for (const index of [3, 17, 44]) agenda.cancel(all[index] ?? null);
   const moved = all[20];
-  if (moved) agenda.move(moved, clock.nowMs + 49.5);
+  if (moved) agenda.schedule(moved, clock.nowMs + 49.5);
   await clock.advance(60);
   expect(ran).toHaveLength(47);
   expect(ran).toEqual([...ran].sort((a, b) => a - b));
