@@ -159,7 +159,6 @@ class LocksOnStore implements Locks {
     await Promise.allSettled(this.#core.turns().map((turn) => turn.release(false)));
     await this.#core.quiet();
     await this.#core.close();
-    await this.#core.store.close();
   }
 
   #checkOpen(): void {

@@ -80,13 +80,15 @@ export class Agenda {
     if (appointment.keepAlive) this.#countAlive(-1);
   }
 
+  /** Nothing of it happens any more, but for what somebody awaits: that happens now, so that nobody waits for ever. */
   close(): void {
     this.#timer?.cancel();
     this.#timer = null;
     this.#armedForMs = Number.POSITIVE_INFINITY;
-    for (const appointment of this.#heap) appointment.index = -1;
-    this.#heap.length = 0;
+    const left = this.#heap.splice(0);
+    for (const appointment of left) appointment.index = -1;
     this.#keptAliveBy = 0;
+    for (const appointment of left) if (appointment.keepAlive) appointment.onDue();
   }
 
   #countAlive(by: 1 | -1): void {

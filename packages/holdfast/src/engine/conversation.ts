@@ -12,6 +12,7 @@ import type { Moment } from './validity.js';
 
 /** The pause before a rejected command is said again, doubling with every attempt. */
 const REJECTED_MS = 50;
+const REJECTED_MS_MAX = 2_000;
 /** The jitter before an unanswered one is. */
 const JITTER_MS = 25;
 
@@ -78,7 +79,8 @@ export class Conversation extends Appointment {
       return;
     }
     this.#awaited = null;
-    const pauseMs = this.#patienceMs(REJECTED_MS) * (0.5 + this.#core.clock.random() / 2);
+    const mostMs = Math.min(this.#patienceMs(REJECTED_MS), REJECTED_MS_MAX);
+    const pauseMs = mostMs * (0.5 + this.#core.clock.random() / 2);
     this.#core.agenda.schedule(this, this.#core.clock.monotonicMs() + pauseMs);
     this.#speaker.onUnknown(cause, this);
   }

@@ -12,6 +12,7 @@ import { Batching } from './batching.js';
 import { Events } from './events.js';
 import { type Awaiting, Farewell, RELEASE_MS } from './farewell.js';
 import type { Hold } from './hold.js';
+import { answerWithin } from './patience.js';
 import type { Request } from './request.js';
 import type { Admission } from './ticket.js';
 import type { Turn } from './turn.js';
@@ -128,11 +129,20 @@ export class Core {
     });
   }
 
+  /** Ends everything, and the store with it. Whoever still awaits something is told that it is unknown. */
   async close(): Promise<void> {
-    const stop = await this.#listening;
     for (const farewell of this.#farewells) farewell.stop();
-    this.agenda.close();
+    try {
+      await answerWithin(this, this.#closeStore(), 'close');
+    } finally {
+      this.agenda.close();
+    }
+  }
+
+  async #closeStore(): Promise<void> {
+    const stop = await this.#listening;
     await stop?.();
+    await this.store.close();
   }
 
   /** Hints are a help, not a need: a store that cannot be listened to now is asked again later. */

@@ -7,8 +7,8 @@ export interface Moment {
 }
 
 /**
- * The last moment at which a grant is certain, by each clock. Counted from before the answered attempt was sent (F2), by what the reply grants and never by the ttl asked for:
- * a repeated grant may be nearly over (F26).
+ * The last moment at which a grant is certain, by each clock. Counted from before the answered attempt was sent (F2),
+ * by what the reply grants and never by the ttl asked for: a repeated grant may be nearly over (F26).
  */
 export function validityOf(
   sent: Moment,
