@@ -1,10 +1,23 @@
 import { defineConfig } from 'vitest/config';
 
+/** What `npm run check` runs: no server, no other process to wait for. */
+const rules = 'tests/repository/rules/**/*.test.ts';
+
 export default defineConfig({
   test: {
-    include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
     pool: 'forks',
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    projects: [
+      { extends: true, test: { name: 'rules', include: [rules] } },
+      {
+        extends: true,
+        test: {
+          name: 'behaviour',
+          include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
+          exclude: [rules, '**/node_modules/**'],
+        },
+      },
+    ],
   },
 });

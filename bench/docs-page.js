@@ -1,0 +1,22 @@
+/** Puts what was measured into a page of the docs, between its two marks, and leaves the rest of the page alone. */
+import { readFile, writeFile } from 'node:fs/promises';
+import { markdownOf } from './table.js';
+
+const BEGIN = '<!-- measured: begin -->';
+const END = '<!-- measured: end -->';
+
+/** @param {string} file @param {import('./types.d.ts').Report} report */
+export async function updatePage(file, report) {
+  const page = await readFile(file, 'utf8');
+  const from = page.indexOf(BEGIN);
+  const to = page.indexOf(END);
+  if (from === -1 || to < from) throw new Error(`${file} has no place for the figures: ${BEGIN} … ${END}`);
+  const { machine, versions, sizes } = report;
+  const { node, ...packages } = versions;
+  const names = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
+  const where =
+    `Node ${node} on ${machine.processors} cores (${machine.processor}), load ${machine.loadBefore} before the run; ` +
+    `medians of ${sizes.repetitions}. ${names.join(', ')}.`;
+  const text = `${BEGIN}\n\n${where}\n\n${markdownOf(report)}\n`;
+  await writeFile(file, page.slice(0, from) + text + page.slice(to));
+}

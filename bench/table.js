@@ -1,0 +1,141 @@
+/** The report for people, as tables: aligned plain text for the terminal, Markdown for the docs. */
+import { FAMILIES, LABELS, THROUGHPUT } from './plan.js';
+import { figureOf, RATIOS } from './targets.js';
+import { number, percent, ratio } from './words.js';
+
+/** @typedef {import('./types.d.ts').Report} Report */
+/** @typedef {import('./types.d.ts').Outcome} Outcome */
+
+/** The first row is the heading of the columns. @typedef {{ title: string, rows: readonly (readonly string[])[] }} Table */
+
+/** @param {Report} report */
+export function textOf(report) {
+  const parts = tablesOf(report).map(alignedText);
+  if (report.failures.length > 0) parts.push(`Failed runs\n  ${report.failures.join('\n  ')}\n`);
+  if (report.quick) parts.push('A quick run shows that everything works. Its figures mean nothing.\n');
+  return parts.join('\n');
+}
+
+/** @param {Report} report */
+export function markdownOf(report) {
+  return tablesOf(report)
+    .map(({ title, rows }) => {
+      const [heading = [], ...body] = rows.map((row) => `| ${row.join(' | ')} |`);
+      const rule = `| ${(rows[0] ?? []).map((_, column) => (column === 0 ? '---' : '---:')).join(' | ')} |`;
+      return `### ${title}\n\n${[heading, rule, ...body].join('\n')}\n`;
+    })
+    .join('\n');
+}
+
+/** Without those that this run has nothing for. @param {Report} report @returns {Table[]} */
+function tablesOf(report) {
+  const { outcomes } = report;
+  return [
+    ...FAMILIES.map((family) => throughput(outcomes, family)),
+    contention(outcomes),
+    holding(report),
+    idling(report),
+    targets(report),
+  ].filter(({ rows }) => rows.length > 1);
+}
+
+/** @param {readonly Outcome[]} outcomes @param {(typeof FAMILIES)[number]} family @returns {Table} */
+function throughput(outcomes, { title, subject, peers, minimum }) {
+  const others = [...peers, minimum];
+  const rows = THROUGHPUT.flatMap((workload) => {
+    const own = figureOf(outcomes, subject, workload, 'cyclesPerSecond');
+    const cells = others.map((other) => {
+      const rate = figureOf(outcomes, other, workload, 'cyclesPerSecond');
+      if (rate === undefined) return '–';
+      return own === undefined ? number(rate) : `${number(rate)} (${ratio(own / rate)})`;
+    });
+    const target = RATIOS.find((one) => one.subject === subject && one.workload === workload);
+    const wanted = target ? `${ratio(target.atLeast)} ${target.peer}` : '';
+    const shown = [own === undefined ? '–' : number(own), ...cells];
+    return shown.every((cell) => cell === '–') ? [] : [[LABELS[workload], ...shown, wanted]];
+  });
+  return {
+    title: `${title}: cycles a second, median (in brackets: Holdfast is so many times as fast)`,
+    rows: [['', subject, ...others, 'target'], ...rows],
+  };
+}
+
+/** @param {readonly Outcome[]} outcomes @returns {Table} */
+function contention(outcomes) {
+  const rows = outcomes.flatMap(({ contender, workload, figures }) => {
+    const { jain = 0, overlaps, refusedReleases } = figures;
+    if (workload === 'across') return [[`${contender}, 4 processes`, jain.toFixed(4), '–', '–']];
+    if (workload !== 'contended') return [];
+    return [[contender, jain.toFixed(4), number(overlaps ?? 0), number(refusedReleases ?? 0)]];
+  });
+  return {
+    title: '16 contenders on one key: fairness, and what went wrong',
+    rows: [['', 'Jain index', 'two holders at once', 'releases refused'], ...rows],
+  };
+}
+
+/** @param {Report} report @returns {Table} */
+function holding({ outcomes, sizes }) {
+  const rows = outcomes.flatMap(({ contender, workload, figures }) => {
+    if (workload !== 'held') return [];
+    const { storeCallsPerSecond = 0, timers = 0, heapBytesPerLease = 0, cpuShare = 0 } = figures;
+    return [
+      [contender, number(storeCallsPerSecond), number(timers), number(heapBytesPerLease), percent(cpuShare)],
+    ];
+  });
+  return {
+    title: `${number(sizes.leases)} leases held, ttl ${number(sizes.ttlMs / 1_000)} s`,
+    rows: [['', 'store calls a second', 'timers', 'heap bytes a lease', 'processor'], ...rows],
+  };
+}
+
+/** @param {Report} report @returns {Table} */
+function idling({ outcomes, sizes }) {
+  const rows = outcomes.flatMap(({ contender, workload, figures }) => {
+    if (workload !== 'idle') return [];
+    const {
+      callsPerSecondOfOne = 0,
+      callsPerSecondOfAll = 0,
+      cpuShareOfOne = 0,
+      cpuShareOfAll = 0,
+    } = figures;
+    return [
+      [
+        contender,
+        number(callsPerSecondOfOne),
+        number(callsPerSecondOfAll),
+        percent(cpuShareOfOne),
+        percent(cpuShareOfAll),
+      ],
+    ];
+  });
+  const all = `${number(sizes.waiters)} waiters`;
+  return {
+    title: 'Idle waiters on one key: store calls a second, processor',
+    rows: [['', 'calls, 1 waiter', `calls, ${all}`, 'processor, 1', `processor, ${all}`], ...rows],
+  };
+}
+
+/** @param {Report} report @returns {Table} */
+function targets({ verdicts }) {
+  const rows = verdicts.map(({ what, target, measured, reached }) => {
+    return [what, target, measured, reached ? 'reached' : 'NOT REACHED'];
+  });
+  return { title: 'Targets', rows: [['', 'target', 'measured', ''], ...rows] };
+}
+
+/** @param {Table} table */
+function alignedText({ title, rows }) {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    Math.max(...rows.map((row) => (row[column] ?? '').length)),
+  );
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) =>
+        column === 0 ? cell.padEnd(widths[column] ?? 0) : cell.padStart(widths[column] ?? 0),
+      )
+      .join('  ')
+      .trimEnd(),
+  );
+  return `${title}\n  ${lines.join('\n  ')}\n`;
+}

@@ -1,0 +1,54 @@
+/** What happened, in words; colour only where asked for. */
+
+/** @typedef {import('./contest.js').Happening} Happening */
+
+const COLOURS = { amber: 33, birch: 36, cedar: 35, dune: 34 };
+
+/** @param {string} text @param {number | string} code @param {boolean} colour */
+export function paint(text, code, colour) {
+  return colour ? `\x1b[${code}m${text}\x1b[0m` : text;
+}
+
+/** In the colour of this worker. @param {string} name @param {string} text @param {boolean} colour */
+export function paintAs(name, text, colour) {
+  const code = Object.entries(COLOURS).find(([known]) => known === name)?.[1] ?? 37;
+  return paint(text, code, colour);
+}
+
+/** @param {string} name @param {boolean} colour */
+export function paintName(name, colour) {
+  return paintAs(name, name.padEnd(6), colour);
+}
+
+/** @param {number} ms */
+export function seconds(ms) {
+  return `${(ms / 1_000).toFixed(2)} s`;
+}
+
+/** @param {Happening} happening @param {boolean} colour */
+export function sentence(happening, colour) {
+  const at = seconds(happening.atMs).padStart(8);
+  return `${paint(at, 2, colour)}  ${paintName(happening.name, colour)}  ${what(happening, colour)}`;
+}
+
+/** @param {Happening} happening @param {boolean} colour */
+function what(happening, colour) {
+  switch (happening.kind) {
+    case 'joined':
+      return `joined, process ${happening.pid}`;
+    case 'left':
+      return 'left';
+    case 'killed':
+      return paint(`killed with kill -9 while holding token ${happening.token}`, '1;31', colour);
+    case 'acquired':
+      return `acquired token ${happening.token}, waited ${Math.round(happening.waitedMs)} ms`;
+    case 'took over':
+      return paint(
+        `took over token ${happening.token}, ${Math.round(happening.afterMs)} ms after ${happening.from} was killed`,
+        '1;32',
+        colour,
+      );
+    case 'released':
+      return paint(`released token ${happening.token}`, 2, colour);
+  }
+}

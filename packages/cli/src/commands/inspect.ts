@@ -1,0 +1,55 @@
+/** `holdfast inspect`: who holds one key, and who stands in line for it. */
+import type { KeyInfo } from 'holdfast';
+import type { Command } from '../command.js';
+import { holderText, keyJson, permitsText } from '../describe.js';
+import { formatDuration } from '../duration.js';
+import { EXIT } from '../exit.js';
+import { printable, type Terminal } from '../output.js';
+import { openSession } from '../session.js';
+
+export const inspect: Command = {
+  name: 'inspect',
+  operands: { min: 1, max: 1, text: 'KEY' },
+  takesCommandLine: false,
+  options: [],
+  summary: 'show who holds KEY and who waits for it',
+  about: 'Shows who holds KEY, since when and until when, and who stands in line for it, first come first.',
+  examples: [
+    ['holdfast inspect deploy:web', 'for people'],
+    ["holdfast inspect deploy:web --json | jq '.holders | length'", 'for a script; 0 when it is free'],
+  ],
+
+  async run({ operands, options }, terminal) {
+    const key = operands[0] ?? '';
+    const session = await openSession(options);
+    try {
+      const info = await session.locks.inspect(key);
+      if (options.has('json')) terminal.out(JSON.stringify(info ? keyJson(info) : freeKey(key), null, 2));
+      else if (!info) terminal.out(`"${printable(key)}" is free.`);
+      else for (const line of linesOf(terminal, info)) terminal.out(line);
+      return EXIT.ok;
+    } finally {
+      await session.close(terminal);
+    }
+  },
+};
+
+/** The same shape as for a key in use, so that scripts need no special case. */
+function freeKey(key: string): object {
+  return { key, now: null, holders: [], waiters: [] };
+}
+
+function linesOf(terminal: Terminal, { key, now, holders, waiters }: KeyInfo): string[] {
+  const lines = [terminal.paint('bold', printable(key))];
+  for (const holder of holders) {
+    lines.push(`  held by ${holderText(holder, now)}`);
+    lines.push(`    token ${holder.token}, permits ${permitsText(holder)}`);
+    if (holder.metadata) lines.push(`    metadata ${printable(JSON.stringify(holder.metadata))}`);
+  }
+  waiters.forEach((waiter, at) => {
+    const since = formatDuration(Math.max(0, now.getTime() - waiter.since.getTime()));
+    const permits = waiter.capacity === 1 ? '' : `, permits ${permitsText(waiter)}`;
+    lines.push(`  ${at + 1}. in line: ${printable(waiter.owner)}, for ${since}${permits}`);
+  });
+  return lines;
+}

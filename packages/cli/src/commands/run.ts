@@ -1,0 +1,84 @@
+/** `holdfast run`: a command under a lock. */
+import type { Lease } from 'holdfast';
+import { acquire } from '../acquisition.js';
+import { within } from '../clock.js';
+import type { Command } from '../command.js';
+import { Failure } from '../exit.js';
+import { printable, type Terminal, warn } from '../output.js';
+import { type RunRequest, readRequest } from '../run-request.js';
+import { openSession, type Session } from '../session.js';
+import { Interrupted, relaySignals, type SignalRelay, statusOfSignal, unlessAborted } from '../signals.js';
+import { superviseCommand } from '../supervision.js';
+
+/** After the deadline the lock is free anyway; nobody should wait that long for a command that has ended. */
+const RELEASE_MS_MAX = 5_000;
+
+export const run: Command = {
+  name: 'run',
+  operands: { min: 1, max: 1, text: 'KEY [OPTIONS] -- COMMAND [ARGS]' },
+  takesCommandLine: true,
+  options: ['ttl', 'wait', 'owner', 'capacity', 'permits', 'grace', 'min-hold'],
+  summary: 'run COMMAND while holding KEY',
+  about: `Runs COMMAND while holding the lock KEY, and exits with its status.
+
+The lock is renewed for as long as COMMAND runs. Signals are passed on to COMMAND. It finds the name of the lock in
+HOLDFAST_KEY and the fencing token in HOLDFAST_TOKEN. If the lease cannot be renewed, COMMAND gets TERM a grace before
+the lock may be another's and KILL when it may be, and run exits 76. If the lock is not had in time, it exits 75.`,
+  examples: [
+    ['holdfast run nightly-report -- ./report.sh', 'one at a time; wait up to 10 seconds for it'],
+    ['holdfast run nightly-report --wait 0 -- ./report.sh', 'now or not at all: exits 75 if another runs'],
+    ['holdfast run deploy:web --wait 15m --owner "$USER" -- make deploy', 'wait longer, and say who you are'],
+    ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
+    [
+      'holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh',
+      'once an hour, though several machines start it',
+    ],
+  ],
+
+  async run(invocation, terminal) {
+    const request = readRequest(invocation);
+    const relay = relaySignals();
+    try {
+      const session = await unlessAborted(openSession(invocation.options), relay.stopped);
+      try {
+        return await runUnderLock(session, request, relay, terminal);
+      } finally {
+        await session.close(terminal);
+      }
+    } catch (error) {
+      if (!(error instanceof Interrupted)) throw error;
+      const status = statusOfSignal(error.signal);
+      throw new Failure(status, `${error.signal} while waiting for "${printable(request.key)}": gave up`);
+    } finally {
+      relay.end();
+    }
+  },
+};
+
+async function runUnderLock(
+  session: Session,
+  request: RunRequest,
+  relay: SignalRelay,
+  terminal: Terminal,
+): Promise<number> {
+  const lease = await acquire(session.locks, request, relay.stopped);
+  try {
+    relay.stopped.throwIfAborted();
+    return await superviseCommand({ session, lease, request, relay, terminal });
+  } finally {
+    await release(lease, terminal);
+  }
+}
+
+/** Whatever happens here, the command has ended and its status is what counts. */
+async function release(lease: Lease, terminal: Terminal): Promise<void> {
+  if (!lease.held) return;
+  const text = `"${printable(lease.key)}" could not be released, and stays taken until its ttl is over`;
+  try {
+    const limitMs = Math.min(lease.remainingMs, RELEASE_MS_MAX);
+    const released = lease.release().then(() => true);
+    if (!(await within(limitMs, released))) warn(terminal, text, new Error('the store does not answer'));
+  } catch (error) {
+    warn(terminal, text, error);
+  }
+}

@@ -1,0 +1,120 @@
+/** `holdfast watch`: a live view on a terminal, a line a change elsewhere. */
+import type { KeyChange, KeyInfo, Locks, WatchOptions } from 'holdfast';
+import { after, wallMs } from '../clock.js';
+import type { Command } from '../command.js';
+import { keyJson, keyTable } from '../describe.js';
+import { formatTime } from '../duration.js';
+import { EXIT, usageFailure } from '../exit.js';
+import { printable, type Terminal } from '../output.js';
+import { openSession } from '../session.js';
+
+const EVERY_MS = 500;
+const EVERY_MS_MIN = 50;
+
+const HIDE_CURSOR = '\u001b[?25l';
+const SHOW_CURSOR = '\u001b[?25h';
+const HOME = '\u001b[H';
+const CLEAR_SCREEN = '\u001b[2J';
+const CLEAR_LINE_END = '\u001b[K';
+const CLEAR_BELOW = '\u001b[J';
+
+export const watch: Command = {
+  name: 'watch',
+  operands: { min: 0, max: 1, text: '[PREFIX]' },
+  takesCommandLine: false,
+  options: ['every'],
+  summary: 'watch keys being taken, waited for and released',
+  about: `Shows who holds what, live. On a terminal it redraws; elsewhere it prints a line for every change, with --json a JSON
+line. Ends with Ctrl-C.`,
+  examples: [
+    ['holdfast watch', 'the live view'],
+    ['holdfast watch deploy: --every 100ms', 'look more often'],
+    ['holdfast watch --json >> changes.jsonl', 'for machines'],
+  ],
+
+  async run({ operands, options }, terminal) {
+    const everyMs = options.durationMs('every') ?? EVERY_MS;
+    if (everyMs < EVERY_MS_MIN) throw usageFailure(`--every must be at least ${EVERY_MS_MIN}ms`);
+    const session = await openSession(options);
+    const stopping = new AbortController();
+    const stop = (): void => stopping.abort();
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
+    const query = { prefix: operands[0] ?? '', every: everyMs, signal: stopping.signal };
+    try {
+      const live = terminal.isTty && !options.has('json');
+      await (live
+        ? drawLive(session.locks, query, session.url, terminal)
+        : printChanges(session.locks, query, options.has('json'), terminal));
+    } catch (error) {
+      if (!stopping.signal.aborted) throw error;
+    } finally {
+      await session.close(terminal);
+    }
+    return EXIT.ok;
+  },
+};
+
+type Query = Required<WatchOptions> & { readonly every: number };
+
+async function printChanges(locks: Locks, query: Query, json: boolean, terminal: Terminal): Promise<void> {
+  const shown = new Map<string, string>();
+  for await (const { kind, info } of locks.watch(query)) {
+    if (json) {
+      terminal.out(JSON.stringify({ kind, ...keyJson(info) }));
+      continue;
+    }
+    const text = changeText(kind, info);
+    // A renewal changes nothing that a line says.
+    if (kind === 'changed' && shown.get(info.key) === text) continue;
+    if (kind === 'gone') shown.delete(info.key);
+    else shown.set(info.key, changeText('changed', info));
+    terminal.out(`${formatTime(info.now)}  ${text}`);
+  }
+}
+
+export function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo): string {
+  const name = printable(key);
+  if (kind === 'gone') return `${name}  is free`;
+  const who = holders.map((holder) => {
+    return `${printable(holder.owner)}${holder.resting ? ' (at rest)' : ''} (token ${holder.token})`;
+  });
+  const held = who.length === 0 ? 'held by nobody' : `held by ${who.join(', ')}`;
+  return `${name}  ${held}${waiters.length === 0 ? '' : `, ${waiters.length} waiting`}`;
+}
+
+/** Looks at all keys each time: the times move even when nothing changes. */
+async function drawLive(locks: Locks, query: Query, url: string, terminal: Terminal): Promise<void> {
+  terminal.raw(HIDE_CURSOR + CLEAR_SCREEN);
+  try {
+    while (!query.signal.aborted) {
+      const keys: KeyInfo[] = [];
+      for await (const info of locks.list({ prefix: query.prefix })) keys.push(info);
+      terminal.raw(frame(terminal, keys, url));
+      await pause(query.every, query.signal);
+    }
+  } finally {
+    terminal.raw(`${SHOW_CURSOR}\n`);
+  }
+}
+
+function frame(terminal: Terminal, keys: readonly KeyInfo[], url: string): string {
+  const title = `${printable(url)}  ${formatTime(new Date(wallMs()))}  ${keys.length} in use`;
+  const lines = keys.length === 0 ? ['No key is held or waited for.'] : keyTable(terminal, keys);
+  const room = Math.max(1, terminal.rows - 4);
+  const hidden = lines.length - room;
+  const shown = hidden > 0 ? [...lines.slice(0, room), `… and ${hidden} more lines`] : lines;
+  const all = [terminal.paint('dim', title), '', ...shown];
+  return HOME + all.map((line) => `${line}${CLEAR_LINE_END}\n`).join('') + CLEAR_BELOW;
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const cancel = after(ms, resolve);
+    const stop = (): void => {
+      cancel();
+      resolve();
+    };
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+  });
+}

@@ -1,0 +1,81 @@
+/** Keys and their holders, in words for people and as JSON for machines. Hold ids are not in what the library shows. */
+import type { HolderInfo, KeyInfo, WaiterInfo } from 'holdfast';
+import { formatDuration, formatTime } from './duration.js';
+import { type Column, printable, type Terminal, table } from './output.js';
+
+/** Messages name at most so many holders. */
+const NAMED_MAX = 3;
+
+/** `web-1:42 since 2026-03-01 14:05:09 (4.2s ago) until 14:05:39 (in 26s) unless renewed` */
+export function holderText(holder: HolderInfo, now: Date): string {
+  const since = `since ${formatTime(holder.acquiredAt)} (${formatDuration(elapsed(holder.acquiredAt, now))} ago)`;
+  const until = `until ${formatTime(holder.expiresAt)} (in ${formatDuration(elapsed(now, holder.expiresAt))})`;
+  const who = printable(holder.owner);
+  return holder.resting ? `${who}, released but at rest ${until}` : `${who} ${since} ${until} unless renewed`;
+}
+
+export function holdersText({ holders, now }: KeyInfo): string {
+  const named = holders.slice(0, NAMED_MAX).map((holder) => holderText(holder, now));
+  const more = holders.length - named.length;
+  return named.join('; ') + (more > 0 ? `; and ${more} more` : '');
+}
+
+function elapsed(from: Date, to: Date): number {
+  return Math.max(0, to.getTime() - from.getTime());
+}
+
+export function permitsText({ permits, capacity }: HolderInfo | WaiterInfo): string {
+  return capacity === 1 ? '1' : `${permits} of ${capacity}`;
+}
+
+const COLUMNS: readonly Column[] = [
+  { title: 'KEY', colour: 'bold' },
+  { title: 'HOLDER', colour: 'cyan' },
+  { title: 'PERMITS', right: true },
+  { title: 'TOKEN', right: true },
+  { title: 'HELD FOR', right: true },
+  { title: 'EXPIRES IN', right: true },
+  { title: 'WAITING', right: true, colour: 'yellow' },
+];
+
+/** One line a holder; a key that is only waited for has a line too. */
+export function keyTable(terminal: Terminal, keys: readonly KeyInfo[]): string[] {
+  return table(terminal, COLUMNS, keys.flatMap(rowsOf));
+}
+
+function rowsOf({ key, now, holders, waiters }: KeyInfo): string[][] {
+  const waiting = waiters.length === 0 ? '-' : String(waiters.length);
+  const name = printable(key);
+  if (holders.length === 0) return [[name, '-', '-', '-', '-', '-', waiting]];
+  return holders.map((holder, at) => [
+    at === 0 ? name : '',
+    printable(holder.owner) + (holder.resting ? ' (at rest)' : ''),
+    permitsText(holder),
+    String(holder.token),
+    formatDuration(elapsed(holder.acquiredAt, now)),
+    formatDuration(elapsed(now, holder.expiresAt)),
+    at === 0 ? waiting : '',
+  ]);
+}
+
+/** What `--json` prints of a key. Times are ISO 8601 by the store's clock. */
+export function keyJson({ key, now, holders, waiters }: KeyInfo): object {
+  return { key, now: now.toISOString(), holders: holders.map(holderJson), waiters: waiters.map(waiterJson) };
+}
+
+export function holderJson(holder: HolderInfo): object {
+  return {
+    owner: holder.owner,
+    permits: holder.permits,
+    capacity: holder.capacity,
+    token: holder.token,
+    acquiredAt: holder.acquiredAt.toISOString(),
+    expiresAt: holder.expiresAt.toISOString(),
+    metadata: holder.metadata ?? null,
+    resting: holder.resting,
+  };
+}
+
+function waiterJson({ owner, permits, capacity, since }: WaiterInfo): object {
+  return { owner, permits, capacity, since: since.toISOString() };
+}

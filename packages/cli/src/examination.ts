@@ -1,0 +1,137 @@
+/** What `doctor` measures. It leaves nothing held, and touches no key but its own. */
+import { createLocks, type Locks, type Store } from 'holdfast';
+import { monotonicMs, wallMs } from './clock.js';
+import { formatDuration } from './duration.js';
+import type { Options } from './options.js';
+import { open, type Session, storeUrl } from './session.js';
+
+export interface Check {
+  readonly name: string;
+  readonly level: 'good' | 'note' | 'warning' | 'failed';
+  readonly text: string;
+}
+
+export interface Examination {
+  readonly server: string;
+  readonly checks: readonly Check[];
+}
+
+/** Nobody else's keys are here. */
+const NAMESPACE = 'holdfast-doctor';
+const PROBES = 5;
+const WAKES = 3;
+const SKEW_MS_FINE = 1_000;
+/** A waiter that nobody wakes asks again after 700 ms: sooner than this, somebody did. */
+const WOKEN_MS_MAX = 400;
+
+export async function examine(session: Session, options: Options): Promise<Examination> {
+  const probes = [];
+  for (let count = 0; count < PROBES; count++) probes.push(await probe(session.locks));
+  probes.sort((a, b) => a.roundTripMs - b.roundTripMs);
+  const [best] = probes;
+  if (!best) throw new Error('no probe was made');
+  const { traits } = session.store;
+  const { guarantees, roundTripMs, skewMs } = best;
+  const checks: Check[] = [
+    { name: 'reachable', level: 'good', text: `Reachable: answers in ${tenths(roundTripMs)}.` },
+    clockCheck(traits, skewMs),
+    await pushCheck(session.store, options),
+    sharedCheck(traits),
+    durableCheck(traits),
+    ...guarantees.findings.map(({ level, text }): Check => ({ name: 'promise', level, text })),
+  ];
+  return { server: guarantees.server, checks };
+}
+
+async function probe(locks: Locks) {
+  const sentWallMs = wallMs();
+  const sentMs = monotonicMs();
+  const guarantees = await locks.probe();
+  const roundTripMs = monotonicMs() - sentMs;
+  // The store read its clock somewhere between: half-way is the best guess.
+  return { guarantees, roundTripMs, skewMs: guarantees.now - (sentWallMs + roundTripMs / 2) };
+}
+
+function clockCheck({ clock, clockErrorMs }: Store['traits'], skewMs: number): Check {
+  const whose = {
+    store: "the store's clock decides",
+    machine: "this machine's clock decides",
+    estimate: `an estimate of the store's clock decides, right to ${formatDuration(clockErrorMs)}`,
+  }[clock];
+  const direction = skewMs < 0 ? 'behind' : 'ahead of';
+  const skew = `it is ${tenths(Math.abs(skewMs))} ${direction} this machine's wall clock`;
+  // No decision uses the wall clock; what people read (since, until) is off by so much.
+  const level = Math.abs(skewMs) <= SKEW_MS_FINE ? 'good' : 'note';
+  return { name: 'clock', level, text: `Clock: ${whose}; ${skew}.` };
+}
+
+/** Two processes would be two connections: so a second one is opened where that reaches the same locks. */
+async function pushCheck(store: Store, options: Options): Promise<Check> {
+  const name = 'push';
+  if (!store.traits.push) {
+    return {
+      name,
+      level: 'note',
+      text: 'Push: the store cannot wake waiters; they ask again every 50 to 500 ms.',
+    };
+  }
+  const alone = store.traits.shared === 'process';
+  const other = alone ? store : await open(storeUrl(options, process.env));
+  try {
+    const times: number[] = [];
+    for (let count = 0; count < WAKES; count++) times.push(await timeOfWaking(store, other));
+    const bestMs = Math.min(...times);
+    if (bestMs <= WOKEN_MS_MAX) {
+      return {
+        name,
+        level: 'good',
+        text: `Push: works; a waiter has the lock ${tenths(bestMs)} after its release.`,
+      };
+    }
+    const text = `Push: does not work; a waiter had the lock only ${tenths(bestMs)} after its release.`;
+    return { name, level: 'failed', text };
+  } finally {
+    if (!alone) await other.close();
+  }
+}
+
+async function timeOfWaking(store: Store, other: Store): Promise<number> {
+  const owner = `doctor:${process.pid}`;
+  const key = `push:${process.pid}`;
+  const options = { ttl: 5_000, wait: 5_000 };
+  const first = createLocks(store, { namespace: NAMESPACE, owner });
+  const second = createLocks(other, { namespace: NAMESPACE, owner });
+  const lease = await first.acquire(key, options);
+  const waiting = second.acquire(key, options);
+  await standsInLine(first, key);
+  const releasedMs = monotonicMs();
+  await lease.release();
+  const next = await waiting;
+  const wokenMs = monotonicMs() - releasedMs;
+  await next.release();
+  return wokenMs;
+}
+
+/** Releasing before the other stands in line would measure nothing. */
+async function standsInLine(locks: Locks, key: string): Promise<void> {
+  for await (const { info } of locks.watch({ prefix: key, every: 20 })) {
+    if (info.waiters.length > 0) return;
+  }
+}
+
+function sharedCheck({ shared }: Store['traits']): Check {
+  const name = 'shared';
+  if (shared === 'process') return { name, level: 'warning', text: 'Shared: only within one process.' };
+  if (shared === 'machine') return { name, level: 'good', text: 'Shared: by all processes of this machine.' };
+  return { name, level: 'good', text: 'Shared: by everybody who can reach it.' };
+}
+
+function durableCheck({ durable }: Store['traits']): Check {
+  const name = 'durable';
+  if (durable) return { name, level: 'good', text: 'Durable: locks outlive a restart of the store.' };
+  return { name, level: 'warning', text: 'Durable: no; a restart of the store frees every lock.' };
+}
+
+function tenths(ms: number): string {
+  return ms < 10 ? `${ms.toFixed(1)}ms` : formatDuration(ms);
+}

@@ -1,0 +1,68 @@
+/** Help texts, made from what the commands say of themselves, so that they cannot disagree with the options. */
+import type { Command } from './command.js';
+import { OPTIONS, type OptionName, type OptionSpec } from './options.js';
+import type { Terminal } from './output.js';
+
+const STORES = `STORES
+  --store URL, else $HOLDFAST_STORE, else the file holdfast/locks.db in your state folder
+  ($XDG_STATE_HOME, or ~/.local/state). sqlite:PATH is a file shared by all processes of this machine.`;
+
+const STATUSES = `EXIT STATUS
+  0    done                              75   the lock was not had in time
+  1    anything else                     76   the lease was lost; COMMAND was ended
+  64   wrong usage                       126  COMMAND cannot be executed
+  69   the store cannot be reached       127  COMMAND was not found
+  run exits with the status of COMMAND, 128 + N if signal N ended it.`;
+
+export function generalHelp(terminal: Terminal, commands: readonly Command[]): string {
+  const width = Math.max(...commands.map(({ name, operands }) => `${name} ${operands.text}`.length));
+  const lines = commands.map(({ name, operands, summary }) => {
+    return `  ${`${name} ${operands.text}`.padEnd(width)}  ${summary}`;
+  });
+  return [
+    'holdfast runs commands under a lock, and shows who holds what.',
+    '',
+    terminal.paint('bold', 'USAGE'),
+    '  holdfast COMMAND [OPTIONS]',
+    '',
+    terminal.paint('bold', 'COMMANDS'),
+    ...lines,
+    '',
+    terminal.paint('bold', 'OPTIONS'),
+    ...optionLines(['store', 'namespace', 'json', 'help', 'version']),
+    '',
+    STORES,
+    '',
+    STATUSES,
+    '',
+    'holdfast COMMAND --help tells more, with examples.',
+  ].join('\n');
+}
+
+export function commandHelp(terminal: Terminal, command: Command): string {
+  const examples = command.examples.flatMap(([line, what]) => [
+    `  ${terminal.paint('dim', `# ${what}`)}`,
+    `  ${line}`,
+  ]);
+  return [
+    command.about,
+    '',
+    terminal.paint('bold', 'USAGE'),
+    `  holdfast ${command.name} ${command.operands.text}`,
+    '',
+    terminal.paint('bold', 'OPTIONS'),
+    ...optionLines([...command.options, 'store', 'namespace', 'json', 'help']),
+    '',
+    terminal.paint('bold', 'EXAMPLES'),
+    ...examples,
+  ].join('\n');
+}
+
+function optionLines(names: readonly OptionName[]): string[] {
+  const heads = names.map((name) => {
+    const { short, value }: OptionSpec = OPTIONS[name];
+    return `${short ? `-${short}, ` : '    '}--${name}${value ? ` ${value}` : ''}`;
+  });
+  const width = Math.max(...heads.map((head) => head.length));
+  return names.map((name, at) => `  ${(heads[at] ?? '').padEnd(width)}  ${OPTIONS[name].text}`);
+}

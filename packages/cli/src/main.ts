@@ -1,0 +1,77 @@
+/** The `holdfast` command: finds the command, runs it, tells failures in one line, exits. */
+import { readFileSync } from 'node:fs';
+import type { Command } from './command.js';
+import { doctor } from './commands/doctor.js';
+import { evict } from './commands/evict.js';
+import { inspect } from './commands/inspect.js';
+import { ls } from './commands/ls.js';
+import { run } from './commands/run.js';
+import { watch } from './commands/watch.js';
+import { EXIT, usageFailure } from './exit.js';
+import { failureOf } from './failure.js';
+import { commandHelp, generalHelp } from './help.js';
+import { parseInvocation } from './options.js';
+import { openTerminal, printable, type Terminal } from './output.js';
+
+const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor];
+
+async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
+  const invocation = parseInvocation(args, COMMANDS);
+  const { command, options } = invocation;
+  if (options.has('help')) {
+    terminal.out(command ? commandHelp(terminal, command) : generalHelp(terminal, COMMANDS));
+    return EXIT.ok;
+  }
+  if (command) return command.run(invocation, terminal);
+  if (options.has('version')) {
+    terminal.out(version());
+    return EXIT.ok;
+  }
+  throw usageFailure(`say what to do: ${COMMANDS.map(({ name }) => name).join(', ')}; see holdfast --help`);
+}
+
+function version(): string {
+  const description: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const known = typeof description === 'object' && description !== null && 'version' in description;
+  return known ? String(description.version) : 'unknown';
+}
+
+/** One line for what people are expected to meet. A stack trace is for bugs, and asks for a report. */
+function tell(error: unknown, json: boolean, terminal: Terminal): number {
+  const failure = failureOf(error);
+  if (!failure) {
+    terminal.err(
+      `holdfast: this is a bug, please report it: ${error instanceof Error ? error.stack : String(error)}`,
+    );
+    return EXIT.other;
+  }
+  const { status, details, message } = failure;
+  const line = printable(message);
+  terminal.err(json ? JSON.stringify({ error: { status, message: line, ...details } }) : `holdfast: ${line}`);
+  return status;
+}
+
+/** A reader that has gone (`holdfast ls | head -1`) has seen enough. A closed stderr is no reason to stop anything. */
+function quietOnClosedPipe(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+    process.exit(EXIT.ok);
+  });
+  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error;
+  });
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  quietOnClosedPipe();
+  const terminal = openTerminal(process.stdout, process.stderr, process.env);
+  try {
+    return await dispatch(args, terminal);
+  } catch (error) {
+    const end = args.indexOf('--');
+    return tell(error, args.slice(0, end === -1 ? undefined : end).includes('--json'), terminal);
+  }
+}
+
+// Not left to an empty event loop: a client's open connection would keep the shell waiting.
+process.exit(await main(process.argv.slice(2)));

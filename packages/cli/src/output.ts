@@ -1,0 +1,105 @@
+/** What people see: colour only where it is wanted, aligned columns, and nothing that could drive their terminal. */
+
+export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+
+const CODES: { readonly [colour in Colour]: readonly [number, number] } = {
+  bold: [1, 22],
+  dim: [2, 22],
+  red: [31, 39],
+  green: [32, 39],
+  yellow: [33, 39],
+  cyan: [36, 39],
+};
+
+export interface Terminal {
+  readonly isTty: boolean;
+  readonly rows: number;
+  /** A line on stdout. */
+  out(line: string): void;
+  /** As it is, without a line's end. */
+  raw(text: string): void;
+  /** A line on stderr. */
+  err(line: string): void;
+  paint(colour: Colour, text: string): string;
+}
+
+interface Stream {
+  readonly isTTY?: boolean;
+  readonly rows?: number;
+  write(text: string): unknown;
+}
+
+type Environment = { readonly [name: string]: string | undefined };
+
+export function openTerminal(stdout: Stream, stderr: Stream, environment: Environment): Terminal {
+  const isTty = stdout.isTTY === true;
+  const coloured = isTty && !environment.NO_COLOR && environment.TERM !== 'dumb';
+  return {
+    isTty,
+    rows: stdout.rows ?? 24,
+    out: (line) => void stdout.write(`${line}\n`),
+    raw: (text) => void stdout.write(text),
+    err: (line) => void stderr.write(`${line}\n`),
+    paint(colour, text) {
+      const [on, off] = CODES[colour];
+      return coloured ? `\u001b[${on}m${text}\u001b[${off}m` : text;
+    },
+  };
+}
+
+/** Something went wrong, but not what was asked for. */
+export function warn(terminal: Terminal, text: string, error: unknown): void {
+  const why = error instanceof Error ? error.message : String(error);
+  terminal.err(`holdfast: warning: ${text}: ${printable(why)}`);
+}
+
+/** Owners come from other machines: an escape sequence in one must not reach the reader's terminal. */
+export function printable(text: string): string {
+  return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
+    return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
+  });
+}
+
+export interface Column {
+  readonly title: string;
+  readonly right?: boolean;
+  readonly colour?: Colour;
+}
+
+/** Lines with aligned columns, titles first. The last column is not padded. */
+export function table(
+  terminal: Terminal,
+  columns: readonly Column[],
+  rows: readonly (readonly string[])[],
+): string[] {
+  const widths = columns.map(({ title }, at) =>
+    Math.max(...[title, ...rows.map((row) => row[at] ?? '')].map(widthOf)),
+  );
+  const line = (cells: readonly string[], colourOf: (at: number) => Colour | undefined): string => {
+    const padded = cells.map((cell, at) => {
+      const space = ' '.repeat(Math.max(0, (widths[at] ?? 0) - widthOf(cell)));
+      const colour = colourOf(at);
+      const painted = colour ? terminal.paint(colour, cell) : cell;
+      if (columns[at]?.right) return space + painted;
+      return at === columns.length - 1 ? painted : painted + space;
+    });
+    return padded.join('  ').trimEnd();
+  };
+  const titles = columns.map(({ title }) => title);
+  return [line(titles, () => 'dim'), ...rows.map((row) => line(row, (at) => columns[at]?.colour))];
+}
+
+/** Columns on screen: wide letters take two, combining marks none. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) {
+    if (/\p{M}/u.test(character)) continue;
+    width +=
+      /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}/u.test(
+        character,
+      )
+        ? 2
+        : 1;
+  }
+  return width;
+}

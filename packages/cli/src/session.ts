@@ -1,0 +1,77 @@
+/** Opens the store that the options name. Passwords in its URL are never shown. */
+import { homedir } from 'node:os';
+import { join } from 'node:path';
+import { createLocks, type Locks, openStore, type Store } from 'holdfast';
+import { within } from './clock.js';
+import { Failure } from './exit.js';
+import { failureOf } from './failure.js';
+import type { Options } from './options.js';
+import { type Terminal, warn } from './output.js';
+
+type Environment = { readonly [name: string]: string | undefined };
+
+/** A store that hangs must not keep a finished command from exiting. */
+const CLOSE_MS_MAX = 2_000;
+
+export interface Session {
+  /** The store's URL, fit to be shown. */
+  readonly url: string;
+  readonly store: Store;
+  readonly locks: Locks;
+  /** Never rejects: what the command has done counts, and is done. */
+  close(terminal: Terminal): Promise<void>;
+}
+
+/** `$XDG_STATE_HOME` counts only when absolute, as its specification says. */
+export function defaultStorePath(environment: Environment): string {
+  const state = environment.XDG_STATE_HOME;
+  const folder = state?.startsWith('/') ? state : join(homedir(), '.local', 'state');
+  return join(folder, 'holdfast', 'locks.db');
+}
+
+export function storeUrl(options: Options, environment: Environment): string {
+  const given = options.text('store') ?? environment.HOLDFAST_STORE;
+  if (given) return given;
+  // In a URL a question mark would begin its options.
+  return `sqlite:${defaultStorePath(environment).replaceAll('%', '%25').replaceAll('?', '%3F')}`;
+}
+
+export async function openSession(options: Options): Promise<Session> {
+  const url = storeUrl(options, process.env);
+  const store = await open(url);
+  try {
+    const namespace = options.text('namespace');
+    const locks = createLocks(store, namespace === undefined ? {} : { namespace });
+    return { url: redact(url), store, locks, close: (terminal) => close(locks, terminal) };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function close(locks: Locks, terminal: Terminal): Promise<void> {
+  try {
+    await within(CLOSE_MS_MAX, locks.close());
+  } catch (error) {
+    warn(terminal, 'the store could not be closed', error);
+  }
+}
+
+export async function open(url: string): Promise<Store> {
+  try {
+    return await openStore(url);
+  } catch (error) {
+    const failure = failureOf(error);
+    if (!failure) throw error;
+    throw new Failure(failure.status, `${redact(url)}: ${redactIn(failure.message, url)}`, failure.details);
+  }
+}
+
+export function redact(url: string): string {
+  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#]*?):[^/?#]*@/i, '$1:***@');
+}
+
+/** Clients like to quote the URL that they were given. */
+function redactIn(message: string, url: string): string {
+  return message.replaceAll(url, redact(url));
+}

@@ -1,0 +1,77 @@
+/**
+ * A command and the lease that it runs under. The command never outlives the lease, unless it cannot be killed;
+ * a command that ended well after its lease was lost is no success, as another may have run meanwhile.
+ */
+import type { Lease, Locks } from 'holdfast';
+import { type Child, startChild } from './child.js';
+import { formatDuration } from './duration.js';
+import { EXIT, Failure } from './exit.js';
+import { guardLease, type LeaseGuard } from './lease-guard.js';
+import { printable, type Terminal } from './output.js';
+import { announceCommand } from './process-register.js';
+import type { RunRequest } from './run-request.js';
+import type { Session } from './session.js';
+import type { SignalRelay } from './signals.js';
+
+export interface Supervision {
+  readonly session: Session;
+  readonly lease: Lease;
+  readonly request: RunRequest;
+  readonly relay: SignalRelay;
+  readonly terminal: Terminal;
+}
+
+/** The command's status. Rejects with a `Failure` when it could not be started or its lease was lost. */
+export async function superviseCommand(supervision: Supervision): Promise<number> {
+  const { session, lease, request, relay, terminal } = supervision;
+  const trouble = noteTrouble(session.locks, lease);
+  const noteStart = await announceCommand(session.store, terminal);
+  lease.assertHeld();
+  const child = await startChild(request.commandLine, {
+    ...process.env,
+    HOLDFAST_KEY: lease.key,
+    HOLDFAST_TOKEN: String(lease.token),
+  });
+  relay.passTo(child.signal);
+  const guard = guardLease(lease, request.graceMs, endable(supervision, child, trouble));
+  noteStart(child.pid);
+  const status = await child.ended;
+  // Before anything is awaited: a later look at the clocks says nothing about the time when the command ran.
+  guard.stop();
+  const verdict = judge(status, lease, guard);
+  relay.passTo(null);
+  if (verdict) throw verdict;
+  return status;
+}
+
+function endable({ lease, terminal }: Supervision, child: Child, trouble: () => string) {
+  return {
+    terminate(remainingMs: number): void {
+      const what = `"${printable(lease.key)}" could not be renewed${trouble()}`;
+      terminal.err(`holdfast: ${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
+      child.signal('SIGTERM');
+    },
+    kill: child.kill,
+  };
+}
+
+function judge(status: number, lease: Lease, guard: LeaseGuard): Failure | null {
+  const key = `"${printable(lease.key)}"`;
+  const details = { code: 'lease-lost', key: lease.key, commandStatus: status };
+  if (guard.intervened) {
+    const how = lease.held ? 'could not be renewed' : 'was lost';
+    return new Failure(EXIT.leaseLost, `${key} ${how}; the command was ended (status ${status})`, details);
+  }
+  if (lease.held) return null;
+  const text = `${key} was lost before the command ended (status ${status}); another may have run meanwhile`;
+  return new Failure(EXIT.leaseLost, text, details);
+}
+
+/** The last reason why a renewal failed, as it reads in a sentence. */
+function noteTrouble(locks: Locks, lease: Lease): () => string {
+  let cause: unknown;
+  locks.on('jeopardy', (event) => {
+    if (event.token === lease.token) cause = event.cause;
+  });
+  return () => (cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : '');
+}

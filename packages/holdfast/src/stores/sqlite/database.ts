@@ -1,0 +1,94 @@
+/** The little of SQLite that the store uses, where it comes from, and what its errors mean. Knows nothing of locks. */
+import { createRequire } from 'node:module';
+import { UnsupportedError } from '../../protocol/index.js';
+
+export type SqliteValue = string | number | null;
+
+export interface SqliteStatement {
+  get(...values: SqliteValue[]): unknown;
+  all(...values: SqliteValue[]): unknown[];
+  run(...values: SqliteValue[]): unknown;
+}
+
+/** What is used of a `DatabaseSync`, of `node:sqlite` or of `@photostructure/sqlite`. */
+export interface SqliteDatabase {
+  prepare(sql: string): SqliteStatement;
+  exec(sql: string): void;
+}
+
+/** One that this library opened and therefore closes. */
+export interface OwnDatabase extends SqliteDatabase {
+  close(): void;
+}
+
+export type SqliteDriver = new (path: string, options?: { readonly readOnly?: boolean }) => OwnDatabase;
+
+const PACKAGE = '@photostructure/sqlite';
+
+/** Node's own SQLite where there is one (22.13 and later), else the package. Nothing is loaded before it is needed. */
+export function loadDriver(
+  require: (name: string) => unknown = createRequire(import.meta.url),
+): SqliteDriver {
+  const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: SqliteDriver } | undefined;
+  return builtin?.DatabaseSync ?? loadPackage(require);
+}
+
+export function loadPackage(require: (name: string) => unknown): SqliteDriver {
+  try {
+    return (require(PACKAGE) as { DatabaseSync: SqliteDriver }).DatabaseSync;
+  } catch (cause) {
+    throw new UnsupportedError(
+      `Node ${process.version} has no SQLite of its own and the package for it cannot be loaded: npm install ${PACKAGE}`,
+      { cause },
+    );
+  }
+}
+
+/** SQLite's result codes, as far as they are told apart. */
+export const SQLITE_BUSY = 5;
+export const SQLITE_READONLY = 8;
+export const SQLITE_CORRUPT = 11;
+export const SQLITE_CANTOPEN = 14;
+export const SQLITE_NOTADB = 26;
+
+/** Null when it is no error of SQLite. */
+export function resultCode(error: unknown): number | null {
+  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return null;
+  return error.errcode & 0xff;
+}
+
+/** How long a command may wait for another process's transaction: the event loop stands still meanwhile. */
+export const BUSY_MS = 50;
+/** The same for what happens once and cannot be asked again: opening, and noting a process. */
+export const PATIENT_MS = 5_000;
+
+export function patiently<T>(database: SqliteDatabase, work: () => T): T {
+  database.exec(`PRAGMA busy_timeout = ${PATIENT_MS}`);
+  try {
+    return work();
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${BUSY_MS}`);
+  }
+}
+
+/** All of it or nothing, and nobody else writes meanwhile. */
+export function immediately<T>(database: SqliteDatabase, work: () => T): T {
+  database.exec('BEGIN IMMEDIATE');
+  try {
+    const result = work();
+    database.exec('COMMIT');
+    return result;
+  } catch (error) {
+    undo(database, error);
+    throw error;
+  }
+}
+
+/** A full disk has rolled back already, and then there is nothing to roll back: both errors are worth knowing. */
+function undo(database: SqliteDatabase, error: unknown): void {
+  try {
+    database.exec('ROLLBACK');
+  } catch (second) {
+    throw new AggregateError([error, second], error instanceof Error ? error.message : String(error));
+  }
+}

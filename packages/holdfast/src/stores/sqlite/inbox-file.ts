@@ -1,0 +1,106 @@
+/**
+ * One inbox as a file: made, watched, read and emptied by its listener alone. The first line says whose it is; every
+ * further one is a hint. Nothing of it keeps the process alive.
+ */
+import {
+  closeSync,
+  type FSWatcher,
+  fchmodSync,
+  fstatSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  unlinkSync,
+  watch,
+  writeSync,
+} from 'node:fs';
+import type { Why } from '../../protocol/index.js';
+import type { NotedProcess } from './process-table.js';
+
+export interface Hint {
+  readonly key: string;
+  readonly why: Why;
+}
+
+export interface InboxFile {
+  readonly path: string;
+  readonly mode: number;
+  readonly owner: NotedProcess;
+  heard(hint: Hint): void;
+  failed(error: unknown): void;
+}
+
+/** A file that was read this far is emptied. */
+const READ_BYTES_MAX = 16 * 1024;
+const WHYS: readonly string[] = ['turn', 'waiting', 'evicted'] satisfies Why[];
+const NEWLINE = 0x0a;
+
+export function lineOf({ key, why }: Hint): string {
+  return `${why} ${JSON.stringify(key)}\n`;
+}
+
+/** Null when there is no whole first line yet. */
+export function ownerOf(text: string): NotedProcess | null {
+  const end = text.indexOf('\n');
+  return end === -1 ? null : (JSON.parse(text.slice(0, end)) as NotedProcess);
+}
+
+/** Returns what stops it. */
+export function watchInbox({ path, mode, owner, heard, failed }: InboxFile): () => void {
+  const file = openSync(path, 'w+');
+  fchmodSync(file, mode & 0o666);
+  const start = writeSync(file, `${JSON.stringify(owner)}\n`);
+  const buffer = Buffer.alloc(READ_BYTES_MAX);
+  let offset = start;
+  let stopped = false;
+
+  function hear(line: string): void {
+    const [why = '', ...rest] = line.split(' ');
+    if (!WHYS.includes(why)) throw new SyntaxError(`Not a hint: ${line}`);
+    heard({ why: why as Why, key: JSON.parse(rest.join(' ')) as string });
+  }
+
+  function readNew(): void {
+    if (fstatSync(file).size < offset) offset = start;
+    for (;;) {
+      const bytes = buffer.subarray(0, readSync(file, buffer, 0, buffer.length, offset));
+      const end = bytes.lastIndexOf(NEWLINE) + 1;
+      if (end === 0) break;
+      offset += end;
+      for (const line of bytes.toString('utf8', 0, end - 1).split('\n')) hear(line);
+    }
+    if (offset < READ_BYTES_MAX) return;
+    // A hint that comes between reading and this is lost, once in hundreds; its waiter asks again by itself.
+    ftruncateSync(file, start);
+    offset = start;
+  }
+
+  function changed(): void {
+    if (stopped) return;
+    try {
+      readNew();
+    } catch (error) {
+      failed(error);
+    }
+  }
+
+  function stop(): void {
+    if (stopped) return;
+    stopped = true;
+    watcher?.close();
+    closeSync(file);
+    unlinkSync(path);
+  }
+
+  let watcher: FSWatcher | undefined;
+  try {
+    watcher = watch(path, { persistent: false }, changed);
+    watcher.on('error', failed);
+  } catch (error) {
+    stop();
+    throw error;
+  }
+  // What came before the watch began.
+  changed();
+  return stop;
+}

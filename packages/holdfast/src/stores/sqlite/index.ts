@@ -1,0 +1,31 @@
+/** The SQLite store: locks for all processes of one machine. See store.ts for how it works. */
+import { loadDriver, type SqliteDatabase } from './database.js';
+import { openFile } from './open.js';
+import { type SqliteStore, storeOn } from './store.js';
+
+export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.js';
+export type { SqliteStore } from './store.js';
+
+export interface SqliteStoreOptions {
+  /**
+   * Whether a holder whose process is provably gone loses its locks before its ttl ends. On unless told. Turn it off
+   * where this process claims for others that may outlive it.
+   */
+  readonly liveness?: boolean;
+}
+
+/**
+ * Locks in an SQLite file. Give it a path, and it opens the file, makes it and its folder (mode 0700) when they are
+ * missing, and closes it; or a `DatabaseSync` of your own, for this store alone, which you close yourself.
+ */
+export function sqliteStore(target: string | SqliteDatabase, options: SqliteStoreOptions = {}): SqliteStore {
+  const parts = { liveness: options.liveness ?? true };
+  if (typeof target !== 'string') return storeOn(target, { ...parts, closed: () => undefined });
+  const database = openFile(target, loadDriver());
+  try {
+    return storeOn(database, { ...parts, closed: () => database.close() });
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}

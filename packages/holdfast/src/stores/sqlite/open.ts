@@ -1,0 +1,146 @@
+/**
+ * From a path to a database ready for use. Whatever is wrong with the file is found by a connection that cannot write:
+ * a file that is refused stays as it was, byte for byte.
+ */
+import { mkdirSync, type Stats, statSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { HoldfastError, InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
+import {
+  type OwnDatabase,
+  PATIENT_MS,
+  patiently,
+  resultCode,
+  SQLITE_BUSY,
+  SQLITE_CANTOPEN,
+  SQLITE_CORRUPT,
+  SQLITE_NOTADB,
+  SQLITE_READONLY,
+  type SqliteDatabase,
+  type SqliteDriver,
+} from './database.js';
+import { ensureSchema, hasSchema } from './schema.js';
+
+const IN_MEMORY = ':memory:';
+const NAMELESS = 'This database';
+
+/** Larger files are not read through on opening; a broken page in them shows when a command meets it. */
+const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
+/** Others may be opening the same new file: switching it to WAL fails at once while they read. */
+const WAL_ATTEMPTS = 100;
+
+export function openFile(path: string, Driver: SqliteDriver): OwnDatabase {
+  if (path === IN_MEMORY) return new Driver(path);
+  if (path === '') throw new InvalidArgumentError('The path of the SQLite file is empty.');
+  const file = resolve(path);
+  return explained(file, () => {
+    const found = statSync(file, { throwIfNoEntry: false });
+    if (found) refuse(file, found);
+    else mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    if (found && found.size > 0) inspect(file, found, Driver);
+    return new Driver(file);
+  });
+}
+
+function refuse(file: string, found: Stats): void {
+  if (found.isDirectory()) throw new InvalidArgumentError(`${file} is a folder; a path to a file is needed.`);
+  if (!found.isFile()) throw new InvalidArgumentError(`${file} is not a regular file.`);
+  // Root may write anything, but whoever took all the write bits away meant it.
+  if ((found.mode & 0o222) === 0) throw readOnly(file);
+}
+
+function inspect(file: string, found: Stats, Driver: SqliteDriver): void {
+  const database = new Driver(file, { readOnly: true });
+  try {
+    database.exec(`PRAGMA busy_timeout = ${PATIENT_MS}`);
+    hasSchema(database, file);
+    if (found.size > CHECKED_BYTES_MAX) return;
+    const { quick_check: verdict } = database.prepare('PRAGMA quick_check(1)').get() as {
+      quick_check: string;
+    };
+    if (verdict !== 'ok') throw corrupt(file, verdict);
+  } catch (error) {
+    // What a killed process left half-written only a writer can take back: opening for real will tell.
+    const code = resultCode(error);
+    if (code !== SQLITE_READONLY && code !== SQLITE_CANTOPEN) throw error;
+  } finally {
+    database.close();
+  }
+}
+
+/** Makes any connection ready: waits for others, keeps a log ahead of the file, has the tables. */
+export function prepareDatabase(database: SqliteDatabase): { readonly file: string | null } {
+  const list = database.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[];
+  const file = list.find(({ name }) => name === 'main')?.file || null;
+  const where = file ?? NAMELESS;
+  return explained(file, () =>
+    patiently(database, () => {
+      // Before the switch to WAL: that is a change already.
+      hasSchema(database, where);
+      keepLogAhead(database);
+      database.exec('PRAGMA synchronous = NORMAL');
+      ensureSchema(database, where);
+      // Writes nothing, but finds out now, not with the first claim, that the file cannot be written.
+      database.exec('DELETE FROM holdfast_records WHERE 0');
+      return { file };
+    }),
+  );
+}
+
+function keepLogAhead(database: SqliteDatabase): void {
+  for (let attempt = 1; ; attempt++) {
+    const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string };
+    if (mode === 'wal' || mode === 'memory') return;
+    try {
+      database.prepare('PRAGMA journal_mode = WAL').get();
+      return;
+    } catch (error) {
+      if (resultCode(error) !== SQLITE_BUSY || attempt === WAL_ATTEMPTS) throw error;
+      // Waits until the others are done, which the switch itself does not.
+      database.exec('BEGIN EXCLUSIVE; COMMIT');
+    }
+  }
+}
+
+/** Says what is wrong with the file in words, and what to do. */
+export function explained<T>(file: string | null, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (error instanceof HoldfastError) throw error;
+    throw explain(file ?? NAMELESS, error);
+  }
+}
+
+function explain(where: string, cause: unknown): HoldfastError {
+  const text = cause instanceof Error ? cause.message : String(cause);
+  switch (resultCode(cause)) {
+    case SQLITE_NOTADB:
+    case SQLITE_CORRUPT:
+      return corrupt(where, text, cause);
+    case SQLITE_READONLY:
+      return readOnly(where, cause);
+    case SQLITE_CANTOPEN:
+      return new UnsupportedError(`${where} cannot be opened: its folder must be writable. (${text})`, {
+        cause,
+      });
+    case SQLITE_BUSY:
+      return new StoreError(`${where} was in use by another process for too long.`, {
+        operation: 'open',
+        cause,
+      });
+    default:
+      return new StoreError(`${where} cannot be opened: ${text}`, { operation: 'open', cause });
+  }
+}
+
+function readOnly(where: string, cause?: unknown): HoldfastError {
+  const text = `${where} is read-only; locks need to write. Make it writable or use another file.`;
+  return new UnsupportedError(text, { cause });
+}
+
+function corrupt(where: string, text: string, cause?: unknown): HoldfastError {
+  return new UnsupportedError(
+    `${where} is not an SQLite database, or a damaged one (${text}). Nothing was changed: move it away or use another file.`,
+    { cause },
+  );
+}

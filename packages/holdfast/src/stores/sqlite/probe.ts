@@ -1,0 +1,132 @@
+/** What this database, on this machine, really promises. Looks and tries; changes nothing that stays. */
+import { readFileSync } from 'node:fs';
+import { stat } from 'node:fs/promises';
+import { machineMonotonicMs, systemClock } from '../../clock.js';
+import type { Finding, Guarantees } from '../../protocol/index.js';
+import type { SqliteDatabase } from './database.js';
+import { errorCode } from './process-table.js';
+import type { WakeFiles } from './wake-files.js';
+
+export interface Probed {
+  readonly database: SqliteDatabase;
+  readonly file: string | null;
+  readonly files: WakeFiles | null;
+  readonly now: () => number;
+  readonly canProve: boolean;
+  readonly wallClock: boolean;
+}
+
+const PUSH_MS_MAX = 500;
+const SYNCHRONOUS = ['OFF', 'NORMAL', 'FULL', 'EXTRA'];
+/** File systems on which SQLite's locks, or its log's shared memory, do not hold between machines. */
+const NETWORK =
+  /^(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|lustre|gfs2|ocfs2|fuse\.(sshfs|glusterfs|s3fs|rclone|gcsfuse|ceph.*))$/;
+
+export async function probe(probed: Probed): Promise<Guarantees> {
+  const { database, file, files, now } = probed;
+  const { version } = database.prepare('SELECT sqlite_version() AS version').get() as { version: string };
+  const findings = file === null ? [inMemory()] : [journal(database), ...fileSystem(file), liveness(probed)];
+  findings.push(time(probed));
+  if (files) findings.push(await push(files));
+  return { server: `SQLite ${version}, ${file ?? 'in memory'}`, now: now(), findings };
+}
+
+function inMemory(): Finding {
+  return {
+    level: 'warning',
+    text: 'The database is in memory: only callers in this process exclude each other.',
+  };
+}
+
+function journal(database: SqliteDatabase): Finding {
+  const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string };
+  const { synchronous } = database.prepare('PRAGMA synchronous').get() as { synchronous: number };
+  const text = `Journal mode ${mode}, synchronous ${SYNCHRONOUS[synchronous] ?? synchronous}.`;
+  if (mode !== 'wal')
+    return { level: 'warning', text: `${text} Without a write-ahead log every command waits for the disk.` };
+  return {
+    level: 'good',
+    text: `${text} Survives the death of any process; a power cut may forget the last moments before it.`,
+  };
+}
+
+function fileSystem(file: string): Finding[] {
+  const type = typeOfFileSystem(file);
+  if (type === null)
+    return [{ level: 'note', text: 'Which file system the file lies on cannot be told here.' }];
+  if (!NETWORK.test(type)) return [];
+  return [
+    {
+      level: 'warning',
+      text: `The file lies on ${type}. Locks there are not safe between machines: use a local disk.`,
+    },
+  ];
+}
+
+/** The mount point with the longest name that the file lies under. Null where that cannot be told. */
+export function typeOfFileSystem(file: string, mounts: () => string = readMounts): string | null {
+  let best: { readonly point: string; readonly type: string } | null = null;
+  for (const line of mounts().split('\n')) {
+    const [, escaped, type] = line.split(' ');
+    if (escaped === undefined || type === undefined) continue;
+    const point = escaped.replace(/\\(\d{3})/g, (_, octal: string) =>
+      String.fromCharCode(Number.parseInt(octal, 8)),
+    );
+    if (!file.startsWith(point.endsWith('/') ? point : `${point}/`)) continue;
+    if (!best || point.length >= best.point.length) best = { point, type };
+  }
+  return best?.type ?? null;
+}
+
+function readMounts(): string {
+  try {
+    return readFileSync('/proc/self/mounts', 'utf8');
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return '';
+  }
+}
+
+function liveness({ canProve }: Probed): Finding {
+  if (canProve) return { level: 'good', text: 'A holder whose process died is noticed within 250 ms.' };
+  return {
+    level: 'note',
+    text: 'Dead processes are not told from living ones here: a dead holder counts until its ttl.',
+  };
+}
+
+function time({ wallClock }: Probed): Finding {
+  if (!wallClock) {
+    return {
+      level: 'good',
+      text: "Time is the machine's monotonic clock: setting the wall clock changes nothing.",
+    };
+  }
+  return { level: 'warning', text: 'Time is the wall clock: setting it ends leases early or late.' };
+}
+
+/** A hint to ourselves, through a real file. */
+async function push(files: WakeFiles): Promise<Finding> {
+  const inbox = systemClock.randomId();
+  const began = machineMonotonicMs();
+  let heardAt: number | null = null;
+  const stop = files.listen(inbox, () => {
+    heardAt = machineMonotonicMs();
+  });
+  files.send(inbox, [{ key: 'probe', why: 'turn' }]);
+  // Asking for anything lets the event loop turn; a store sets no timers.
+  while (heardAt === null && machineMonotonicMs() - began < PUSH_MS_MAX) await stat('.');
+  stop();
+  if (heardAt !== null) {
+    return {
+      level: 'good',
+      text: `Push works: a hint through a file took ${(heardAt - began).toFixed(1)} ms.`,
+    };
+  }
+  const trouble = files.trouble();
+  const why = trouble instanceof Error ? ` (${trouble.message})` : '';
+  return {
+    level: 'warning',
+    text: `Push does not work${why}: waiters find out by asking, every second or two.`,
+  };
+}

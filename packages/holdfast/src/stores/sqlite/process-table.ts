@@ -1,0 +1,98 @@
+/**
+ * What the system tells about processes, and what follows from it. The one rule: gone only when proven. Whatever
+ * cannot be read (a hidden /proc, another container, another system) proves nothing, and the ttl decides.
+ */
+import { readFileSync, readlinkSync } from 'node:fs';
+
+export interface ProcessStat {
+  /** When it started, in ticks since the boot: tells a process from a later one with the same id. */
+  readonly started: string;
+  /** It has ended and only waits to be collected. */
+  readonly zombie: boolean;
+}
+
+/** The system's process table. Replaced in tests. */
+export interface ProcessTable {
+  /** Which start of the machine this is. Null where it cannot be told. */
+  readonly boot: string | null;
+  /** Processes with the same one see the same process ids and start times. Null where they cannot be compared. */
+  readonly namespace: string | null;
+  /** Processes with the same one read the same monotonic clock. Null where that is not known. */
+  readonly clock: string | null;
+  /** False only when there is certainly no such process. */
+  exists(pid: number): boolean;
+  /** Null when it cannot be read, for whatever reason. */
+  stat(pid: number): ProcessStat | null;
+}
+
+/** A process as it was noted down. What could not be read then is null. */
+export interface NotedProcess {
+  readonly pid: number;
+  readonly started: string | null;
+  readonly boot: string | null;
+  readonly namespace: string | null;
+}
+
+export function isProvablyGone(noted: NotedProcess, table: ProcessTable): boolean {
+  if (table.boot === null || noted.boot !== table.boot) return false;
+  if (table.namespace === null || noted.namespace !== table.namespace) return false;
+  if (!table.exists(noted.pid)) return true;
+  const stat = table.stat(noted.pid);
+  if (stat === null || noted.started === null) return false;
+  return stat.zombie || stat.started !== noted.started;
+}
+
+export function note(pid: number, table: ProcessTable): NotedProcess {
+  return { pid, started: table.stat(pid)?.started ?? null, boot: table.boot, namespace: table.namespace };
+}
+
+/** Reads once what does not change while this process lives. */
+export function systemProcessTable(): ProcessTable {
+  const boot = unlessUnreadable(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
+  // Clocks, and with them start times, differ between time namespaces. Kernels before 5.6 have none.
+  const time = unlessUnreadable(() => readlinkSync('/proc/self/ns/time')) ?? 'time:[]';
+  const pids = unlessUnreadable(ownNamespace);
+  return {
+    boot,
+    namespace: pids === null ? null : `${pids} ${time}`,
+    clock: boot === null ? null : `${boot} ${time}`,
+    exists,
+    stat: (pid) => unlessUnreadable(() => parseStat(readFileSync(`/proc/${pid}/stat`, 'utf8'))),
+  };
+}
+
+/** A /proc of another namespace shows other processes under our numbers: then nothing can be compared. */
+function ownNamespace(): string | null {
+  if (readlinkSync('/proc/self') !== String(process.pid)) return null;
+  return readlinkSync('/proc/self/ns/pid');
+}
+
+function exists(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return errorCode(error) !== 'ESRCH';
+  }
+}
+
+/** Fields are counted from behind the name, which may hold spaces and brackets itself. Null when it is no such line. */
+export function parseStat(line: string): ProcessStat | null {
+  const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
+  const [state, threads, started] = [fields[0], Number(fields[17]), fields[19]];
+  if (state === undefined || started === undefined || started === '') return null;
+  // The first thread may be over while others of the process still run.
+  return { started, zombie: (state === 'Z' || state === 'X') && threads <= 1 };
+}
+
+function unlessUnreadable<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (errorCode(error) === undefined) throw error;
+    return null;
+  }
+}
+
+export function errorCode(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+}

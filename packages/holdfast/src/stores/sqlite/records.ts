@@ -1,0 +1,86 @@
+/** Keys and their states in the table. Reads and writes; decides nothing. */
+import { checkVersion, EMPTY_STATE, expendableAt, type State } from '../../protocol/index.js';
+import type { SqliteDatabase } from './database.js';
+
+export interface Row {
+  readonly key: string;
+  /** Read only on demand: a record of a newer version must not stand in the way of those before it. */
+  state(): State;
+}
+
+export interface Records {
+  load(key: string): State | null;
+  save(key: string, state: State): void;
+  /** Deletes up to so many records that may go. */
+  cleanUp(now: number, count: number): void;
+  /** Keys in use from this one on, in order. */
+  page(from: string, after: boolean): readonly Row[];
+  /** Whether a record in use names this process. */
+  mentions(process: string): boolean;
+}
+
+const PAGE_ROWS = 256;
+
+export function records(database: SqliteDatabase): Records {
+  const select = database.prepare('SELECT state FROM holdfast_records WHERE key = ?');
+  const upsert = database.prepare(
+    `INSERT INTO holdfast_records (key, state, decided_at, expendable_at, in_use) VALUES (?, ?, ?, ?, ?)
+     ON CONFLICT (key) DO UPDATE SET state = excluded.state, decided_at = excluded.decided_at,
+       expendable_at = excluded.expendable_at, in_use = excluded.in_use`,
+  );
+  const expendable = database.prepare(
+    'SELECT key FROM holdfast_records WHERE expendable_at <= ? ORDER BY expendable_at LIMIT ?',
+  );
+  const remove = database.prepare('DELETE FROM holdfast_records WHERE key = ?');
+  // With the record goes what it knew of the time; a later boot must not start below it, or tokens would go back.
+  const reached = database.prepare('UPDATE holdfast_clocks SET reached_ms = max(reached_ms, ?)');
+  const inUse = 'SELECT key, state FROM holdfast_records WHERE in_use = 1';
+  const pageFrom = database.prepare(`${inUse} AND key >= ? ORDER BY key LIMIT ${PAGE_ROWS}`);
+  const pageAfter = database.prepare(`${inUse} AND key > ? ORDER BY key LIMIT ${PAGE_ROWS}`);
+  const mention = database.prepare(
+    'SELECT 1 FROM holdfast_records WHERE in_use = 1 AND instr(state, ?) > 0 LIMIT 1',
+  );
+
+  return {
+    load(key) {
+      const row = select.get(key) as { state: string } | undefined;
+      return row ? unpack(key, row.state) : null;
+    },
+    save(key, state) {
+      const used = state.holders.length > 0 || state.rests.length > 0 || state.waiters.length > 0;
+      const decidedAt = Math.floor(state.decision / 1_000);
+      upsert.run(key, pack(state), decidedAt, expendableAt(state), used ? 1 : 0);
+    },
+    cleanUp(now, count) {
+      const rows = expendable.all(now, count) as { key: string }[];
+      if (rows.length === 0) return;
+      for (const { key } of rows) remove.run(key);
+      reached.run(now);
+    },
+    page(from, after) {
+      const rows = (after ? pageAfter : pageFrom).all(from) as { key: string; state: string }[];
+      return rows.map(({ key, state }) => ({ key, state: () => unpack(key, state) }));
+    },
+    mentions: (process) => mention.get(JSON.stringify(process)) !== undefined,
+  };
+}
+
+/** Empty lists are left out: most records are of released keys, and those should stay small. */
+function pack(state: State): string {
+  const { version, token, decision, holders, rests, waiters, ended } = state;
+  return JSON.stringify({
+    version,
+    token,
+    decision,
+    holders: holders.length > 0 ? holders : undefined,
+    rests: rests.length > 0 ? rests : undefined,
+    waiters: waiters.length > 0 ? waiters : undefined,
+    ended: ended.length > 0 ? ended : undefined,
+  });
+}
+
+function unpack(key: string, text: string): State {
+  const stored = JSON.parse(text) as Partial<State>;
+  checkVersion(stored.version, key);
+  return { ...EMPTY_STATE, ...stored };
+}

@@ -1,0 +1,62 @@
+/**
+ * The tables, and the version they carry. All names start with `holdfast_`, so that a database given by the user may
+ * hold other things too. A version that is not known is refused before anything is written.
+ */
+import { UnsupportedError } from '../../protocol/index.js';
+import { immediately, type SqliteDatabase } from './database.js';
+
+const SCHEMA_VERSION = 1;
+
+const TABLES = `
+CREATE TABLE holdfast_schema (version INTEGER NOT NULL);
+INSERT INTO holdfast_schema VALUES (${SCHEMA_VERSION});
+
+CREATE TABLE holdfast_records (
+  key TEXT PRIMARY KEY,
+  state TEXT NOT NULL,
+  decided_at INTEGER NOT NULL,
+  expendable_at INTEGER NOT NULL,
+  in_use INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX holdfast_expendable ON holdfast_records (expendable_at);
+CREATE INDEX holdfast_in_use ON holdfast_records (key) WHERE in_use = 1;
+
+CREATE TABLE holdfast_clocks (
+  boot TEXT PRIMARY KEY,
+  offset_ms INTEGER NOT NULL,
+  reached_ms INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE holdfast_processes (
+  process TEXT NOT NULL,
+  pid INTEGER NOT NULL,
+  started TEXT,
+  boot TEXT,
+  namespace TEXT,
+  PRIMARY KEY (process, pid)
+) WITHOUT ROWID;
+`;
+
+/** Whether the tables are there. Reads only; throws when they are of another version. */
+export function hasSchema(database: SqliteDatabase, where: string): boolean {
+  const table = database.prepare(
+    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'holdfast_schema'",
+  );
+  if (!table.get()) return false;
+  const row = database.prepare('SELECT version FROM holdfast_schema').get() as
+    | { version: unknown }
+    | undefined;
+  if (row?.version === SCHEMA_VERSION) return true;
+  throw new UnsupportedError(
+    `${where} has tables of version ${String(row?.version)}, and this library knows version ${SCHEMA_VERSION}. ` +
+      'Another version of Holdfast made it: use that version, or another file. Nothing was changed.',
+  );
+}
+
+export function ensureSchema(database: SqliteDatabase, where: string): void {
+  if (hasSchema(database, where)) return;
+  immediately(database, () => {
+    // Another process may have been first.
+    if (!hasSchema(database, where)) database.exec(TABLES);
+  });
+}

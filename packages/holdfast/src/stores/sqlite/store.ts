@@ -1,0 +1,179 @@
+/**
+ * Locks in an SQLite file, shared by all processes of one machine.
+ *
+ * Layout: `holdfast_records` has one row a key: the state as JSON, when it was last decided on, and when it may be
+ * deleted; every writing transaction deletes a few that may go. `holdfast_clocks` has the time offset of each boot,
+ * `holdfast_processes` the process ids behind holders and waiters. Hints to other processes go through files in a
+ * folder beside the database.
+ *
+ * Atomic: a batch is one IMMEDIATE transaction, in which `decide` runs and nobody else writes. When nothing changed,
+ * nothing is written: a waiter that asks in vain costs no disk.
+ *
+ * Clock: the machine's monotonic one, see store-time.ts. It is read inside the transaction, so times rise in the order
+ * of decision over all processes. Holders and waiters whose process is provably gone count as expired at once.
+ *
+ * A reply is lost only with its process. What it had committed stays: the holder is then provably gone, or its ttl
+ * ends it. A transaction cut off by a kill leaves nothing. A database that stays busy rejects the batch, undecided.
+ *
+ * Nothing here waits, but for SQLite's own busy timeout, and nothing sets a timer.
+ */
+import { statSync } from 'node:fs';
+import {
+  type Command,
+  InvalidArgumentError,
+  type Reply,
+  type State,
+  type Store,
+  snapshotOf,
+  type Traits,
+  UnsupportedError,
+} from '../../protocol/index.js';
+import { batches } from './batch.js';
+import { immediately, patiently, resultCode, SQLITE_BUSY, type SqliteDatabase } from './database.js';
+import { inboxes } from './inboxes.js';
+import { type Fates, type Liveness, liveness } from './liveness.js';
+import { explained, prepareDatabase } from './open.js';
+import { probe } from './probe.js';
+import { type ProcessTable, systemProcessTable } from './process-table.js';
+import { records } from './records.js';
+import { storeTime } from './store-time.js';
+import { wakeFiles } from './wake-files.js';
+
+/** The SQLite store knows processes: what runs under a lock beside this process can be made known to it. */
+export interface SqliteStore extends Store {
+  /** Notes a process that works under this process's locks: both must be gone before a holder counts as gone. */
+  recordProcess(pid: number): Promise<void>;
+  /** Takes that back, once the process has ended. */
+  forgetProcess(pid: number): Promise<void>;
+}
+
+export interface StoreParts {
+  /** Whether processes that are provably gone lose their locks before the ttl ends them. */
+  readonly liveness: boolean;
+  /** Called once the store is closed. */
+  readonly closed: () => void;
+  /** Replaced in tests. */
+  readonly table?: ProcessTable;
+  readonly now?: () => number;
+}
+
+/** How often the first in line asks, so that a death is noticed within 250 ms. */
+const VIGIL_MS = 200;
+
+export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStore {
+  const { file } = prepareDatabase(database);
+  const table = parts.table ?? systemProcessTable();
+  const now = parts.now ?? explained(file, () => storeTime(database, table.clock));
+  const kept = explained(file, () => records(database));
+  const files = file === null ? null : wakeFiles(file, table);
+  const inbox = inboxes(files);
+  const canProve = file !== null && parts.liveness && table.boot !== null && table.namespace !== null;
+  const life: Liveness | null = canProve ? liveness(database, table, kept) : null;
+  const decideBatch = batches({ database, records: kept, liveness: life, now });
+  const opened = file === null ? null : statSync(file).ino;
+  let closed = false;
+
+  function checkOpen(): void {
+    if (closed) throw new UnsupportedError('This SQLite store is closed.');
+    if (file === null || statSync(file, { throwIfNoEntry: false })?.ino === opened) return;
+    // SQLite would go on in the file that is no longer there, and whoever opens the new one would hold the same locks.
+    throw new UnsupportedError(`${file} was removed or replaced while in use. Open it again.`);
+  }
+
+  function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
+    try {
+      checkOpen();
+      const { outcomes, hints } = decideBatch(commands);
+      inbox.deliver(hints);
+      return outcomes.map((outcome) =>
+        'reply' in outcome ? Promise.resolve(outcome.reply) : Promise.reject(outcome.error),
+      );
+    } catch (error) {
+      return commands.map(() => Promise.reject(inWords(error, file)));
+    }
+  }
+
+  /** What a claim would find now. */
+  function view(state: State | null, at: number, fates: Fates): State | null {
+    return state && life ? life.buryGone(state, at, fates) : state;
+  }
+
+  async function change(pid: number, work: (known: Liveness) => void): Promise<void> {
+    checkOpen();
+    if (!Number.isSafeInteger(pid) || pid <= 0) throw new InvalidArgumentError(`${pid} is not a process id.`);
+    if (life) patiently(database, () => immediately(database, () => work(life)));
+  }
+
+  return {
+    name: 'sqlite',
+    traits: traitsOf(file, canProve),
+    apply,
+    async listen(name, wake) {
+      checkOpen();
+      const stop = inbox.add(name, wake);
+      return async () => stop();
+    },
+    async read(key) {
+      checkOpen();
+      const at = now();
+      return snapshotOf(key, view(kept.load(key), at, new Map()), at);
+    },
+    async *list({ prefix, limit = Number.POSITIVE_INFINITY }) {
+      const fates: Fates = new Map();
+      let left = limit;
+      for (let from = prefix, after = false; left > 0; after = true) {
+        checkOpen();
+        const page = kept.page(from, after);
+        const at = now();
+        for (const { key, state } of page) {
+          from = key;
+          if (!key.startsWith(prefix) || left <= 0) return;
+          const snapshot = snapshotOf(key, view(state(), at, fates), at);
+          if (!snapshot) continue;
+          left -= 1;
+          yield snapshot;
+        }
+        if (page.length === 0) return;
+      }
+    },
+    async probe() {
+      checkOpen();
+      return probe({ database, file, files, now, canProve, wallClock: table.clock === null });
+    },
+    recordProcess: (pid) => change(pid, (known) => known.record(pid)),
+    forgetProcess: (pid) => change(pid, (known) => known.forget(pid)),
+    async close() {
+      if (closed) return;
+      closed = true;
+      inbox.close();
+      try {
+        if (life) immediately(database, () => life.leave());
+      } catch (error) {
+        // Whoever comes next clears the notes away.
+        if (resultCode(error) !== SQLITE_BUSY) throw error;
+      } finally {
+        parts.closed();
+      }
+    },
+  };
+}
+
+function traitsOf(file: string | null, canProve: boolean): Traits {
+  return {
+    clock: 'machine',
+    clockErrorMs: 0,
+    push: true,
+    queue: true,
+    shared: file === null ? 'process' : 'machine',
+    durable: file !== null,
+    vigilMs: canProve ? VIGIL_MS : null,
+  };
+}
+
+/** A plain error: what became of the commands is for the core to find out, by asking again. */
+function inWords(cause: unknown, file: string | null): unknown {
+  if (!(cause instanceof Error) || resultCode(cause) === null) return cause;
+  const isBusy = resultCode(cause) === SQLITE_BUSY;
+  const text = isBusy ? 'busy: another process has been writing to it for too long' : cause.message;
+  return new Error(`${file ?? 'The database'}: ${text}`, { cause });
+}

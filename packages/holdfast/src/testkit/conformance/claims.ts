@@ -1,0 +1,171 @@
+/** Claims: granted once, to one; the same answer to the same question; and never to what has ended. */
+import assert from 'node:assert/strict';
+import { HOLDERS_SHOWN, MARKS_MAX, TOKEN_BLOCK } from '../../protocol/index.js';
+import { pause } from '../pause.js';
+import { claimOf, expectKind, type Promised, releaseOf, renewOf, sayAll, sayFor } from './scene.js';
+
+export const claims: readonly Promised[] = [
+  {
+    name: 'a free key is granted, and the next claimant is told who holds it and for how long',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const holder = { process: process(), number: 1 };
+      const granted = await sayFor(
+        store,
+        claimOf(name, holder, { owner: 'first', metadata: '{"job":7}', ttlMs: 5_000 }),
+        'granted',
+      );
+      assert.equal(granted.acquiredAt, granted.now);
+      assert.equal(granted.expiresAt, granted.now + 5_000);
+      assert.equal(granted.tokenLast, granted.token + TOKEN_BLOCK - 1, 'an exclusive hold reserves a block');
+      assert.equal(granted.othersWait, false);
+      const busy = await sayFor(await another(), claimOf(name, { process: process(), number: 1 }), 'busy');
+      assert.equal(busy.position, store.traits.queue ? 0 : null);
+      assert.ok(busy.freeInMs > 0 && busy.freeInMs <= 5_000, `freeInMs is ${busy.freeInMs}`);
+      const { token, acquiredAt, expiresAt } = granted;
+      const shared = { owner: 'first', permits: 1, capacity: 1, metadata: '{"job":7}', resting: false };
+      assert.deepEqual(busy.holders, [{ ...shared, token, acquiredAt, expiresAt }]);
+      const again = await sayFor(store, renewOf(name, holder), 'renewed');
+      assert.equal(again.othersWait, store.traits.queue, 'the holder is not told that others wait');
+    },
+  },
+  {
+    name: 'F4: the same claim again is the same grant, with the same token and expiry',
+    async try({ store, another, key, process }) {
+      const claim = claimOf(key(), { process: process(), number: 1 });
+      const first = await sayFor(store, claim, 'granted');
+      const second = await sayFor(await another(), claim, 'granted');
+      const { now: _first, ...before } = first;
+      const { now: _second, ...after } = second;
+      assert.deepEqual(after, before);
+    },
+  },
+  {
+    name: 'F10: tokens rise with every grant, however fast they follow, and blocks never overlap',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const stores = [store, await another()];
+      let last = 0;
+      for (let number = 1; number <= 40; number++) {
+        const hold = { process: process(), number };
+        const through = stores[number % 2] ?? store;
+        const granted = await sayFor(through, claimOf(name, hold), 'granted');
+        assert.ok(granted.token > last, `token ${granted.token} after ${last}`);
+        last = granted.tokenLast;
+        if (number % 5 === 0) {
+          const { block } = await sayFor(through, renewOf(name, hold, { block: true }), 'renewed');
+          assert.ok(block && block.token > last, `block ${JSON.stringify(block)} after ${last}`);
+          last = block.tokenLast;
+        }
+        await sayFor(through, releaseOf(name, hold), 'released');
+      }
+    },
+  },
+  {
+    name: 'F10: the token rises across the deletion of the record',
+    applies: (harness) => harness.forget !== undefined,
+    async try({ harness, store, key, process }) {
+      const name = key();
+      let last = 0;
+      for (let round = 0; round < 3; round++) {
+        const hold = { process: process(), number: 1 };
+        const granted = await sayFor(store, claimOf(name, hold), 'granted');
+        assert.ok(granted.token > last, `token ${granted.token} after ${last}`);
+        last = granted.tokenLast;
+        await sayFor(store, releaseOf(name, hold), 'released');
+        await pause(20);
+        await harness.forget?.(name);
+      }
+    },
+  },
+  {
+    name: 'an expired holder is over by the store’s clock, and its token is passed',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      const first = await sayFor(store, claimOf(name, hold, { ttlMs: 60 }), 'granted');
+      await pause(80);
+      const other = await another();
+      const second = await sayFor(other, claimOf(name, { process: process(), number: 1 }), 'granted');
+      assert.ok(second.now >= first.expiresAt, 'granted before the first had expired');
+      assert.ok(second.token > first.tokenLast);
+      await sayFor(store, renewOf(name, hold), 'lost', 'an expired hold was renewed');
+      await sayFor(store, claimOf(name, hold), 'withdrawn', 'an expired hold was granted again');
+    },
+  },
+  {
+    name: 'P2: the one who took over from an expired holder can release, and the old one cannot',
+    async try({ store, key, process }) {
+      const name = key();
+      const old = { process: process(), number: 1 };
+      const next = { process: process(), number: 1 };
+      await sayFor(store, claimOf(name, old, { owner: 'old', ttlMs: 40 }), 'granted');
+      await pause(60);
+      await sayFor(store, claimOf(name, next, { owner: 'next' }), 'granted');
+      assert.equal((await store.read(name))?.holders[0]?.owner, 'next');
+      assert.equal((await sayFor(store, releaseOf(name, old), 'released')).held, false);
+      await sayFor(store, claimOf(name, { process: process(), number: 1 }, { queue: false }), 'busy');
+      assert.equal((await sayFor(store, releaseOf(name, next), 'released')).held, true);
+      assert.equal(await store.read(name), null);
+    },
+  },
+  {
+    name: 'permits: a semaphore gives as many as it has, and holders expire one by one (P24)',
+    async try({ store, key, process }) {
+      const name = key();
+      const of3 = { capacity: 3, queue: false };
+      const long = { process: process(), number: 1 };
+      await sayFor(store, claimOf(name, long, of3), 'granted');
+      await sayFor(store, claimOf(name, { process: process(), number: 1 }, { ...of3, ttlMs: 40 }), 'granted');
+      const two = claimOf(name, { process: process(), number: 1 }, { ...of3, permits: 2 });
+      await sayFor(store, two, 'busy');
+      await pause(60);
+      const granted = await sayFor(store, two, 'granted');
+      assert.equal(granted.tokenLast, granted.token, 'only exclusive holds have blocks');
+      await sayFor(store, renewOf(name, long), 'renewed');
+      await sayFor(store, claimOf(name, { process: process(), number: 1 }, of3), 'busy');
+    },
+  },
+  {
+    name: 'the smallest capacity counts: a reader cannot join a mutex, nor a mutex a reader',
+    async try({ store, key, process }) {
+      const reader = { capacity: 1_000_000, queue: false };
+      const [mutexFirst, readerFirst] = [key(), key()];
+      await sayFor(store, claimOf(mutexFirst, { process: process(), number: 1 }), 'granted');
+      await sayFor(store, claimOf(mutexFirst, { process: process(), number: 1 }, reader), 'busy');
+      await sayFor(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
+      await sayFor(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
+      await sayFor(store, claimOf(readerFirst, { process: process(), number: 1 }, { queue: false }), 'busy');
+    },
+  },
+  {
+    name: `a busy answer names at most ${HOLDERS_SHOWN} holders`,
+    async try({ store, key, process }) {
+      const name = key();
+      const many = Array.from({ length: HOLDERS_SHOWN + 4 }, () => ({ process: process(), number: 1 }));
+      const capacity = many.length;
+      const replies = await sayAll(
+        store,
+        many.map((hold) => claimOf(name, hold, { capacity })),
+      );
+      for (const reply of replies) expectKind(reply, 'granted');
+      const claim = claimOf(name, { process: process(), number: 1 }, { capacity });
+      assert.equal((await sayFor(store, claim, 'busy')).holders.length, HOLDERS_SHOWN);
+      assert.equal((await store.read(name))?.holders.length, many.length, 'a view shows them all');
+    },
+  },
+  {
+    name: `marks of the last ${MARKS_MAX} processes are kept`,
+    async try({ store, key, process }) {
+      const name = key();
+      const holds = Array.from({ length: MARKS_MAX + 2 }, () => ({ process: process(), number: 3 }));
+      await sayAll(
+        store,
+        holds.map((hold) => releaseOf(name, hold)),
+      );
+      const late = holds.map((hold) => claimOf(name, { ...hold, number: 2 }, { queue: false }));
+      const kinds = (await sayAll(store, late)).map((reply) => reply.kind);
+      assert.deepEqual(kinds, ['granted', 'busy', ...Array.from({ length: MARKS_MAX }, () => 'withdrawn')]);
+    },
+  },
+];

@@ -1,0 +1,207 @@
+/** The store contract around the commands: batches, names, views, probing and closing. */
+import assert from 'node:assert/strict';
+import { type Snapshot, type Store, UnsupportedError } from '../../protocol/index.js';
+import { awkwardKeys } from './names.js';
+import { claimOf, expectKind, type Promised, releaseOf, renewOf, say, sayAll, sayFor } from './scene.js';
+
+export const contract: readonly Promised[] = [
+  {
+    name: 'commands of one batch apply in order, each with its own reply',
+    async try({ store, key, process }) {
+      const [name, elsewhere] = [key(), key()];
+      const [a, b] = [
+        { process: process(), number: 1 },
+        { process: process(), number: 1 },
+      ];
+      const replies = await sayAll(store, [
+        claimOf(name, a),
+        claimOf(elsewhere, b),
+        claimOf(name, b),
+        releaseOf(name, a),
+        claimOf(name, b),
+        claimOf(name, a),
+        renewOf(name, b),
+      ]);
+      assert.deepEqual(
+        replies.map((reply) => reply.kind),
+        ['granted', 'granted', 'busy', 'released', 'granted', 'withdrawn', 'renewed'],
+      );
+      const decisions = replies.filter((_, index) => index !== 1).map((reply) => reply.decision);
+      assert.deepEqual(
+        decisions,
+        decisions.toSorted((x, y) => x - y),
+      );
+    },
+  },
+  {
+    name: 'an empty batch is no error',
+    async try({ store }) {
+      assert.deepEqual(store.apply([]), []);
+    },
+  },
+  {
+    name: 'a hundred keys in one batch each get their own reply',
+    async try({ store, key, process }) {
+      const own = process();
+      const claims = Array.from({ length: 100 }, (_, number) =>
+        claimOf(key(), { process: own, number: number + 1 }),
+      );
+      for (const reply of await sayAll(store, claims)) expectKind(reply, 'granted');
+    },
+  },
+  {
+    name: 'a record of a newer format is refused and left as it is, and the rest of its batch goes on',
+    applies: (harness) => harness.spoil !== undefined,
+    async try({ harness, store, key, process }) {
+      const [before, spoilt, after] = [key(), key(), key()];
+      const hold = { process: process(), number: 1 };
+      await say(store, claimOf(spoilt, hold));
+      await harness.spoil?.(spoilt);
+      for (let round = 0; round < 2; round++) {
+        const names = [before, spoilt, after];
+        const results = await Promise.allSettled(store.apply(names.map((name) => claimOf(name, hold))));
+        assert.deepEqual(
+          results.map(({ status }) => status),
+          ['fulfilled', 'rejected', 'fulfilled'],
+        );
+        const [, refused] = results;
+        assert.ok(
+          refused?.status === 'rejected' && refused.reason instanceof UnsupportedError,
+          String(refused),
+        );
+      }
+    },
+  },
+  {
+    name: 'every decision that changes something has a higher number, seen by all connections',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const other = await another();
+      const hold = { process: process(), number: 1 };
+      const first = await say(store, claimOf(name, hold));
+      const same = await say(other, claimOf(name, hold));
+      const released = await say(other, releaseOf(name, hold));
+      const next = await say(store, claimOf(name, { process: process(), number: 1 }));
+      assert.equal(same.decision, first.decision, 'a repeated claim changed something');
+      assert.ok(released.decision > first.decision && next.decision > released.decision);
+      assert.ok(
+        first.now <= same.now && same.now <= released.now && released.now <= next.now,
+        'time went back',
+      );
+    },
+  },
+  {
+    name: 'F17: keys of awkward spelling never share a record',
+    async try({ store, another, key, process }) {
+      const base = `${key()}:`;
+      const names = awkwardKeys(base);
+      const own = process();
+      const replies = await sayAll(
+        store,
+        names.map((name, index) =>
+          claimOf(name, { process: own, number: index + 1 }, { owner: String(index) }),
+        ),
+      );
+      for (const [index, reply] of replies.entries()) {
+        expectKind(reply, 'granted', `the key ${JSON.stringify(names[index])} was taken for another`);
+      }
+      const other = await another();
+      for (const [index, name] of names.entries()) {
+        const view = await other.read(name);
+        assert.equal(view?.key, name);
+        assert.deepEqual(
+          view?.holders.map(({ owner }) => owner),
+          [String(index)],
+          `read of ${JSON.stringify(name)}`,
+        );
+      }
+      const listed = (await viewsOf(other, base)).map((view) => view.key);
+      assert.deepEqual(listed.toSorted(), names.toSorted());
+    },
+  },
+  {
+    name: 'a list has the keys in use that start with its prefix, in order, and no more than asked',
+    async try({ store, key, process }) {
+      const base = key();
+      const own = process();
+      const names = ['b', 'a_1', 'a%2', 'aX3', 'A_4', 'gone', 'waits'].map((name) => `${base}/${name}`);
+      await sayAll(
+        store,
+        names.map((name, index) => claimOf(name, { process: own, number: index + 1 })),
+      );
+      await say(store, releaseOf(`${base}/gone`, { process: own, number: 6 }));
+      const keysOf = async (prefix: string, limit?: number): Promise<string[]> =>
+        (await viewsOf(store, base + prefix, limit)).map((view) => view.key.slice(base.length + 1));
+      assert.deepEqual(await keysOf('/'), ['A_4', 'a%2', 'aX3', 'a_1', 'b', 'waits']);
+      assert.deepEqual(await keysOf('/a_'), ['a_1'], 'a wildcard in a prefix');
+      assert.deepEqual(await keysOf('/a%'), ['a%2'], 'a wildcard in a prefix');
+      assert.deepEqual(await keysOf('/', 2), ['A_4', 'a%2']);
+      assert.deepEqual(await keysOf('/', 0), []);
+      assert.deepEqual(await keysOf('/nothing'), []);
+    },
+  },
+  {
+    name: 'views show holders and waiters in order, and never a hold or an inbox',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const [holder, waiter] = [process(), process()];
+      const secrets = [holder, waiter, 'secret-inbox'];
+      const granted = await say(
+        store,
+        claimOf(name, { process: holder, number: 1 }, { owner: 'anna', inbox: 'secret-inbox-1' }),
+      );
+      const asked = claimOf(name, { process: waiter, number: 1 }, { owner: 'bert', inbox: 'secret-inbox-2' });
+      const busy = await say(store, asked);
+      const other = await another();
+      const view = await other.read(name);
+      assert.ok(view);
+      assert.deepEqual([view.holders[0]?.owner, view.waiters[0]?.owner], ['anna', 'bert']);
+      assert.deepEqual(view.waiters[0], {
+        owner: 'bert',
+        permits: 1,
+        capacity: 1,
+        since: busy.now,
+        woken: false,
+      });
+      assert.ok(granted.kind === 'granted' && view.token >= granted.tokenLast);
+      const [listed] = await viewsOf(other, name);
+      assert.deepEqual({ ...listed, now: 0 }, { ...view, now: 0 });
+      const said = JSON.stringify([view, listed, busy, await other.probe()]);
+      for (const secret of secrets) assert.ok(!said.includes(secret), `${secret} is shown`);
+      assert.equal(await other.read(key()), null);
+    },
+  },
+  {
+    name: 'probe names the server, its time and what it promises',
+    async try({ store, key, process }) {
+      const { now } = await say(store, claimOf(key(), { process: process(), number: 1 }));
+      const found = await store.probe();
+      assert.ok(found.server.length > 0);
+      assert.ok(
+        Number.isInteger(found.now) && Math.abs(found.now - now) < 60_000,
+        'another clock than in replies',
+      );
+      assert.ok(found.findings.length > 0 && found.findings.every(({ text }) => text.length > 0));
+    },
+  },
+  {
+    name: 'closing twice is fine; afterwards commands are refused, and other connections go on',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      const closing = await another();
+      await sayFor(closing, claimOf(name, hold), 'granted');
+      await closing.close();
+      await closing.close();
+      await assert.rejects(say(closing, renewOf(name, hold)));
+      await sayFor(store, renewOf(name, hold), 'renewed', 'closing a connection ended a hold');
+    },
+  },
+];
+
+async function viewsOf(store: Store, prefix: string, limit?: number): Promise<Snapshot[]> {
+  const views: Snapshot[] = [];
+  const query = limit === undefined ? { prefix } : { prefix, limit };
+  for await (const view of store.list(query)) views.push(view);
+  return views;
+}

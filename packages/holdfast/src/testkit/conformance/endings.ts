@@ -1,0 +1,173 @@
+/** Renewals, releases and evictions: late, twice and out of order, they change nothing more. */
+import assert from 'node:assert/strict';
+import { pause } from '../pause.js';
+import { claimOf, type Promised, releaseOf, renewOf, say, sayFor } from './scene.js';
+
+export const endings: readonly Promised[] = [
+  {
+    name: 'F24: three renewals and then a release',
+    async try({ store, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      let { expiresAt } = await sayFor(store, claimOf(name, hold, { ttlMs: 500 }), 'granted');
+      for (let round = 0; round < 3; round++) {
+        await pause(5);
+        const renewed = await sayFor(store, renewOf(name, hold, { ttlMs: 500 }), 'renewed');
+        assert.ok(renewed.expiresAt > expiresAt, 'a renewal did not extend');
+        assert.equal(renewed.block, null, 'a block came unasked');
+        ({ expiresAt } = renewed);
+      }
+      assert.equal((await sayFor(store, releaseOf(name, hold), 'released')).held, true);
+      await sayFor(store, claimOf(name, { process: process(), number: 1 }), 'granted');
+    },
+  },
+  {
+    name: 'F28: a late renewal never moves the expiry back',
+    async try({ store, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      await sayFor(store, claimOf(name, hold, { ttlMs: 200 }), 'granted');
+      const long = await sayFor(store, renewOf(name, hold, { ttlMs: 60_000 }), 'renewed');
+      const short = await sayFor(store, renewOf(name, hold, { ttlMs: 200 }), 'renewed');
+      assert.equal(short.expiresAt, long.expiresAt);
+      assert.equal((await store.read(name))?.holders[0]?.expiresAt, long.expiresAt);
+    },
+  },
+  {
+    name: 'F28, P25: an addition that arrives twice adds once',
+    async try({ store, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      const { expiresAt } = await sayFor(store, claimOf(name, hold), 'granted');
+      const addition = renewOf(name, hold, { added: { ms: 700, expiresAt } });
+      assert.equal((await sayFor(store, addition, 'renewed')).expiresAt, expiresAt + 700);
+      assert.equal((await sayFor(store, addition, 'renewed')).expiresAt, expiresAt + 700);
+    },
+  },
+  {
+    name: 'F6: a renewal after the release re-creates nothing',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      await sayFor(store, claimOf(name, hold), 'granted');
+      await sayFor(store, releaseOf(name, hold), 'released');
+      await sayFor(await another(), renewOf(name, hold), 'lost');
+      await sayFor(store, renewOf(key(), hold), 'lost', 'a renewal made a record');
+      assert.equal(await store.read(name), null);
+    },
+  },
+  {
+    name: 'F9: nobody releases or renews what another holds',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const [holder, stranger] = [process(), process()];
+      await sayFor(store, claimOf(name, { process: holder, number: 2 }), 'granted');
+      const other = await another();
+      for (const hold of [
+        { process: stranger, number: 2 },
+        { process: holder, number: 1 },
+        { process: holder, number: 3 },
+      ]) {
+        assert.equal((await sayFor(other, releaseOf(name, hold), 'released')).held, false);
+        await sayFor(other, renewOf(name, hold), 'lost');
+      }
+      await sayFor(store, renewOf(name, { process: holder, number: 2 }), 'renewed');
+    },
+  },
+  {
+    name: 'F27: a withdrawal that overtakes its claim keeps the claim from being granted',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const own = process();
+      const release = releaseOf(name, { process: own, number: 4 });
+      assert.equal((await sayFor(await another(), release, 'released')).held, false);
+      await sayFor(store, claimOf(name, { process: own, number: 4 }), 'withdrawn');
+      await sayFor(store, claimOf(name, { process: own, number: 3 }), 'withdrawn');
+      assert.equal(await store.read(name), null, 'a withdrawn claim left something');
+      await sayFor(store, claimOf(name, { process: own, number: 5 }), 'granted');
+    },
+  },
+  {
+    name: 'F27: a claim doubled after its release is granted to nobody and stands in no line',
+    async try({ store, key, process }) {
+      const name = key();
+      const claim = claimOf(name, { process: process(), number: 1 });
+      await sayFor(store, claim, 'granted');
+      await sayFor(store, releaseOf(name, claim.hold), 'released');
+      await sayFor(store, claim, 'withdrawn');
+      await sayFor(store, claimOf(name, { process: process(), number: 1 }), 'granted');
+      await sayFor(store, claim, 'withdrawn');
+      assert.deepEqual((await store.read(name))?.waiters, []);
+    },
+  },
+  {
+    name: 'a second release says that it held nothing',
+    async try({ store, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      await sayFor(store, claimOf(name, hold), 'granted');
+      assert.equal((await sayFor(store, releaseOf(name, hold), 'released')).held, true);
+      assert.equal((await sayFor(store, releaseOf(name, hold), 'released')).held, false);
+    },
+  },
+  {
+    name: 'F31: a doubled evict ends nobody new',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const [first, next] = [process(), process()];
+      const granted = await sayFor(store, claimOf(name, { process: first, number: 1 }), 'granted');
+      const evict = { kind: 'evict', key: name, upToToken: granted.token } as const;
+      assert.equal((await sayFor(await another(), evict, 'evicted')).count, 1);
+      await sayFor(store, renewOf(name, { process: first, number: 1 }), 'lost');
+      await sayFor(store, claimOf(name, { process: first, number: 1 }), 'withdrawn');
+      await sayFor(store, claimOf(name, { process: next, number: 1 }), 'granted');
+      assert.equal((await sayFor(store, evict, 'evicted')).count, 0);
+      await sayFor(store, renewOf(name, { process: next, number: 1 }), 'renewed');
+    },
+  },
+  {
+    name: 'a release inside minHold leaves a rest that nothing renews or revives',
+    async try({ store, key, process }) {
+      const name = key();
+      const hold = { process: process(), number: 1 };
+      const granted = await sayFor(store, claimOf(name, hold, { owner: 'rester' }), 'granted');
+      const release = releaseOf(name, hold, { minHoldMs: 400 });
+      assert.equal((await sayFor(store, release, 'released')).held, true);
+      await sayFor(store, renewOf(name, hold), 'lost', 'a rest was renewed');
+      await sayFor(store, claimOf(name, hold), 'withdrawn', 'a rest was revived');
+      const next = claimOf(name, { process: process(), number: 1 }, { queue: false });
+      const busy = await sayFor(store, next, 'busy');
+      assert.deepEqual(
+        busy.holders.map(({ owner, resting, expiresAt }) => ({ owner, resting, expiresAt })),
+        [{ owner: 'rester', resting: true, expiresAt: granted.acquiredAt + 400 }],
+      );
+      assert.ok(busy.freeInMs <= 400);
+      await pause(busy.freeInMs + 5);
+      await sayFor(store, next, 'granted');
+    },
+  },
+  {
+    name: 'P3, P8: claims that race each other, a release or an expiry never leave two holders',
+    async try({ store, another, key, process }) {
+      const name = key();
+      const stores = [store, await another(), await another()];
+      for (let round = 0; round < 30; round++) {
+        const first = { process: process(), number: 1 };
+        const ending = (['released', 'releasing', 'expired'] as const)[round % 3];
+        const ttlMs = ending === 'expired' ? 15 : 10_000;
+        await sayFor(store, claimOf(name, first, { queue: false, ttlMs }), 'granted');
+        if (ending === 'released') await say(store, releaseOf(name, first));
+        if (ending === 'expired') await pause(17);
+        const rivals = stores.map((through) => ({ through, hold: { process: process(), number: 1 } }));
+        const claims = rivals.map(({ through, hold }) => say(through, claimOf(name, hold, { queue: false })));
+        if (ending === 'releasing') await say(store, releaseOf(name, first));
+        if (ending === 'expired') claims.push(say(store, renewOf(name, first)));
+        const kinds = (await Promise.all(claims)).map((reply) => reply.kind);
+        const winners = kinds.filter((kind) => kind === 'granted' || kind === 'renewed').length;
+        assert.ok(winners <= 1, `${winners} holders at once: ${kinds.join(', ')}`);
+        if (ending !== 'releasing') assert.equal(winners, 1, 'nobody was granted a free key');
+        for (const { hold } of rivals) await say(store, releaseOf(name, hold));
+      }
+    },
+  },
+];

@@ -1,0 +1,116 @@
+/** What users see through the real engine when a lease or a wait ends, however it ends: nothing is left behind. */
+import assert from 'node:assert/strict';
+import { systemClock } from '../../clock.js';
+import { AcquireTimeoutError, LeaseLostError } from '../../protocol/index.js';
+import { eventually, pause } from '../pause.js';
+import type { Promised } from './scene.js';
+import { freeAgain, nth, PATIENCE_MS, withUsers } from './users.js';
+
+export const leases: readonly Promised[] = [
+  {
+    name: 'P22: a waiter on another connection follows a release at once, not at the end of the ttl',
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 2, async (users) => {
+        const first = await nth(users, 0).acquire(key, { ttl: '10m' });
+        const next = nth(users, 1).acquire(key);
+        await pause(50);
+        await first.release();
+        const lease = await next;
+        assert.ok(lease.token > first.token);
+        await lease.release();
+      });
+    },
+  },
+  {
+    name: 'F5: a wait that times out or is aborted leaves nothing in the store',
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 2, async (users) => {
+        const [holder, other] = [nth(users, 0), nth(users, 1)];
+        const held = await holder.acquire(key);
+        await assert.rejects(other.acquire(key, { wait: 80 }), AcquireTimeoutError);
+        const reason = new Error('enough');
+        const controller = new AbortController();
+        const aborted = other.acquire(key, { signal: controller.signal });
+        await pause(30);
+        controller.abort(reason);
+        await assert.rejects(aborted, (error) => error === reason);
+        assert.equal(await other.tryAcquire(key), null, 'contention is no error in tryAcquire');
+        await eventually('the line is empty', PATIENCE_MS, async () =>
+          (await holder.inspect(key))?.waiters.length === 0 ? true : undefined,
+        );
+        await held.release();
+        await freeAgain(holder, key);
+        const next = await holder.tryAcquire(key);
+        assert.ok(next, 'a withdrawn claim was granted');
+      });
+    },
+  },
+  {
+    name: 'F9, P2: a lease that was lost releases nothing of its successor, who can release',
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 2, async (users) => {
+        const old = await nth(users, 0).acquire(key, { ttl: 80, renew: false });
+        const next = await nth(users, 1).acquire(key);
+        assert.equal(old.held, false);
+        assert.equal(old.state, 'lost');
+        assert.ok(old.signal.reason instanceof LeaseLostError);
+        await old.release();
+        next.assertHeld();
+        assert.equal((await nth(users, 0).inspect(key))?.holders[0]?.owner, 'user 1');
+        assert.ok(next.token > old.token);
+        await next.release();
+        await freeAgain(nth(users, 0), key);
+      });
+    },
+  },
+  {
+    name: 'a lease that renews itself outlives its ttl many times over',
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 2, async (users) => {
+        const lease = await nth(users, 0).acquire(key, { ttl: 400 });
+        const until = systemClock.monotonicMs() + 1_600;
+        while (systemClock.monotonicMs() < until) {
+          assert.equal(await nth(users, 1).tryAcquire(key), null, 'taken from a live holder');
+          await pause(50);
+        }
+        lease.assertHeld();
+        await lease.release();
+      });
+    },
+  },
+  {
+    name: 'an evicted holder is told, and the next token is higher',
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 2, async (users) => {
+        const lease = await nth(users, 0).acquire(key, { ttl: 900 });
+        assert.equal(await nth(users, 1).evict(key), 1);
+        const next = await nth(users, 1).acquire(key);
+        assert.ok(next.token > lease.token);
+        await eventually('the evicted lease is lost', PATIENCE_MS, () =>
+          lease.signal.aborted ? true : undefined,
+        );
+        assert.equal(lease.held, false);
+        next.assertHeld();
+      });
+    },
+  },
+  {
+    name: 'closing releases what is held, and whoever waits elsewhere goes on',
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 2, async (users) => {
+        const lease = await nth(users, 0).acquire(key, { ttl: '10m' });
+        const next = nth(users, 1).acquire(key);
+        await pause(30);
+        await nth(users, 0).close();
+        assert.equal(lease.state, 'released');
+        assert.ok((await next).token > lease.token);
+      });
+    },
+  },
+];

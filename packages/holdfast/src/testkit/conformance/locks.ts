@@ -1,0 +1,100 @@
+/** What users see through the real engine: as many inside as may be, and in order. */
+import assert from 'node:assert/strict';
+import { eventually } from '../pause.js';
+import type { Promised } from './scene.js';
+import { nth, PATIENCE_MS, Room, waitersOf, withUsers } from './users.js';
+
+export const locks: readonly Promised[] = [
+  {
+    name: 'of many contenders over several connections one is inside at a time, no update is lost, tokens rise',
+    async try(scene) {
+      const key = scene.key();
+      const room = new Room();
+      await withUsers(scene, 3, async (users) => {
+        const contenders = Array.from({ length: 12 }, (_, index) => nth(users, index));
+        await Promise.all(
+          contenders.map(async (user) => {
+            for (let round = 0; round < 4; round++) await user.withLock(key, (lease) => room.visit(lease, 1));
+          }),
+        );
+      });
+      assert.equal(room.most, 1, `${room.most} were inside at once`);
+      assert.equal(room.visits, 48, 'updates were lost');
+      assert.deepEqual(
+        room.tokens,
+        room.tokens.toSorted((a, b) => a - b),
+        'tokens fell',
+      );
+      assert.equal(new Set(room.tokens).size, room.tokens.length, 'a token was given twice');
+    },
+  },
+  {
+    name: 'a semaphore lets in as many as it has permits, over several connections, and no more',
+    async try(scene) {
+      const key = scene.key();
+      const room = new Room();
+      await withUsers(scene, 3, async (users) => {
+        const contenders = Array.from({ length: 12 }, (_, index) => nth(users, index));
+        await Promise.all(
+          contenders.map((user) =>
+            user.semaphore(key, { capacity: 3 }).withLock((lease) => room.visit(lease, 20)),
+          ),
+        );
+      });
+      assert.ok(room.most <= 3, `${room.most} were inside at once`);
+      assert.ok(room.most >= 2, 'permits stayed idle');
+      assert.equal(new Set(room.tokens).size, 12, 'a token was given twice');
+    },
+  },
+  {
+    name: 'readers share, a writer is alone and gets its turn among readers that keep coming',
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 3, async (users) => {
+        const [readers, writers] = [new Room(), new Room()];
+        let written = false;
+        const reading = Array.from({ length: 6 }, async (_, index) => {
+          for (let round = 0; round < 200 && (round < 3 || !written); round++) {
+            await nth(users, index)
+              .readWrite(key)
+              .read.withLock(async (lease) => {
+                assert.equal(writers.inside, 0, 'a reader beside a writer');
+                await readers.visit(lease, 10);
+              });
+          }
+        });
+        await eventually('readers side by side', PATIENCE_MS, () => (readers.most > 1 ? true : undefined));
+        const write = nth(users, 0).readWrite(key).write;
+        await write.withLock(async (lease) => {
+          assert.equal(readers.inside, 0, 'a writer beside a reader');
+          await writers.visit(lease, 20);
+        });
+        written = true;
+        await Promise.all(reading);
+      });
+    },
+  },
+  {
+    name: 'F19: across connections those who came first are served first',
+    needs: ({ queue }) => queue,
+    async try(scene) {
+      const key = scene.key();
+      await withUsers(scene, 4, async (users) => {
+        const first = await nth(users, 0).acquire(key);
+        const order: number[] = [];
+        const waiting: Promise<void>[] = [];
+        for (const index of [2, 1, 3]) {
+          waiting.push(
+            nth(users, index).withLock(key, () => {
+              order.push(index);
+            }),
+          );
+          await waitersOf(nth(users, 0), key, waiting.length);
+        }
+        await first.release();
+        await Promise.all(waiting);
+        assert.deepEqual(order, [2, 1, 3]);
+      });
+    },
+  },
+];

@@ -1,0 +1,111 @@
+/** What a case works with: connections, keys and processes of its own, and short ways to say a command. */
+import assert from 'node:assert/strict';
+import { systemClock } from '../../clock.js';
+import type { Claim, Command, HoldId, Release, Renew, Reply, Store, Traits } from '../../protocol/index.js';
+import type { ConformanceCase, Harness } from '../harness.js';
+
+export interface Scene {
+  readonly harness: Harness;
+  readonly store: Store;
+  /** A second, third, … connection; closed with the scene. */
+  another(): Promise<Store>;
+  /** A key that no other case uses. */
+  key(): string;
+  /** A process that no other case uses. */
+  process(): string;
+}
+
+/** A promise about the store, tried on a scene of its own. */
+export interface Promised {
+  readonly name: string;
+  /** Left out where this says no. */
+  applies?(harness: Harness): boolean;
+  /** Nothing to keep where this says no: the case passes. */
+  needs?(traits: Traits): boolean;
+  try(scene: Scene): Promise<void>;
+}
+
+export function caseOf(harness: Harness, promised: Promised): ConformanceCase {
+  return {
+    name: promised.name,
+    async run() {
+      const opened: Store[] = [];
+      const open = async (): Promise<Store> => {
+        const store = await harness.open();
+        opened.push(store);
+        return store;
+      };
+      try {
+        const scene = await setScene(harness, open);
+        if (promised.needs?.(scene.store.traits) ?? true) await promised.try(scene);
+      } finally {
+        await Promise.all(opened.map((store) => store.close()));
+      }
+    },
+  };
+}
+
+async function setScene(harness: Harness, open: () => Promise<Store>): Promise<Scene> {
+  const id = systemClock.randomId();
+  let made = 0;
+  return {
+    harness,
+    store: await open(),
+    another: open,
+    key: () => `kit-${id}-${made++}`,
+    process: () => `process-${id}-${made++}`,
+  };
+}
+
+export function claimOf(key: string, hold: HoldId, more: Partial<Claim> = {}): Claim {
+  return {
+    kind: 'claim',
+    key,
+    hold,
+    owner: 'kit',
+    permits: 1,
+    capacity: 1,
+    ttlMs: 10_000,
+    queue: true,
+    inbox: null,
+    metadata: null,
+    ...more,
+  };
+}
+
+export function renewOf(key: string, hold: HoldId, more: Partial<Renew> = {}): Renew {
+  return { kind: 'renew', key, hold, ttlMs: 10_000, block: false, ...more };
+}
+
+export function releaseOf(key: string, hold: HoldId, more: Partial<Release> = {}): Release {
+  return { kind: 'release', key, hold, minHoldMs: 0, ...more };
+}
+
+export async function say(store: Store, command: Command): Promise<Reply> {
+  const [reply] = store.apply([command]);
+  assert.ok(reply, 'apply returned no promise for its command');
+  return await reply;
+}
+
+export async function sayAll(store: Store, commands: readonly Command[]): Promise<readonly Reply[]> {
+  const replies = store.apply(commands);
+  assert.equal(replies.length, commands.length, 'apply must return one promise a command');
+  return await Promise.all(replies);
+}
+
+type ReplyOf<K extends Reply['kind']> = Extract<Reply, { kind: K }>;
+
+/** The reply, known to be of this kind; or an error that says what was answered instead. */
+export function expectKind<K extends Reply['kind']>(reply: Reply, kind: K, why = ''): ReplyOf<K> {
+  assert.equal(reply.kind, kind, `expected ${kind}, was answered ${JSON.stringify(reply)}. ${why}`);
+  return reply as ReplyOf<K>;
+}
+
+export async function sayFor<K extends Reply['kind']>(
+  store: Store,
+  command: Command,
+  kind: K,
+  why = '',
+): Promise<ReplyOf<K>> {
+  return expectKind(await say(store, command), kind, why);
+}

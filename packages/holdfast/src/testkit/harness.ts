@@ -1,0 +1,24 @@
+/** What a store's test gives to the kit, and what it gets back. Tied to no test runner. */
+import type { Store } from '../protocol/index.js';
+
+export interface Harness {
+  /** The store's name, for messages. */
+  readonly name: string;
+  /** Another connection to one and the same backing store. The kit closes what it opens. */
+  open(): Promise<Store>;
+  /**
+   * Deletes the record of a key that was released, as the store's own cleaning up does in time. Where a test
+   * cannot do that, the cases about it are left out.
+   */
+  forget?(key: string): Promise<void>;
+  /** Makes the key's record one of a format that this library does not know yet. The cases about it need this. */
+  spoil?(key: string): Promise<void>;
+  /** How long a hint may take to arrive. 2 s unless told. */
+  readonly hintMsMax?: number;
+}
+
+/** One promise of a store. `run` rejects with a plain error that says what was broken. */
+export interface ConformanceCase {
+  readonly name: string;
+  run(): Promise<void>;
+}

@@ -1,0 +1,7 @@
+/** For those who write a store: what it must promise, and ways to see it keep its promises under faults. */
+export { conformanceSuite, type SuiteOptions } from './conformance/index.js';
+export { type Fault, type FaultyStore, type FaultyStoreOptions, faultyStore } from './faulty-store.js';
+export type { ConformanceCase, Harness } from './harness.js';
+export { type ModelOptions, type ModelReport, runModel } from './model/index.js';
+export { type Random, seededRandom } from './random.js';
+export * from './world/index.js';

@@ -1,0 +1,41 @@
+/** Collects the hints that a store sends, key by key. */
+import type { Stop, Store, Wake } from '../../protocol/index.js';
+import { eventually } from '../pause.js';
+
+export class Hints {
+  private readonly heard = new Map<string, Wake[]>();
+  private readonly stops: Stop[] = [];
+
+  async listen(store: Store, inbox: string): Promise<void> {
+    const stop = await store.listen?.(inbox, (key, why) => {
+      const own = this.heard.get(key);
+      if (own) own.push({ inbox, why });
+      else this.heard.set(key, [{ inbox, why }]);
+    });
+    if (stop) this.stops.push(stop);
+  }
+
+  count(key: string): number {
+    return this.heard.get(key)?.length ?? 0;
+  }
+
+  /** Waits until every one of these has come since the first `from` hints of the key. Doubles are fine. */
+  async all(key: string, wakes: readonly Wake[], from: number, withinMs: number): Promise<void> {
+    for (const wake of wakes) {
+      const isSame = (hint: Wake): boolean => hint.inbox === wake.inbox && hint.why === wake.why;
+      await eventually(`the hint "${wake.why}" to ${wake.inbox}`, withinMs, () => {
+        return this.heard.get(key)?.slice(from).some(isSame) ? true : undefined;
+      });
+    }
+  }
+
+  /** Hints that nobody was to get. */
+  strays(key: string, wakes: readonly Wake[]): readonly Wake[] {
+    const meant = new Set(wakes.map(({ inbox, why }) => `${why} ${inbox}`));
+    return (this.heard.get(key) ?? []).filter(({ inbox, why }) => !meant.has(`${why} ${inbox}`));
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.stops.map((stop) => stop()));
+  }
+}

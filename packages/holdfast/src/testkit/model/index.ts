@@ -1,0 +1,116 @@
+/**
+ * The model-based part of the suite: random commands from a seed, given to the store and to `decide`.
+ * Replies, tokens, views and hints must be equal. Sequences run side by side, so that their pauses overlap.
+ */
+import { systemClock } from '../../clock.js';
+import type { Store } from '../../protocol/index.js';
+import type { Harness } from '../harness.js';
+import { Hints } from './hints.js';
+import type { Entry } from './history.js';
+import { inboxOf, type Played, PROCESSES, playAsCrowd, playInTurn, type Stage } from './sequence.js';
+
+export interface ModelOptions {
+  readonly harness: Harness;
+  /** Repeats a run; drawn where not given. */
+  readonly seed?: number;
+  /** How many keys are played. The seed of the nth is `seed + n`; every fourth is a crowd. */
+  readonly sequences?: number;
+  /** Commands a key. */
+  readonly steps?: number;
+  readonly connections?: number;
+  /** How many keys are played at once. */
+  readonly atOnce?: number;
+}
+
+export interface ModelReport {
+  readonly seed: number;
+  readonly sequences: number;
+  readonly steps: number;
+  /** Steps that met an expiry, a window's end or an ended hold. */
+  readonly interesting: number;
+  readonly expiries: number;
+  readonly windowEnds: number;
+  readonly endedHolds: number;
+  /** Hints that `decide` sends; each was seen to arrive where the store can push. */
+  readonly hints: number;
+}
+
+/** Rejects at the first difference, with the seed that repeats it. */
+export async function runModel(options: ModelOptions): Promise<ModelReport> {
+  const { harness, sequences = 200, steps = 40, connections = 3, atOnce = 250 } = options;
+  const seed = options.seed ?? Math.floor(systemClock.random() * 2 ** 31);
+  const stores: Store[] = [];
+  const stage: Stage = {
+    run: systemClock.randomId(),
+    stores,
+    hints: new Hints(),
+    hintMsMax: harness.hintMsMax ?? 2_000,
+    steps,
+    over: false,
+  };
+  const all: Played[] = [];
+  try {
+    for (let connection = 0; connection < connections; connection++) {
+      const store = await harness.open();
+      stores.push(store);
+      for (let process = 0; process < PROCESSES; process++) {
+        await stage.hints.listen(store, inboxOf(stage.run, connection, process));
+      }
+    }
+    let next = seed;
+    const last = seed + sequences;
+    const worker = async (): Promise<void> => {
+      while (next < last && !stage.over) all.push(await playOne(harness, stage, next++));
+    };
+    await settleAll(Array.from({ length: Math.min(atOnce, sequences) }, worker));
+  } finally {
+    await stage.hints.stop();
+    await Promise.all(stores.map((store) => store.close()));
+  }
+  return reportOf(seed, all);
+}
+
+/** Waits for all, so that nothing still runs when the stores close; then fails as the first did. */
+async function settleAll(work: readonly Promise<void>[]): Promise<void> {
+  const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
+  if (failed) throw failed.reason;
+}
+
+async function playOne(harness: Harness, stage: Stage, seed: number): Promise<Played> {
+  const played: Played = { history: [], met: [], wakes: [] };
+  const crowd = seed % 4 === 3;
+  try {
+    await (crowd ? playAsCrowd : playInTurn)(stage, seed, played);
+    return played;
+  } catch (cause) {
+    stage.over = true;
+    const what = cause instanceof Error ? cause.message : String(cause);
+    throw new Error(
+      `The store "${harness.name}" and decide disagree after ${played.history.length} commands ` +
+        `(${crowd ? 'a crowd' : 'in turn'}): ${what}\n` +
+        `Replay: runModel({ harness, seed: ${seed}, sequences: 1, steps: ${stage.steps} })\n` +
+        `The last commands:\n${lastOf(played.history)}`,
+      { cause },
+    );
+  }
+}
+
+function lastOf(history: readonly Entry[]): string {
+  const line = ({ command, reply }: Entry): string =>
+    `  ${JSON.stringify(command)}\n    → ${JSON.stringify(reply)}`;
+  return history.slice(-6).map(line).join('\n');
+}
+
+function reportOf(seed: number, all: readonly Played[]): ModelReport {
+  const met = all.flatMap((played) => played.met);
+  return {
+    seed,
+    sequences: all.length,
+    steps: met.length,
+    interesting: met.filter(({ expiry, windowEnd, ended }) => expiry || windowEnd || ended).length,
+    expiries: met.filter(({ expiry }) => expiry).length,
+    windowEnds: met.filter(({ windowEnd }) => windowEnd).length,
+    endedHolds: met.filter(({ ended }) => ended).length,
+    hints: all.reduce((sum, { wakes }) => sum + wakes.length, 0),
+  };
+}

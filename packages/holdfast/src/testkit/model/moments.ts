@@ -1,0 +1,42 @@
+/** The moments that matter to a key: when something of it ends, and whether a command met such an end. */
+import { type Command, RENAME_MS, type State, WINDOW_MS } from '../../protocol/index.js';
+import type { Random } from '../random.js';
+
+export interface Met {
+  readonly expiry: boolean;
+  readonly windowEnd: boolean;
+  readonly ended: boolean;
+}
+
+/** What a command meets on a state: something expired, a window that closed unused, a hold that has ended. */
+export function metBy(state: State, command: Command, now: number): Met {
+  const isOver = (entry: { readonly expiresAt: number }): boolean => entry.expiresAt <= now;
+  const expired = state.holders.some(isOver) || state.rests.some(isOver) || state.waiters.some(isOver);
+  const windowEnd = state.waiters.some(({ wokenAt }) => wokenAt !== null && wokenAt + WINDOW_MS <= now);
+  return { expiry: expired, windowEnd, ended: command.kind !== 'evict' && hasEnded(state, command) };
+}
+
+function hasEnded({ holders, ended }: State, { hold }: Exclude<Command, { kind: 'evict' }>): boolean {
+  if (holders.some((holder) => holder.hold.process === hold.process && holder.hold.number === hold.number)) {
+    return false;
+  }
+  return ended.some((mark) => mark.process === hold.process && mark.number >= hold.number);
+}
+
+/** How long to wait so that the next command falls on or beside a moment that matters. */
+export function pauseTowards(state: State, now: number, random: Random): number {
+  const dice = random.next();
+  if (dice < 0.45) return 0;
+  if (dice < 0.6) return random.between(1, 25);
+  const soon: number[] = [];
+  const late: number[] = [];
+  for (const { expiresAt } of [...state.holders, ...state.rests]) soon.push(expiresAt);
+  for (const { wokenAt } of state.waiters) {
+    if (wokenAt === null) continue;
+    soon.push(wokenAt + RENAME_MS);
+    late.push(wokenAt + WINDOW_MS);
+  }
+  const moments = (late.length > 0 && random.chance(0.3) ? late : soon).filter((moment) => moment > now);
+  if (moments.length === 0) return random.between(0, 10);
+  return Math.min(Math.max(random.pick(moments) - now + random.pick([-1, 0, 0, 1, 3]), 0), WINDOW_MS + 5);
+}

@@ -1,0 +1,23 @@
+/** Waiting in tests, bounded always. */
+import { type Clock, systemClock } from '../clock.js';
+
+export function pause(ms: number, clock: Clock = systemClock): Promise<void> {
+  return new Promise((resolve) => {
+    clock.timer(ms, resolve);
+  });
+}
+
+/** Looks again every few milliseconds until there is something; rejects with what was missing. */
+export async function eventually<T>(
+  what: string,
+  withinMs: number,
+  look: () => T | undefined | Promise<T | undefined>,
+): Promise<T> {
+  const until = systemClock.monotonicMs() + withinMs;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (systemClock.monotonicMs() >= until) throw new Error(`Not within ${withinMs} ms: ${what}`);
+    await pause(5);
+  }
+}

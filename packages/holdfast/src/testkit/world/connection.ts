@@ -1,0 +1,121 @@
+/** A `Store` as one simulated process sees it: the shared server at the other end of a bad line. */
+import type { Command, Guarantees, ListQuery, Reply, Snapshot, Stop, Store, Traits, Why } from '../../protocol/index.js';
+import type { Link } from './network.js';
+import type { Schedule } from './schedule.js';
+import type { Server } from './server.js';
+
+/** Of the requests nobody will answer, how many fail after a while; the others hang for ever. */
+const FAILS_SHARE = 0.5;
+const FAILS_MS = [1, 400] as const;
+/** How often the answers of one batch come one by one. */
+const APART_SHARE = 0.2;
+
+export type Variant = Pick<Traits, 'push' | 'queue'>;
+
+class Answer<T> {
+  readonly promise: Promise<T>;
+  resolve: (value: T) => void = () => {};
+  reject: (error: Error) => void = () => {};
+
+  constructor() {
+    this.promise = new Promise<T>((resolve, reject) => {
+      this.resolve = resolve;
+      this.reject = reject;
+    });
+  }
+}
+
+export interface Connecting {
+  readonly server: Server;
+  readonly link: Link;
+  readonly schedule: Schedule;
+  readonly variant: Variant;
+  /** Is told of every hint once the process has heard it. */
+  readonly onHint: (key: string, why: Why) => void;
+  /** Is told the id that the process goes by in its holds. */
+  readonly onHold: (holdProcess: string) => void;
+}
+
+export function connect({ server, link, schedule, variant, onHint, onHold }: Connecting): Store {
+  const { dice } = link;
+
+  function fail(answers: readonly Pick<Answer<unknown>, 'reject'>[], surely: boolean): void {
+    if (!surely && !dice.chance(FAILS_SHARE)) return;
+    const error = new Error('The connection was reset.');
+    const atMs = schedule.nowMs + dice.scaled(FAILS_MS);
+    schedule.at(atMs, () => link.process.deliver(() => answers.forEach((answer) => void answer.reject(error))));
+  }
+
+  /** Sends a question once, whatever becomes of it; the answer travels back the same bad way. */
+  function ask<T>(keys: readonly string[], work: () => T, answer: Answer<T>): void {
+    const arrived = (): void => {
+      const value = work();
+      if (link.carry('reply', keys, () => answer.resolve(value)) === 'lost') fail([answer], true);
+    };
+    if (link.carry('request', keys, arrived) === 'lost') fail([answer], true);
+  }
+
+  function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
+    const keys = commands.map(({ key }) => key);
+    for (const command of commands) if (command.kind !== 'evict') onHold(command.hold.process);
+    const answers = commands.map(() => new Answer<Reply>());
+    const arrived = (): void => {
+      const replies = commands.map((command) => server.decide(command));
+      const settle = (from: number, to: number): void => {
+        const some = answers.slice(from, to);
+        const arrive = (): void =>
+          some.forEach((answer, at) => {
+            answer.resolve(replies[from + at] as Reply);
+          });
+        if (link.carry('reply', keys.slice(from, to), arrive) === 'lost') fail(some, false);
+      };
+      if (commands.length === 1 || !dice.chance(APART_SHARE)) settle(0, commands.length);
+      else for (let at = 0; at < commands.length; at++) settle(at, at + 1);
+    };
+    if (link.carry('request', keys, arrived) === 'lost') fail(answers, false);
+    return answers.map(({ promise }) => promise);
+  }
+
+  async function listen(inbox: string, wake: (key: string, why: Why) => void): Promise<Stop> {
+    let listening = true;
+    const hear = (key: string, why: Why): void => {
+      link.carry('hint', [key], () => {
+        if (!listening) return;
+        wake(key, why);
+        onHint(key, why);
+      });
+    };
+    await new Promise<void>((resolve) => {
+      schedule.at(schedule.nowMs + 2 * link.latencyMs(), () => link.process.deliver(resolve));
+    });
+    server.listen(inbox, hear);
+    return async () => {
+      listening = false;
+      server.stopListening(inbox);
+    };
+  }
+
+  async function* list({ prefix }: ListQuery): AsyncIterable<Snapshot> {
+    for (const key of [...server.states.keys()].filter((name) => name.startsWith(prefix)).sort()) {
+      const snapshot = server.read(key);
+      if (snapshot) yield snapshot;
+    }
+  }
+
+  return {
+    name: 'simulated',
+    traits: { clock: 'store', clockErrorMs: 0, shared: 'network', durable: true, vigilMs: null, ...variant },
+    apply,
+    ...(variant.push ? { listen } : {}),
+    read(key) {
+      const answer = new Answer<Snapshot | null>();
+      ask([key], () => server.read(key), answer);
+      return answer.promise;
+    },
+    list,
+    probe(): Promise<Guarantees> {
+      return Promise.resolve({ server: 'simulated', now: server.now, findings: [] });
+    },
+    async close() {},
+  };
+}

@@ -1,0 +1,155 @@
+/** The worlds that the simulation visits. Each looks for what the others hardly show. */
+import type { Bounds, Habits, KeySpec, Profile } from './profile.js';
+
+const HABITS: Habits = {
+  thinkMs: [1, 300],
+  workMs: [0.2, 60],
+  ttlMs: [400, 1_000, 1_000, 3_000],
+  waitMs: [50, 1_000, 5_000, 20_000],
+  tryShare: 0.2,
+  abortShare: 0.05,
+  minHoldShare: 0.03,
+  metadataShare: 0.05,
+  noRenewShare: 0.05,
+  renewShare: 0.05,
+  overstayShare: 0.2,
+  writeShare: 0.3,
+};
+
+const WEATHER = { latencyMs: [0.2, 4], faultShare: 0.05, lateMs: [10, 4_000] } as const;
+const BOUNDS: Bounds = { waitMs: 15_000, meanWaitMs: 1_000, idleMs: 400, idleMsWorst: 6_000, idleShare: 0.2 };
+const QUEUE_AND_PUSH = { queue: true, push: true } as const;
+
+const mutex = (name: string, weight = 1): KeySpec => ({ name, kind: 'mutex', weight });
+const semaphore = (name: string, capacity: number, weight = 1): KeySpec => {
+  return { name, kind: 'semaphore', capacity, weight };
+};
+const readWrite = (name: string, weight = 1): KeySpec => ({ name, kind: 'readWrite', weight });
+
+const MIXED: Profile = {
+  name: 'mixed',
+  about: 'a bit of everything, and keys so rare that their records are cleaned up',
+  durationMs: 90_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [
+    mutex('mutex-a', 3),
+    mutex('mutex-b', 2),
+    semaphore('semaphore-a', 3),
+    readWrite('library-a'),
+    mutex('rare-a', 0.004),
+    mutex('rare-b', 0.004),
+    semaphore('rare-c', 2, 0.004),
+  ],
+  crews: [{ processes: 4, workers: 4, habits: HABITS }],
+  weather: WEATHER,
+  mishaps: {
+    pauseMs: 10_000,
+    crashMs: 30_000,
+    cutMs: 15_000,
+    clockJumpMs: 20_000,
+    evictionMs: 30_000,
+    lastMs: [20, 5_000],
+  },
+  bounds: BOUNDS,
+};
+
+const CUT_OFF: Profile = {
+  name: 'cut-off',
+  about: 'work longer than the ttl, and a line that is cut off again and again',
+  durationMs: 200_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [mutex('mutex-a'), mutex('mutex-b'), semaphore('semaphore-a', 2)],
+  crews: [
+    {
+      processes: 4,
+      workers: 3,
+      habits: {
+        ...HABITS,
+        thinkMs: [1, 100],
+        workMs: [1, 2_000],
+        ttlMs: [300, 600, 1_000, 2_000],
+        waitMs: [5_000, 20_000],
+        abortShare: 0.15,
+        noRenewShare: 0.2,
+        renewShare: 0.3,
+        overstayShare: 0.5,
+      },
+    },
+  ],
+  weather: { ...WEATHER, latencyMs: [0.5, 30], lateMs: [50, 3_000] },
+  mishaps: { cutMs: 2_500, pauseMs: 20_000, suspendMs: 30_000, lastMs: [50, 2_500] },
+  bounds: { ...BOUNDS, waitMs: 25_000 },
+};
+
+const SHARED: Profile = {
+  name: 'shared',
+  about: 'semaphores and readers, with pauses and crashes',
+  durationMs: 60_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [semaphore('semaphore-a', 3), semaphore('semaphore-b', 8), readWrite('library-a', 2)],
+  crews: [{ processes: 5, workers: 5, habits: { ...HABITS, thinkMs: [1, 150], ttlMs: [300, 1_000, 3_000] } }],
+  weather: WEATHER,
+  mishaps: { pauseMs: 4_000, suspendMs: 15_000, crashMs: 12_000, lastMs: [20, 4_000] },
+  bounds: BOUNDS,
+};
+
+const BUSY: Profile = {
+  name: 'busy',
+  about: 'one busy process against some that come now and then',
+  durationMs: 60_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [mutex('mutex-a'), mutex('mutex-b')],
+  crews: [
+    {
+      processes: 1,
+      workers: 12,
+      habits: { ...HABITS, thinkMs: [0.1, 2], workMs: [0.1, 3], ttlMs: [1_000], tryShare: 0.05, renewShare: 0.01 },
+    },
+    { processes: 3, workers: 1, habits: { ...HABITS, thinkMs: [1, 100], workMs: [0.1, 10], ttlMs: [1_000], tryShare: 0 } },
+  ],
+  weather: WEATHER,
+  mishaps: { pauseMs: 8_000, clockJumpMs: 60_000, lastMs: [20, 2_000] },
+  bounds: { ...BOUNDS, waitMs: 6_000 },
+};
+
+const QUIET: Profile = {
+  name: 'quiet',
+  about: 'two processes that take turns, so that only a hint in time wakes the other',
+  durationMs: 200_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [mutex('mutex-a'), mutex('mutex-b')],
+  crews: [{ processes: 2, workers: 2, habits: { ...HABITS, thinkMs: [1, 60], workMs: [1, 60], ttlMs: [3_000] } }],
+  weather: { ...WEATHER, latencyMs: [0.2, 25] },
+  mishaps: { pauseMs: 60_000, crashMs: 120_000, lastMs: [20, 1_000] },
+  bounds: { ...BOUNDS, idleMs: 250 },
+};
+
+const EVICTIONS: Profile = {
+  name: 'evictions',
+  about: 'operators who end holds all the time',
+  durationMs: 60_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [mutex('mutex-a', 2), mutex('mutex-b', 2), semaphore('semaphore-a', 2), readWrite('library-a')],
+  crews: [{ processes: 4, workers: 4, habits: { ...HABITS, thinkMs: [1, 100], ttlMs: [1_000, 1_000, 5_000] } }],
+  weather: WEATHER,
+  mishaps: { evictionMs: 800, pauseMs: 20_000, cutMs: 30_000, lastMs: [20, 1_500] },
+  bounds: BOUNDS,
+};
+
+const NO_PUSH: Profile = {
+  ...MIXED,
+  name: 'no-push',
+  about: 'a store that keeps a line but cannot push',
+  variant: { queue: true, push: false },
+  bounds: { ...BOUNDS, idleMs: 1_500, idleShare: 0.8 },
+};
+
+const NO_QUEUE: Profile = {
+  ...MIXED,
+  name: 'no-queue',
+  about: 'a store that neither keeps a line nor pushes',
+  variant: { queue: false, push: false },
+  bounds: { ...BOUNDS, waitMs: 25_000, idleMs: 1_500, idleShare: 0.8 },
+};
+
+export const PROFILES: readonly Profile[] = [MIXED, CUT_OFF, SHARED, BUSY, QUIET, EVICTIONS, NO_PUSH, NO_QUEUE];

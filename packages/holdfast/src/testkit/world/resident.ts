@@ -1,0 +1,14 @@
+/** A simulated process with the real engine in it, and its line to the store. */
+import type { Locks } from '../../api.js';
+import type { Link } from './network.js';
+import type { SimulatedProcess } from './process.js';
+import type { Crew } from './profile.js';
+
+export interface Resident {
+  readonly process: SimulatedProcess;
+  readonly link: Link;
+  readonly locks: Locks;
+  readonly crew: Crew;
+  /** Its id in the holds it makes, known once it has sent something. */
+  holdProcess: string;
+}

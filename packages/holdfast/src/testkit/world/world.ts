@@ -1,0 +1,157 @@
+/** A world from a seed: processes with the real engine in them, one store, bad lines, mishaps, and eyes everywhere. */
+import type { Lease, Locks, LocksOptions } from '../../api.js';
+import type { Clock } from '../../clock.js';
+import type { Store } from '../../protocol/index.js';
+import { type Belief, Beliefs } from './beliefs.js';
+import { type Call, Calls } from './calls.js';
+import { connect } from './connection.js';
+import { Dice } from './dice.js';
+import { Ledger } from './ledger.js';
+import { Liveness } from './liveness.js';
+import { Link } from './network.js';
+import { SimulatedProcess } from './process.js';
+import { type Crew, type KeySpec, NAMESPACE, type Profile, storeKeyOf } from './profile.js';
+import type { Resident } from './resident.js';
+import { Schedule } from './schedule.js';
+import { Server } from './server.js';
+import { Tally } from './tally.js';
+import { isExpected, work } from './workers.js';
+
+/** How the world puts an engine on a store and a clock. */
+export type Open = (store: Store, options: LocksOptions, clock: Clock) => Locks;
+
+/** How often all beliefs, calls and keys are looked at. */
+const LOOK_MS = 20;
+/** How many users never ask whether they hold, and wait for the signal. */
+const TRUSTS_SIGNAL_SHARE = 0.25;
+/** How long a crashed process stays away before another takes its place. */
+const RESTART_MS = [20, 3_000] as const;
+
+export class World {
+  readonly profile: Profile;
+  readonly dice: Dice;
+  readonly schedule = new Schedule();
+  readonly tally = new Tally();
+  readonly server: Server;
+  readonly beliefs: Beliefs;
+  readonly calls: Calls;
+  readonly residents: Resident[] = [];
+  /** No new work is begun, and nothing goes wrong any more. */
+  isEnding = false;
+  readonly #open: Open;
+  readonly #ledger: Ledger;
+  readonly #liveness: Liveness;
+  #count = 0;
+  onSettled: (resident: Resident) => void = () => {};
+
+  constructor(profile: Profile, seed: number, open: Open) {
+    this.profile = profile;
+    this.#open = open;
+    this.dice = new Dice(seed);
+    const { schedule, tally } = this;
+    this.#ledger = new Ledger(schedule, tally);
+    this.server = new Server(schedule, (command, before, decision, now) =>
+      this.#ledger.witness(command, before, decision, now),
+    );
+    this.beliefs = new Beliefs(this.server, this.#ledger, tally);
+    this.calls = new Calls(schedule, tally);
+    const { server, calls, beliefs } = this;
+    this.#liveness = new Liveness({ schedule, server, calls, beliefs, tally, bounds: profile.bounds });
+    this.#look();
+  }
+
+  /** A process moves in and starts working. */
+  settle(crew: Crew): Resident {
+    const { schedule, tally, server, profile } = this;
+    this.#count += 1;
+    const process = new SimulatedProcess(`p${this.#count}`, schedule, this.dice.fork());
+    const link = new Link(process, schedule, this.dice.fork(), profile.weather, tally);
+    const onHint = (key: string, why: string): void => {
+      tally.note(schedule.nowMs, key, process.name, 'hears', why);
+      if (why === 'evicted') this.#ledger.heardOfEviction(key, ({ process: id }) => id === resident.holdProcess);
+    };
+    const onHold = (holdProcess: string): void => {
+      if (resident.holdProcess !== holdProcess) tally.note(schedule.nowMs, process.name, 'is', holdProcess);
+      resident.holdProcess = holdProcess;
+    };
+    const store = connect({ server, link, schedule, variant: profile.variant, onHint, onHold });
+    const locks = this.#open(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
+    const resident: Resident = { process, link, locks, crew, holdProcess: '' };
+    locks.on('acquired', ({ handedOver }) => {
+      if (handedOver) tally.handovers += 1;
+    });
+    process.onResume = () => this.beliefs.resumed(process);
+    this.residents.push(resident);
+    for (let worker = 0; worker < crew.workers; worker++) {
+      void work(this, resident, this.dice.fork()).catch((error: unknown) => this.#unexpected(error, process.name));
+    }
+    this.onSettled(resident);
+    return resident;
+  }
+
+  crash(resident: Resident): void {
+    const { process, crew } = resident;
+    process.crash();
+    this.beliefs.endOf(process);
+    this.calls.endOf(resident);
+    this.residents.splice(this.residents.indexOf(resident), 1);
+    this.schedule.at(this.schedule.nowMs + this.dice.scaled(RESTART_MS), () => {
+      if (!this.isEnding) this.settle(crew);
+    });
+  }
+
+  pickKey(dice: Dice): KeySpec {
+    const { keys } = this.profile;
+    let left = dice.next() * keys.reduce((sum, { weight }) => sum + weight, 0);
+    for (const key of keys) {
+      left -= key.weight;
+      if (left < 0) return key;
+    }
+    return keys[0];
+  }
+
+  begin({ process }: Resident, name: string, lease: Lease, dice: Dice): Belief | null {
+    return this.beliefs.begin(process, storeKeyOf(name), lease, !dice.chance(TRUSTS_SIGNAL_SHARE));
+  }
+
+  /** A call for a lock has settled, one way or the other. */
+  waited(call: Call, willingMs: number, granted: boolean): void {
+    if (!this.calls.open.has(call)) return;
+    const tookMs = this.calls.end(call);
+    const { tally, profile, schedule } = this;
+    tally.longestWaitMs = Math.max(tally.longestWaitMs, tookMs);
+    if (granted) tally.wait(this.profile.crews.indexOf(call.resident.crew), tookMs);
+    const { waitMs } = profile.bounds;
+    if (willingMs <= waitMs || tookMs <= waitMs) return;
+    tally.violate('long wait', schedule.nowMs, `${call.key}: ${call.resident.process.name} waited ${tookMs} ms`);
+  }
+
+  /** Counts an error that a user may well get, and complains of any other. */
+  sort(error: unknown, { process }: Resident, key: string): void {
+    switch (isExpected(error)) {
+      case 'timeout':
+        this.tally.timeouts += 1;
+        return;
+      case 'store':
+        this.tally.storeErrors += 1;
+        return;
+      case 'loss':
+      case 'abort':
+        return;
+      case null:
+        this.#unexpected(error, `${process.name} on ${key}`);
+    }
+  }
+
+  #look(): void {
+    this.calls.check();
+    this.beliefs.checkAll();
+    this.#liveness.check(this.residents);
+    this.schedule.at(this.schedule.nowMs + LOOK_MS, () => this.#look());
+  }
+
+  #unexpected(error: unknown, where: string): void {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    this.tally.violate('unexpected error', this.schedule.nowMs, `${where}: ${text}`);
+  }
+}

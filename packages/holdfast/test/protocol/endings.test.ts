@@ -1,0 +1,168 @@
+/** Renewals, releases, rests and evictions, rule by rule. */
+import { describe, expect, it } from 'vitest';
+import { TOKEN_BLOCK } from '../../src/protocol/index.js';
+import { START } from './scripts.js';
+import { claimBy, evictUpTo, releaseBy, renewBy, Table } from './table.js';
+
+describe('a renewal', () => {
+  it('extends from now, and F28: never moves the expiry back', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1, { ttlMs: 500 }));
+    expect(table.say(renewBy('a', 1, { ttlMs: 500 }), 100).reply).toMatchObject({ expiresAt: START + 600 });
+    expect(table.say(renewBy('a', 1, { ttlMs: 100 }), 100).reply).toMatchObject({ expiresAt: START + 600 });
+  });
+
+  it('F28: that adds names the expiry it saw, and applies to that one only', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1, { ttlMs: 500 }));
+    const addition = renewBy('a', 1, { added: { ms: 250, expiresAt: START + 500 } });
+    expect(table.say(addition).reply).toMatchObject({ expiresAt: START + 750 });
+    expect(table.say(addition)).toMatchObject({ changed: false, reply: { expiresAt: START + 750 } });
+  });
+
+  it('reserves a fresh block for an exclusive hold that asks, and for no other', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1));
+    const first = START * 1_000 + TOKEN_BLOCK;
+    expect(table.say(renewBy('a', 1, { block: true })).reply).toMatchObject({
+      block: { token: first, tokenLast: first + TOKEN_BLOCK - 1 },
+    });
+    expect(table.say(renewBy('a', 1)).reply).toMatchObject({ block: null });
+    expect(table.state?.holders[0]?.token).toBe(START * 1_000);
+    const shared = new Table(START);
+    shared.say(claimBy('a', 1, { capacity: 2 }));
+    expect(shared.say(renewBy('a', 1, { block: true })).reply).toMatchObject({
+      kind: 'renewed',
+      block: null,
+    });
+  });
+
+  it('F6: brings nothing back: expired, released, evicted, waiting or never heard of is lost', () => {
+    const table = new Table(START);
+    const { reply } = table.say(claimBy('a', 1, { ttlMs: 100 }));
+    table.say(claimBy('b', 1));
+    expect(table.say(renewBy('b', 1)).reply.kind).toBe('lost');
+    expect(table.say(renewBy('a', 1), 100).reply.kind).toBe('lost');
+    expect(table.say(claimBy('b', 1)).reply.kind).toBe('granted');
+    expect(table.say(renewBy('a', 1)).reply.kind).toBe('lost');
+    table.say(releaseBy('b', 1));
+    expect(table.say(renewBy('b', 1)).reply.kind).toBe('lost');
+    table.say(claimBy('c', 1));
+    table.say(evictUpTo(Number.MAX_SAFE_INTEGER));
+    expect(table.say(renewBy('c', 1)).reply.kind).toBe('lost');
+    expect(reply.kind).toBe('granted');
+  });
+});
+
+describe('a release', () => {
+  it('says whether it held, and F9: ends nothing of another', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1));
+    expect(table.say(releaseBy('b', 1)).reply).toMatchObject({ held: false });
+    expect(table.say(releaseBy('a', 2)).reply).toMatchObject({ held: false });
+    expect(table.say(renewBy('a', 1)).reply.kind).toBe('renewed');
+    expect(table.say(releaseBy('a', 1)).reply).toMatchObject({ held: true });
+    expect(table.say(releaseBy('a', 1)).reply).toMatchObject({ held: false });
+  });
+
+  it('of what expired says that it was not held: an expiry is never mistaken for a release', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1, { ttlMs: 50 }));
+    expect(table.say(releaseBy('a', 1), 50).reply).toMatchObject({ held: false });
+  });
+
+  it('leaves the line, and the next moves up', () => {
+    const table = new Table(START);
+    for (const process of ['a', 'b', 'c']) table.say(claimBy(process, 1));
+    table.say(releaseBy('b', 1));
+    expect(table.say(claimBy('c', 1)).reply).toMatchObject({ position: 0 });
+  });
+
+  it('by a woken waiter passes its turn on', () => {
+    const table = new Table(START);
+    for (const process of ['a', 'b', 'c']) table.say(claimBy(process, 1));
+    expect(table.turns(releaseBy('a', 1))).toEqual(['b']);
+    expect(table.turns(releaseBy('b', 1))).toEqual(['c']);
+  });
+});
+
+describe('a rest', () => {
+  it('keeps the permits until minHold is over, belongs to nobody, and names the head', () => {
+    const table = new Table(START);
+    const granted = table.say(claimBy('a', 1, { metadata: '{}' })).reply;
+    table.say(claimBy('b', 1));
+    const { reply, wakes } = table.say(releaseBy('a', 1, 300), 100);
+    expect(reply).toMatchObject({ kind: 'released', held: true });
+    expect(wakes).toEqual([{ inbox: 'b', why: 'turn' }]);
+    expect(table.say(renewBy('a', 1)).reply.kind).toBe('lost');
+    expect(table.say(claimBy('a', 1)).reply.kind).toBe('withdrawn');
+    expect(table.say(releaseBy('a', 1)).reply).toMatchObject({ held: false });
+    const { reply: busy } = table.say(claimBy('b', 1));
+    expect(busy).toMatchObject({ kind: 'busy', freeInMs: 200, position: 0 });
+    expect(busy.kind === 'busy' && busy.holders).toEqual([
+      {
+        owner: 'a',
+        permits: 1,
+        capacity: 1,
+        token: granted.kind === 'granted' ? granted.token : 0,
+        acquiredAt: START,
+        expiresAt: START + 300,
+        metadata: null,
+        resting: true,
+      },
+    ]);
+    expect(table.say(claimBy('b', 1), 199).reply.kind).toBe('busy');
+    expect(table.say(claimBy('b', 1), 1).reply.kind).toBe('granted');
+  });
+
+  it('is not left by a release after minHold, nor by a grant given back unused', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1));
+    table.say(releaseBy('a', 1, 300), 300);
+    expect(table.say(claimBy('b', 1)).reply.kind).toBe('granted');
+    table.say(releaseBy('b', 1, 0));
+    expect(table.say(claimBy('c', 1)).reply.kind).toBe('granted');
+  });
+
+  it('is ended by an evict that saw its token', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1));
+    table.say(releaseBy('a', 1, 300));
+    expect(table.say(evictUpTo(START * 1_000)).reply).toMatchObject({ kind: 'evicted', count: 1 });
+    expect(table.say(claimBy('b', 1)).reply.kind).toBe('granted');
+  });
+});
+
+describe('an evict', () => {
+  it('F31: ends the holds up to the token seen; a second one ends nobody new', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1));
+    table.say(claimBy('b', 1));
+    const evict = evictUpTo(START * 1_000);
+    const { reply, wakes } = table.say(evict);
+    expect(reply).toMatchObject({ kind: 'evicted', count: 1 });
+    expect(wakes).toEqual([
+      { inbox: 'a', why: 'evicted' },
+      { inbox: 'b', why: 'turn' },
+    ]);
+    expect(table.say(claimBy('b', 1)).reply.kind).toBe('granted');
+    expect(table.say(evict).reply).toMatchObject({ count: 0 });
+    expect(table.say(renewBy('b', 1)).reply.kind).toBe('renewed');
+  });
+
+  it('spares the holders above the token', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1, { capacity: 2 }));
+    table.say(claimBy('b', 1, { capacity: 2 }));
+    expect(table.say(evictUpTo(START * 1_000)).reply).toMatchObject({ count: 1 });
+    expect(table.state?.holders.map(({ owner }) => owner)).toEqual(['b']);
+  });
+
+  it('F9: ends no waiter', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1));
+    table.say(claimBy('b', 1));
+    table.say(evictUpTo(Number.MAX_SAFE_INTEGER));
+    expect(table.say(claimBy('b', 1)).reply.kind).toBe('granted');
+  });
+});

@@ -1,0 +1,190 @@
+import { describe, expect, it } from 'vitest';
+import { type Running, usePlace } from './holdfast.js';
+
+const place = usePlace();
+
+async function hold(key: string, owner: string): Promise<Running> {
+  const running = place.start(['run', key, '--owner', owner, '--', 'sh', '-c', 'echo in; exec sleep 60']);
+  await running.said(/in/);
+  return running;
+}
+
+async function json(args: readonly string[]) {
+  const { status, stdout, stderr } = await place.run([...args, '--json']);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+describe('holdfast ls', () => {
+  it('says so when nothing is held, and leaves stdout empty for scripts', async () => {
+    expect(await place.run(['ls'])).toMatchObject({
+      status: 0,
+      stdout: '',
+      stderr: 'No key is held or waited for.\n',
+    });
+    expect(await json(['ls'])).toEqual([]);
+  });
+
+  it('lists holders in aligned columns, in the order of the keys, without colour in a pipe', async () => {
+    await Promise.all([hold('deploy:web', 'alice'), hold('backup', 'bob')]);
+    const { stdout } = await place.run(['ls']);
+    const lines = stdout.trimEnd().split('\n');
+    expect(lines[0]).toMatch(/^KEY +HOLDER +PERMITS +TOKEN +HELD FOR +EXPIRES IN +WAITING$/);
+    expect(lines[1]).toMatch(/^backup +bob +1 +\d+ +\S+ +\d+s +-$/);
+    expect(lines[2]).toMatch(/^deploy:web +alice +1 +\d+ +\S+ +\d+s +-$/);
+    expect(lines).toHaveLength(3);
+    expect(new Set(lines.map((line) => line.length)).size).toBe(1);
+  });
+
+  it('takes a prefix and a limit', async () => {
+    await Promise.all([hold('a:1', 'x'), hold('a:2', 'x'), hold('b:1', 'x')]);
+    const keysOf = async (args: readonly string[]) =>
+      (await json(args)).map(({ key }: { key: string }) => key);
+    expect(await keysOf(['ls'])).toEqual(['a:1', 'a:2', 'b:1']);
+    expect(await keysOf(['ls', 'a:'])).toEqual(['a:1', 'a:2']);
+    expect(await keysOf(['ls', '--limit', '1'])).toEqual(['a:1']);
+    expect(await keysOf(['ls', '--namespace', 'elsewhere'])).toEqual([]);
+  });
+
+  it('ends quietly when its reader has seen enough', async () => {
+    await Promise.all(['a', 'b', 'c'].map((key) => hold(key, 'x')));
+    const running = place.start(['ls']);
+    running.child.stdout?.destroy();
+    const { status, stderr } = await running.ended;
+    expect(status).toBe(0);
+    expect(stderr).toBe('');
+  });
+});
+
+describe('holdfast inspect', () => {
+  it('says that a key is free', async () => {
+    expect(await place.run(['inspect', 'job'])).toMatchObject({ status: 0, stdout: '"job" is free.\n' });
+    expect(await json(['inspect', 'job'])).toEqual({ key: 'job', now: null, holders: [], waiters: [] });
+  });
+
+  it('shows who holds it and who stands in line, and no hold id', async () => {
+    await hold('job', 'alice');
+    const waiting = place.start(['run', 'job', '--owner', 'bob', '--wait', '20s', '--', 'true']);
+    await place.waiting('job', 1);
+    const info = await json(['inspect', 'job']);
+    expect(Object.keys(info)).toEqual(['key', 'now', 'holders', 'waiters']);
+    expect(Object.keys(info.holders[0]).sort()).toEqual([
+      'acquiredAt',
+      'capacity',
+      'expiresAt',
+      'metadata',
+      'owner',
+      'permits',
+      'resting',
+      'token',
+    ]);
+    expect(Object.keys(info.waiters[0]).sort()).toEqual(['capacity', 'owner', 'permits', 'since']);
+    expect(info.holders[0]).toMatchObject({ owner: 'alice', permits: 1, capacity: 1, resting: false });
+    expect(info.waiters[0]).toMatchObject({ owner: 'bob' });
+    const { stdout } = await place.run(['inspect', 'job']);
+    expect(stdout).toMatch(
+      /^job\n {2}held by alice since .+ until .+\n {4}token \d+, permits 1\n {2}1\. in line: bob, for .+\n$/,
+    );
+    waiting.kill('SIGTERM');
+    await waiting.ended;
+  });
+
+  it('F17: shows no escape sequence that somebody put into his name', async () => {
+    const running = place.start([
+      'run',
+      'job',
+      '--owner',
+      'a\u001b[2Jb',
+      '--',
+      'sh',
+      '-c',
+      'echo in; exec sleep 60',
+    ]);
+    const started = await Promise.race([running.said(/in/), running.ended]);
+    if ('status' in started) expect(started.status).toBe(64);
+    for (const args of [['ls'], ['inspect', 'job']]) {
+      expect((await place.run(args)).stdout).not.toContain('\u001b');
+    }
+  });
+});
+
+describe('holdfast evict', () => {
+  it('wants --yes where it cannot ask', async () => {
+    await hold('job', 'alice');
+    expect(await place.run(['evict', 'job'])).toMatchObject({
+      status: 64,
+      stderr: 'holdfast: evict asks before it acts; without a terminal, give --yes\n',
+    });
+    expect((await json(['inspect', 'job'])).holders).toHaveLength(1);
+  });
+
+  it('ends the holder, and finds nobody the second time', async () => {
+    const holder = await hold('job', 'alice');
+    expect(await json(['evict', 'job', '-y'])).toEqual({ key: 'job', evicted: 1 });
+    expect((await holder.ended).status).toBe(76);
+    expect(await place.run(['evict', 'job', '--yes'])).toMatchObject({
+      status: 0,
+      stdout: 'Nobody holds "job".\n',
+    });
+  });
+});
+
+describe('holdfast watch', () => {
+  it('prints a line a change, and ends with status 0 when interrupted', async () => {
+    const watching = place.start(['watch', '--every', '50ms']);
+    const holder = await hold('job', 'alice');
+    await watching.said(/job {2}held by alice \(token \d+\)\n/);
+    holder.kill('SIGTERM');
+    await watching.said(/job {2}is free\n/);
+    watching.kill('SIGINT');
+    const { status, stdout, stderr } = await watching.ended;
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+  });
+
+  it('prints a JSON line a change', async () => {
+    const watching = place.start(['watch', 'job', '--every', '50ms', '--json']);
+    const holder = await hold('job', 'alice');
+    await watching.said(/appeared/);
+    holder.kill('SIGTERM');
+    await watching.said(/gone/);
+    watching.kill('SIGTERM');
+    const { status, stdout } = await watching.ended;
+    expect(status).toBe(0);
+    const changes = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    expect(changes[0]).toMatchObject({ kind: 'appeared', key: 'job', holders: [{ owner: 'alice' }] });
+    expect(changes.at(-1)).toMatchObject({ kind: 'gone', key: 'job' });
+  });
+});
+
+describe('holdfast doctor', () => {
+  it('says whether the store is reachable, whose clock it is, that push works and what is promised', async () => {
+    const { status, stdout } = await place.run(['doctor']);
+    expect(status).toBe(0);
+    expect(stdout).toContain(place.store);
+    expect(stdout).toMatch(/^ {2}ok {7}Reachable: answers in .+\.$/m);
+    expect(stdout).toMatch(
+      /^ {2}ok {7}Clock: this machine's clock decides; it is .+ this machine's wall clock\.$/m,
+    );
+    expect(stdout).toMatch(/^ {2}ok {7}Push: works; a waiter has the lock .+ after its release\.$/m);
+    expect(stdout).toMatch(/^ {2}ok {7}Shared: by all processes of this machine\.$/m);
+  });
+
+  it('does so in JSON, and leaves nothing held', async () => {
+    const report = await json(['doctor']);
+    expect(report).toMatchObject({ store: place.store, ok: true });
+    expect(report.checks.map(({ name }: { name: string }) => name)).toEqual(
+      expect.arrayContaining(['reachable', 'clock', 'push', 'shared', 'durable']),
+    );
+    expect(await json(['ls', '--namespace', 'holdfast-doctor'])).toEqual([]);
+  });
+
+  it('warns of a store that only one process can use', async () => {
+    const { status, stdout } = await place.run(['doctor', '--store', 'memory:']);
+    expect(status).toBe(0);
+    expect(stdout).toMatch(/^ {2}warning {2}Shared: only within one process\.$/m);
+  });
+});

@@ -1,0 +1,129 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { usePlace } from './holdfast.js';
+
+const place = usePlace();
+const COMMANDS = ['run', 'ls', 'inspect', 'evict', 'watch', 'doctor'];
+
+describe('help', () => {
+  it('lists every command, the stores and the statuses', async () => {
+    const { status, stdout, stderr } = await place.run(['--help']);
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+    for (const command of COMMANDS) expect(stdout).toMatch(new RegExp(`^  ${command} `, 'm'));
+    for (const text of ['HOLDFAST_STORE', '64 ', '69 ', '75 ', '76 ', '126 ', '127 '])
+      expect(stdout).toContain(text);
+  });
+
+  it.each(COMMANDS)('of %s has its usage, its options and examples, and fits a terminal', async (command) => {
+    const { status, stdout } = await place.run([command, '--help']);
+    expect(status).toBe(0);
+    expect(stdout).toContain(`  holdfast ${command}`);
+    for (const title of ['USAGE', 'OPTIONS', 'EXAMPLES'])
+      expect(stdout).toMatch(new RegExp(`^${title}$`, 'm'));
+    expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
+  });
+
+  it('is not needed for the version', async () => {
+    const { version } = JSON.parse(
+      readFileSync(new URL('../../packages/cli/package.json', import.meta.url), 'utf8'),
+    );
+    expect(await place.run(['--version'])).toMatchObject({ status: 0, stdout: `${version}\n` });
+  });
+});
+
+describe('a wrong call is told in one line and exits 64', () => {
+  const wrong: readonly (readonly [args: readonly string[], text: RegExp])[] = [
+    [[], /^say what to do: run, ls, inspect, evict, watch, doctor; see holdfast --help$/],
+    [['rn', 'job', '--', 'true'], /^unknown command "rn"; did you mean run\?$/],
+    [['run', 'job', '--tll', '5s', '--', 'true'], /^unknown option --tll; did you mean --ttl\?$/],
+    [['run', 'job'], /^run needs a command after --; usage: /],
+    [['run', '--', 'true'], /^run needs a KEY; usage: /],
+    [['run', 'job', 'true'], /^unexpected "true"; put -- before the command$/],
+    [['run', 'job', '--ttl', '5', '--', 'true'], /^--ttl: "5" is not a duration; add a unit, as in 5s$/],
+    [['run', 'job', '--ttl', '0s', '--', 'true'], /^--ttl must be longer than 0$/],
+    [['run', 'job', '--permits', '2', '--', 'true'], /^--permits needs --capacity$/],
+    [['run', '', '--', 'true'], /key/i],
+    [['run', 'a\nb', '--', 'true'], /key/i],
+    [['run', 'k'.repeat(5_000), '--', 'true'], /key/i],
+    [['inspect'], /^inspect needs a KEY; usage: holdfast inspect KEY$/],
+    [['inspect', 'a', 'b'], /^unexpected "b"; usage: /],
+    [['ls', '--limit', 'many'], /^--limit: "many" is not a whole number above 0$/],
+    [['ls', '--yes'], /^--yes is an option of evict, not of ls$/],
+    [['watch', '--every', '1ms'], /^--every must be at least 50ms$/],
+    [['doctor', 'store'], /^unexpected "store"; usage: holdfast doctor/],
+    [['ls', '--store', 'carrier-pigeon:coop'], /carrier-pigeon/],
+    [['ls', '--store', 'nonsense'], /nonsense/],
+  ];
+  it.each(wrong)('%j', async (args, text) => {
+    const { status, stdout, stderr } = await place.run(args);
+    expect(status).toBe(64);
+    expect(stdout).toBe('');
+    const [line, ...rest] = stderr.split('\n');
+    expect(rest).toEqual(['']);
+    expect(line).toMatch(/^holdfast: /);
+    expect(line?.replace('holdfast: ', '')).toMatch(text);
+  });
+});
+
+describe('a store that cannot be used is told in one line', () => {
+  it('and exits 69 when the file is no database, which stays as it was', async () => {
+    const file = join(place.folder, 'notes.txt');
+    writeFileSync(file, 'These are my notes, and no database.\n'.repeat(50));
+    const before = readFileSync(file);
+    for (const args of [['ls'], ['run', 'job', '--', 'touch', 'ran'], ['doctor']]) {
+      const [command = '', ...rest] = args;
+      const { status, stdout, stderr } = await place.run([command, '--store', `sqlite:${file}`, ...rest]);
+      expect(status).toBe(69);
+      expect(stdout).toBe('');
+      expect(stderr).toMatch(/^holdfast: sqlite:.*notes\.txt: .+\n$/);
+    }
+    expect(readFileSync(file)).toEqual(before);
+  });
+
+  it('and exits 69 when the folder for it cannot be made', async () => {
+    writeFileSync(join(place.folder, 'file'), '');
+    const { status, stderr } = await place.run([
+      'ls',
+      '--store',
+      `sqlite:${join(place.folder, 'file', 'locks.db')}`,
+    ]);
+    expect(status).toBe(69);
+    expect(stderr).toMatch(/^holdfast: .+\n$/);
+  });
+
+  it('and exits 64 when it names a folder', async () => {
+    mkdirSync(join(place.folder, 'folder'));
+    const { status, stderr } = await place.run(['ls', '--store', `sqlite:${join(place.folder, 'folder')}`]);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/^holdfast: .+is a folder.*\n$/);
+  });
+
+  it('in JSON where that was asked for', async () => {
+    const { status, stderr } = await place.run(['ls', '--json', '--store', 'carrier-pigeon:coop']);
+    expect(status).toBe(64);
+    expect(JSON.parse(stderr).error).toMatchObject({ status: 64, code: 'invalid-argument' });
+  });
+
+  it('without the password in its URL', async () => {
+    const { stderr } = await place.run(['ls', '--store', 'carrier-pigeon://me:secret@coop/loft']);
+    expect(stderr).toContain('me:***@coop');
+    expect(stderr).not.toContain('secret');
+  });
+});
+
+describe('without --store and HOLDFAST_STORE', () => {
+  it('the locks are in the state folder of the user, which nobody else can read', async () => {
+    const environment = { HOLDFAST_STORE: '', XDG_STATE_HOME: join(place.folder, 'state of ?me 100%') };
+    const ran = await place.run(['run', 'job', '--', 'ls', '-l', 'state of ?me 100%'], environment);
+    expect(ran).toMatchObject({ status: 0, stderr: '' });
+    expect(ran.stdout).toMatch(/drwx------.*holdfast/);
+  });
+
+  it('that is .local/state in the home folder, unless told', async () => {
+    const environment = { HOLDFAST_STORE: '', XDG_STATE_HOME: '', HOME: place.folder };
+    const ran = await place.run(['run', 'job', '--', 'ls', '.local/state/holdfast'], environment);
+    expect(ran).toMatchObject({ status: 0 });
+    expect(ran.stdout).toContain('locks.db');
+  });
+});

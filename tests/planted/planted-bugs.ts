@@ -1,0 +1,214 @@
+/**
+ * Bugs planted in a copy of the built library, each an edit of its text. The text has to be found exactly once: when
+ * the code changes, the plant breaks loudly instead of testing nothing.
+ */
+
+export interface Edit {
+  /** In the built library. */
+  readonly file: string;
+  readonly find: string;
+  readonly put: string;
+}
+
+export interface PlantedBug {
+  readonly name: string;
+  readonly profile: string;
+  /** How many seeds may be needed until it shows. */
+  readonly seeds: number;
+  readonly edits: readonly Edit[];
+  /** The kinds of violation that give it away. */
+  readonly shows: readonly string[];
+}
+
+const HOLD = 'engine/hold.js';
+const VALIDITY = 'engine/validity.js';
+const HANDOVER = 'engine/handover.js';
+const TURN = 'engine/turn.js';
+const CORE = 'engine/core.js';
+const WAITING = 'engine/waiting.js';
+const CONVERSATION = 'engine/conversation.js';
+const RENEWAL = 'engine/renewal.js';
+const DECIDE = 'protocol/decide.js';
+const LINE = 'protocol/line.js';
+
+/** So that blocks run out within a simulated minute; harmless by itself. */
+const SMALL_BLOCKS: Edit = {
+  file: 'protocol/constants.js',
+  find: 'TOKEN_BLOCK = 1_024',
+  put: 'TOKEN_BLOCK = 4',
+};
+
+const BLOCKS_OF_OLDER_ANSWERS: readonly Edit[] = [
+  {
+    file: CONVERSATION,
+    find: 'this.#unanswered -= 1;\n        if (!this.#open)',
+    put: "this.#unanswered -= 1;\n        if (!this.#open && this.command.kind !== 'renew')",
+  },
+  { file: HOLD, find: 'if (block && block.token > this.#lastToken)', put: 'if (block)' },
+];
+
+export const HARMLESS: PlantedBug = {
+  name: 'blocks of four tokens',
+  profile: 'busy',
+  seeds: 2,
+  edits: [SMALL_BLOCKS],
+  shows: [],
+};
+
+export const PLANTED_BUGS: readonly PlantedBug[] = [
+  {
+    name: 'F26: the deadline of a repeated grant counts the ttl asked for',
+    profile: 'cut-off',
+    seeds: 4,
+    edits: [
+      {
+        file: HOLD,
+        find: 'this.validity = validityOf(sent, reply);',
+        put: 'this.validity = validityOf(sent, { now: 0, expiresAt: request.ttlMs });',
+      },
+    ],
+    shows: ['outlived', 'overlap'],
+  },
+  {
+    name: 'F2: the deadline counts from the reply',
+    profile: 'cut-off',
+    seeds: 4,
+    edits: [
+      {
+        file: HOLD,
+        find: 'this.validity = validityOf(sent, reply);',
+        put: 'this.validity = validityOf(momentOf(this.core.clock), reply);',
+      },
+      { file: HOLD, find: 'import { remainingMs, ', put: 'import { momentOf, remainingMs, ' },
+    ],
+    shows: ['outlived', 'overlap'],
+  },
+  {
+    name: 'F2: the margin of a stretched lease is that of its ttl',
+    profile: 'cut-off',
+    seeds: 4,
+    edits: [
+      {
+        file: HOLD,
+        find: 'const heard = validityOf(sent, reply);',
+        put:
+          'const certainMs = reply.expiresAt - reply.now - this.request.ttlMs * 0.01 - 5;' +
+          'const heard = { monotonicMs: sent.monotonicMs + certainMs, wallMs: sent.wallMs + certainMs };',
+      },
+    ],
+    shows: ['outlived', 'overlap'],
+  },
+  {
+    name: 'F1: held does not read the clocks',
+    profile: 'shared',
+    seeds: 3,
+    edits: [{ file: TURN, find: 'if (this.hold.remainingMs > 0)', put: 'if (!this.hold.ended)' }],
+    shows: ['outlived', 'overlap'],
+  },
+  {
+    name: 'F1: a suspended machine is not noticed',
+    profile: 'shared',
+    seeds: 3,
+    edits: [
+      {
+        file: VALIDITY,
+        find: 'Math.min(byMonotonic, byWall)',
+        put: 'byMonotonic',
+      },
+    ],
+    shows: ['outlived', 'overlap'],
+  },
+  {
+    name: 'F11: the wall clock alone says how long a lease lasts',
+    profile: 'mixed',
+    seeds: 3,
+    edits: [{ file: VALIDITY, find: 'Math.min(byMonotonic, byWall)', put: 'byWall' }],
+    shows: ['outlived', 'overlap', 'no signal'],
+  },
+  {
+    name: 'F3: nothing but an answer ends a lease',
+    profile: 'cut-off',
+    seeds: 3,
+    edits: [
+      {
+        file: RENEWAL,
+        find: "if (hold.remainingMs === 0) {\n            hold.lose('its time ran out before a renewal was answered');\n            return;\n        }",
+        put: '',
+      },
+      { file: RENEWAL, find: "this.#jeopardy = true;\n        if (hold.remainingMs === 0)", put: 'this.#jeopardy = true;\n        if (false)' },
+    ],
+    shows: ['no signal'],
+  },
+  {
+    name: 'F29: a hold passes on after its deadline',
+    profile: 'busy',
+    seeds: 4,
+    edits: [
+      { file: HANDOVER, find: 'hold.remainingMs >= hold.request.ttlMs / 2 && ', put: '' },
+      { file: TURN, find: 'if (!this.held)\n            return this.#released', put: "if (this.state !== 'held')\n            return this.#released" },
+    ],
+    shows: ['stale at once', 'outlived', 'overlap'],
+  },
+  {
+    name: 'F29: a hold passes on after its eviction was heard of',
+    profile: 'evictions',
+    seeds: 4,
+    edits: [{ file: HANDOVER, find: 'isFresh && !hold.suspect', put: 'isFresh' }],
+    shows: ['begun after eviction'],
+  },
+  {
+    name: 'a lower block of tokens is used after a higher one',
+    profile: 'busy',
+    seeds: 6,
+    edits: [SMALL_BLOCKS, ...BLOCKS_OF_OLDER_ANSWERS],
+    shows: ['token order', 'token twice'],
+  },
+  {
+    name: 'F32: a hint that comes while a claim is under way is forgotten',
+    profile: 'mixed',
+    seeds: 6,
+    edits: [{ file: WAITING, find: 'this.#hinted = true;', put: ';' }],
+    shows: ['idle'],
+  },
+  {
+    name: 'F5: a claim given up is not withdrawn',
+    profile: 'mixed',
+    seeds: 3,
+    edits: [{ file: CORE, find: 'withdraw(key, hold, ttlMs) {', put: 'withdraw(key, hold, ttlMs) { return;' }],
+    shows: ['orphan', 'holds left'],
+  },
+  {
+    name: 'F32: a busy process keeps the key to itself',
+    profile: 'busy',
+    seeds: 4,
+    edits: [{ file: HANDOVER, find: '|| isTurnOfOthers(hold, nowMs)', put: '' }],
+    shows: ['long wait'],
+  },
+  {
+    name: 'F19: newcomers overtake the line',
+    profile: 'mixed',
+    seeds: 3,
+    edits: [{ file: LINE, find: 'if (waiter.wokenAt === null)\n            return false;', put: 'continue;' }],
+    shows: ['overtaken'],
+  },
+  {
+    name: 'F28: a late renewal shortens a longer one',
+    profile: 'cut-off',
+    seeds: 3,
+    edits: [{ file: DECIDE, find: 'expiresAt = Math.max(expiresAt, now + command.ttlMs);', put: 'expiresAt = now + command.ttlMs;' }],
+    shows: ['expiry moved back'],
+  },
+  {
+    name: 'F27: a withdrawal that overtakes its claim leaves no mark',
+    profile: 'mixed',
+    seeds: 4,
+    edits: [
+      {
+        file: DECIDE,
+        find: 'markEnded(draft, hold, now);\n    if (!holder) {',
+        put: 'if (holder) markEnded(draft, hold, now);\n    if (!holder) {',
+      },
+    ],
+    shows: ['orphan'],
+  },
+];

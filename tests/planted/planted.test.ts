@@ -1,0 +1,21 @@
+/** The kit has to be able to fail: every planted bug is caught by the simulated world, within a few seeds. */
+import { describe, expect, it } from 'vitest';
+import { simulateWith } from './plant.ts';
+import { HARMLESS, PLANTED_BUGS } from './planted-bugs.ts';
+
+const CAUGHT_MS_MAX = 60_000;
+
+describe('the simulated world', () => {
+  it(`finds nothing wrong with ${HARMLESS.name}`, async () => {
+    const { exitCode, output } = await simulateWith(HARMLESS);
+    expect(exitCode, output).toBe(0);
+  }, CAUGHT_MS_MAX);
+
+  for (const bug of PLANTED_BUGS) {
+    it(`catches: ${bug.name}`, async () => {
+      const { exitCode, output } = await simulateWith(bug);
+      expect(exitCode, output).toBe(1);
+      expect(output).toMatch(new RegExp(`^  (?:${bug.shows.join('|')}) at [\\d.]+ ms:`, 'm'));
+    }, CAUGHT_MS_MAX);
+  }
+});

@@ -1,0 +1,103 @@
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Manifest } from './public-api.js';
+import { run } from './shell.js';
+import { matching, read, root } from './tree.js';
+
+interface Packed {
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
+
+const manifest = JSON.parse(read('packages/holdfast/package.json')) as Manifest;
+const subpaths = Object.keys(manifest.exports).map((subpath) => subpath.replace('.', manifest.name));
+const code = subpaths.filter((subpath) => !subpath.endsWith('.json'));
+
+let folder: string;
+const packed = new Map<string, Packed>();
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-pack-'));
+  for (const name of ['holdfast', 'cli']) {
+    const args = ['pack', `./packages/${name}`, '--json', '--pack-destination', folder];
+    const [result] = JSON.parse(await run('npm', args, { cwd: root })) as Packed[];
+    if (result) packed.set(name, result);
+  }
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+  const tarball = `./${packed.get('holdfast')?.filename}`;
+  await run('npm', ['install', tarball, '--offline', '--no-audit', '--no-fund'], { cwd: folder });
+}, 120_000);
+
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe.each(['holdfast', 'cli'])('the tarball of packages/%s', (name) => {
+  it('has what is built from the sources, and nothing left from an earlier build', () => {
+    const built = packed.get(name)?.files.flatMap(({ path }) => (/^dist\/.*\.js$/.test(path) ? [path] : []));
+    const sources = matching(new RegExp(`^packages/${name}/src/.*\\.ts$`)).map((source) =>
+      source.replace(`packages/${name}/src/`, 'dist/').replace(/\.ts$/, '.js'),
+    );
+    expect(built?.toSorted()).toEqual(sources.toSorted());
+  });
+
+  it('has nothing else but its papers', () => {
+    const others = packed.get(name)?.files.filter(({ path }) => !/^(?:dist|bin)\//.test(path));
+    for (const { path } of others ?? []) expect(path).toMatch(/^(?:package\.json|README\.md|LICENSE)$/);
+  });
+});
+
+describe('the library, installed from its tarball in an empty folder', () => {
+  it.each(subpaths)('%s is there for import', async (subpath) => {
+    const json = subpath.endsWith('.json') ? ", { with: { type: 'json' } }" : '';
+    const script = `const all = await import('${subpath}'${json}); if (Object.keys(all).length === 0) process.exit(1);`;
+    await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder });
+  });
+
+  it.each(subpaths)('%s is there for require', async (subpath) => {
+    const script = `if (Object.keys(require('${subpath}')).length === 0) process.exit(1);`;
+    await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: folder });
+  });
+
+  it('has types for both kinds of module, which need no skipLibCheck', { timeout: 120_000 }, async () => {
+    const lines = code.map(
+      (subpath, at) => `import * as part${at} from '${subpath}';\nexport { part${at} };`,
+    );
+    writeFileSync(join(folder, 'esm.mts'), lines.join('\n'));
+    writeFileSync(join(folder, 'commonjs.cts'), lines.join('\n'));
+    const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
+    const libraries = ['--lib', 'es2024,esnext.disposable', '--typeRoots', join(root, 'node_modules/@types')];
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    await run(process.execPath, [tsc, ...options, ...libraries, 'esm.mts', 'commonjs.cts'], { cwd: folder });
+  });
+
+  it('brings nothing else along', () => {
+    expect(existsSync(join(folder, 'node_modules/holdfast/dist/index.js'))).toBe(true);
+    expect(existsSync(join(folder, 'node_modules/@photostructure'))).toBe(false);
+  });
+});
+
+it('the command, unpacked from its tarball beside the library, runs another command under a lock', async () => {
+  const modules = join(mkdtempSync(join(folder, 'cli-')), 'node_modules');
+  for (const [name, into] of [
+    ['holdfast', 'holdfast'],
+    ['cli', 'holdfast-cli'],
+  ] as const) {
+    const home = join(modules, into);
+    mkdirSync(home, { recursive: true });
+    const tarball = join(folder, packed.get(name)?.filename ?? '');
+    await run('tar', ['-xzf', tarball, '-C', home, '--strip-components=1'], { cwd: folder });
+  }
+  mkdirSync(join(modules, '@photostructure'));
+  symlinkSync(join(root, 'node_modules/@photostructure/sqlite'), join(modules, '@photostructure/sqlite'));
+  const args = [
+    join(modules, 'holdfast-cli/bin/holdfast.js'),
+    'run',
+    'hello',
+    '--',
+    'echo',
+    'only one of me',
+  ];
+  const env = { HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}` };
+  expect(await run(process.execPath, args, { cwd: folder, env })).toBe('only one of me\n');
+});

@@ -1,0 +1,68 @@
+import { existsSync } from 'node:fs';
+import { join, posix } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { anchorsOf, blocks, linksOf, pages } from '../markdown.js';
+import { compileSnippets } from '../snippets.js';
+import { matching, read, root } from '../tree.js';
+
+/** `ts` and `js` are compiled and run, `sh` is run; the others are only shown. */
+const LANGUAGES = ['ts', 'js', 'sh', 'text', 'json', 'sql', 'yaml'];
+
+const README_TEST_COMMAND = 'npm ci && npm test';
+const README_FIRST_COMMAND = 'npm ci && npx holdfast run hello -- echo "only one of me"';
+
+describe('the code blocks of the documents', () => {
+  it('say their language', () => {
+    const unsaid = blocks.filter(({ language }) => !LANGUAGES.includes(language));
+    expect(unsaid.map(({ page, line, language }) => `${page}:${line} ${language}`)).toEqual([]);
+  });
+
+  it('compile with the settings of the packages', { timeout: 120_000 }, async () => {
+    const snippets = await compileSnippets(blocks.filter(({ language }) => /^[jt]s$/.test(language)));
+    snippets.remove();
+  });
+});
+
+describe('the links of the documents', () => {
+  it.each(pages)('%s leads only to what is there', (page) => {
+    const broken = linksOf(page).filter((link) => {
+      const [path = '', anchor] = link.split('#');
+      const target = path === '' ? page : posix.join(posix.dirname(page), path);
+      if (!existsSync(join(root, target))) return true;
+      return anchor !== undefined && target.endsWith('.md') && !anchorsOf(target).includes(anchor);
+    });
+    expect(broken).toEqual([]);
+  });
+});
+
+describe('the README', () => {
+  it('has the two commands as they are typed', () => {
+    const shown = blocks.filter(({ page, language }) => page === 'README.md' && language === 'sh');
+    const lines = shown.flatMap(({ code }) => code.split('\n'));
+    expect(lines).toContain(README_FIRST_COMMAND);
+    expect(lines).toContain(README_TEST_COMMAND);
+  });
+
+  it('has its test command run by CI, word for word', () => {
+    expect(read('.ci/run').split('\n')).toContain(README_TEST_COMMAND);
+    for (const workflow of matching(/^\.github\/workflows\/ci\.yml$/)) {
+      expect(read(workflow)).toContain(`run: ${README_TEST_COMMAND}\n`);
+      expect(read(workflow)).toContain(`run: ${README_FIRST_COMMAND}\n`);
+    }
+  });
+});
+
+describe('decision records', () => {
+  const records = matching(/^docs\/adr\/.*\.md$/);
+
+  it.each(records)('%s is numbered and has at most 35 lines', (record) => {
+    expect(record).toMatch(/\/\d{4}-[a-z0-9-]+\.md$/);
+    expect(read(record).trimEnd().split('\n').length).toBeLessThanOrEqual(35);
+  });
+
+  it('are numbered without gaps', () => {
+    expect(records.map((record) => Number(posix.basename(record).slice(0, 4)))).toEqual(
+      records.map((_, index) => index + 1),
+    );
+  });
+});

@@ -1,0 +1,86 @@
+import { posix } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { importsOf } from '../code.js';
+import { matching, read } from '../tree.js';
+
+const SOURCE = 'packages/holdfast/src/';
+
+/**
+ * Who may import whom. The lock is pure; time is around it; a store knows the lock and the clock, and never the
+ * engine, so that adding a store cannot touch waiting, and adding a primitive cannot touch a store.
+ */
+const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  protocol: [],
+  clock: ['node:'],
+  api: ['protocol'],
+  arguments: ['protocol', 'api', 'engine'],
+  engine: ['node:', 'protocol', 'clock', 'api'],
+  stores: ['node:', 'protocol', 'clock', '@photostructure/sqlite'],
+  fences: ['protocol'],
+  lease: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments'],
+  primitives: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'lease'],
+  inspection: ['protocol', 'api', 'engine', 'arguments', 'lease', 'primitives'],
+  locks: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'lease', 'primitives', 'inspection'],
+  testkit: ['node:', 'protocol', 'clock', 'api', 'engine', 'locks'],
+  'open-store': ['node:', 'protocol', 'stores'],
+  index: ['protocol', 'api', 'clock', 'locks', 'open-store'],
+};
+
+/** `engine/waiting.ts` → `engine`, `locks.ts` → `locks`. */
+function layerOf(path: string): string {
+  return path.replace(/\.[jt]s$/, '').split('/')[0] as string;
+}
+
+function whatIsImported(file: string, specifier: string): string {
+  if (specifier.startsWith('.')) return layerOf(posix.join(posix.dirname(file), specifier));
+  return specifier.startsWith('node:') ? 'node:' : specifier;
+}
+
+describe('the layers of the library', () => {
+  for (const path of matching(/^packages\/holdfast\/src\/.*\.ts$/)) {
+    const file = path.slice(SOURCE.length);
+    const layer = layerOf(file);
+    it(`${file} imports only what ${layer} may import`, () => {
+      const allowed = MAY_IMPORT[layer];
+      expect(allowed, `${layer} is no layer yet: say in MAY_IMPORT what it may import`).toBeDefined();
+      const wrong = importsOf(read(path)).filter((specifier) => {
+        const imported = whatIsImported(file, specifier);
+        return imported !== layer && !allowed?.includes(imported);
+      });
+      expect(wrong).toEqual([]);
+    });
+  }
+});
+
+describe('the packages around the library', () => {
+  for (const path of matching(/^packages\/(?!holdfast\/)[^/]+\/(?:src|bin)\/.*\.[jt]s$/)) {
+    it(`${path} imports only its own files and the library's public names`, () => {
+      const home = path.split('/').slice(0, 2).join('/');
+      const wrong = importsOf(read(path)).filter((specifier) => {
+        if (specifier.startsWith('.')) {
+          return !posix.join(posix.dirname(path), specifier).startsWith(`${home}/`);
+        }
+        return !/^(?:node:|holdfast$|holdfast\/)/.test(specifier);
+      });
+      expect(wrong).toEqual([]);
+    });
+  }
+});
+
+describe('dependencies', () => {
+  it('the library has none at run time', () => {
+    const manifest = JSON.parse(read('packages/holdfast/package.json')) as Record<string, unknown>;
+    expect(manifest.dependencies ?? {}).toEqual({});
+    expect(manifest.optionalDependencies ?? {}).toEqual({});
+  });
+
+  it('every peer of the library is optional', () => {
+    const manifest = JSON.parse(read('packages/holdfast/package.json')) as {
+      peerDependencies?: Record<string, string>;
+      peerDependenciesMeta?: Record<string, { optional?: boolean }>;
+    };
+    for (const peer of Object.keys(manifest.peerDependencies ?? {})) {
+      expect(manifest.peerDependenciesMeta?.[peer]?.optional, peer).toBe(true);
+    }
+  });
+});

@@ -1,0 +1,150 @@
+import { describe, expect, it } from 'vitest';
+import { codeOf, findings, importsOf } from '../code.js';
+import { files, matching, read } from '../tree.js';
+
+const sources = matching(/^packages\/[^/]+\/src\/.*\.ts$/);
+const code = matching(/\.(?:[cm]?[jt]s)$/);
+const tests = code.filter((file) => file.startsWith('tests/') || /^packages\/[^/]+\/test\//.test(file));
+const texts = files.filter((file) => !/\.(?:png|ico|gif|jpg|db)$/.test(file));
+
+const LINES_MAX = 400;
+
+function searchCode(where: readonly string[], pattern: RegExp): readonly string[] {
+  return where.flatMap((file) => {
+    const source = read(file);
+    return findings(file, source, codeOf(source), pattern);
+  });
+}
+
+function searchText(where: readonly string[], pattern: RegExp): readonly string[] {
+  return where.flatMap((file) => {
+    const source = read(file);
+    return findings(file, source, source, pattern);
+  });
+}
+
+/** Time and chance: what cannot be replaced cannot be simulated. */
+const TIME_AND_CHANCE = [
+  /\bDate\.now\b/g,
+  /\bnew Date\(\s*\)/g,
+  /\bDate\(\s*\)/g,
+  /\b(?:setTimeout|setInterval|setImmediate)\b/g,
+  /\bperformance\.(?:now|timeOrigin)\b/g,
+  /\bprocess\.(?:hrtime|uptime)\b/g,
+  /\bAbortSignal\.timeout\b/g,
+  /\bMath\.random\b/g,
+  /\b(?:randomUUID|randomBytes|randomInt|getRandomValues)\b/g,
+];
+
+interface Exception {
+  readonly allows: RegExp;
+  readonly why: string;
+}
+
+const EXCEPTIONS: Readonly<Record<string, Exception>> = {
+  'packages/holdfast/src/clock.ts': { allows: /./, why: 'it is the clock' },
+  'packages/cli/src/clock.ts': {
+    allows: /Date\.now|performance\.now|setTimeout/,
+    why: "the command's one clock: the library's is not public",
+  },
+  'packages/holdfast/src/testkit/world/schedule.ts': {
+    allows: /setImmediate/,
+    why: 'lets real promises settle between two steps of simulated time',
+  },
+};
+
+describe('time and chance', () => {
+  const found = TIME_AND_CHANCE.flatMap((pattern) => searchCode(sources, pattern));
+  const fileOf = (finding: string): string => finding.split(':')[0] as string;
+
+  it('come from clock.ts alone, so that everything runs in simulated time', () => {
+    expect(found.filter((finding) => !EXCEPTIONS[fileOf(finding)]?.allows.test(finding))).toEqual([]);
+  });
+
+  it('are not imported either', () => {
+    const timed = sources.filter((file) =>
+      importsOf(read(file)).some((name) => /^(?:node:)?(?:timers|perf_hooks)/.test(name)),
+    );
+    expect(timed).toEqual([]);
+  });
+
+  it('no store sets a timer: waiting is the work of the core', () => {
+    const stores = sources.filter((file) => file.startsWith('packages/holdfast/src/stores/'));
+    expect(searchCode(stores, /\.timer\b/g)).toEqual([]);
+  });
+
+  it('every exception is still needed', () => {
+    const needed = new Set(found.map(fileOf));
+    expect(Object.keys(EXCEPTIONS).filter((file) => !needed.has(file))).toEqual([]);
+  });
+});
+
+describe('errors', () => {
+  it('are never swallowed by an empty catch', () => {
+    expect(searchCode(code, /\bcatch\s*(?:\([^)]*\)\s*)?\{\s*\}/g)).toEqual([]);
+    expect(searchCode(code, /\.catch\(\s*(?:\([^)]*\)|\w+)\s*=>\s*(?:\{\s*\}|undefined|null)\s*\)/g)).toEqual(
+      [],
+    );
+    expect(searchCode(code, /\.catch\(\s*\)/g)).toEqual([]);
+  });
+
+  it('are looked at where they are caught, in the packages', () => {
+    expect(searchCode(sources, /\bcatch\s*\{/g)).toEqual([]);
+  });
+});
+
+describe('types', () => {
+  it('are not switched off', () => {
+    expect(searchText(code, /@ts-(?:ignore|nocheck)\b/g)).toEqual([]);
+    expect(searchText(sources, /@ts-expect-error\b/g)).toEqual([]);
+    expect(searchCode(code, /(?:\bas|:|<)\s*any\b/g)).toEqual([]);
+  });
+});
+
+describe('tests', () => {
+  it('are all run: none is singled out and none is skipped', () => {
+    expect(searchCode(tests, /\b(?:it|test|describe|suite)\.(?:only|skip|todo)\b/g)).toEqual([]);
+  });
+});
+
+describe('files', () => {
+  it('have nothing left to do', () => {
+    expect(searchText(texts, /\b(?:TO(?:DO)|FIX(?:ME)|XX(?:X))\b/g)).toEqual([]);
+  });
+
+  it(`have at most ${LINES_MAX} lines of code`, () => {
+    expect(code.filter((file) => read(file).split('\n').length > LINES_MAX + 1)).toEqual([]);
+  });
+
+  it('of the packages begin by saying what they are for', () => {
+    expect(sources.filter((file) => !/^(?:#!.*\n)?\/\*\*/.test(read(file)))).toEqual([]);
+  });
+
+  it('are named for what they hold', () => {
+    expect(code.filter((file) => /(?:^|[/-])(?:utils?|helpers?|common|misc|manager)\b/.test(file))).toEqual(
+      [],
+    );
+  });
+
+  it('name no folder of one machine', () => {
+    expect(searchText(texts, /(?<![\w.:$}])\/(?:work|root|tmp|home\/\w+|Users\/\w+)(?:\/|\b)/g)).toEqual([]);
+  });
+
+  it('name no package registry', () => {
+    expect(searchText(texts, /https?:\/\/[^\s"'`)]*(?:registry|npmjs|artifactory|verdaccio)/gi)).toEqual([]);
+    expect(files.filter((file) => /(?:^|\/)\.(?:npmrc|yarnrc)/.test(file))).toEqual([]);
+  });
+});
+
+describe('the lockfile', () => {
+  it('names packages by version and hash, and no place they came from', () => {
+    const lock = JSON.parse(read('package-lock.json')) as {
+      packages: Record<string, { resolved?: string; link?: boolean; integrity?: string }>;
+    };
+    for (const [name, entry] of Object.entries(lock.packages)) {
+      if (entry.link || !name.includes('node_modules/')) continue;
+      expect(entry.resolved, name).toBeUndefined();
+      expect(entry.integrity, name).toMatch(/^sha512-/);
+    }
+  });
+});
