@@ -20,7 +20,7 @@ function median(values) {
  * @param {readonly import('./types.d.ts').Figures[]} repetitions
  * @returns {import('./types.d.ts').Figures}
  */
-function medians(repetitions) {
+export function medians(repetitions) {
   const names = Object.keys(repetitions[0] ?? {});
   return Object.fromEntries(
     names.map((name) => [name, median(repetitions.map((figures) => figures[name] ?? Number.NaN))]),

@@ -6,6 +6,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { liveTimers } from '../live-timers.js';
 
 const STEP_MS = 10;
+/** So that compiled code does not count as heap of the leases. */
+const WARM_UP_CYCLES = 2_000;
 
 /**
  * @param {import('../types.d.ts').Session} session
@@ -15,7 +17,7 @@ export async function held(session, { leases, spreadMs, heldMs }) {
   const { hold, storeCalls } = session;
   if (!hold || !storeCalls) throw new Error('This contender does not hold leases.');
   const cycle = session.cycle('warm', undefined);
-  for (let count = 0; count < 200; count++) await cycle();
+  for (let count = 0; count < WARM_UP_CYCLES; count++) await cycle();
   const heapBefore = heapBytes();
   const kept = await takeEvenly(hold, leases, spreadMs);
   const heapBytesPerLease = (heapBytes() - heapBefore) / leases;

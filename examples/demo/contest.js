@@ -54,6 +54,11 @@ export class Contest {
     return machineMs() - this.#startedAt;
   }
 
+  /** Nobody has taken over yet from one that was killed: on a slow machine the show needs longer. */
+  get isUnfinished() {
+    return this.#killed !== null || !this.happenings.some(({ kind }) => kind === 'took over');
+  }
+
   start() {
     for (const name of NAMES) this.#join(name);
   }

@@ -16,6 +16,7 @@ import { sentence } from './words.js';
 
 const KEY = 'the-one-key';
 const FRAME_MS = 100;
+const EXTRA_MS_MAX = 15_000;
 
 const { values } = parseArgs({ options: { seconds: { type: 'string', default: '12' } } });
 const duration = Number(values.seconds);
@@ -45,7 +46,7 @@ const contest = new Contest({
 try {
   contest.start();
   if (live) process.stdout.write('\x1b[?25l\x1b[2J');
-  while (contest.elapsedMs < duration * 1_000 && !stopped.signal.aborted) {
+  while (isOn() && !stopped.signal.aborted) {
     if (live) await draw();
     await sleep(FRAME_MS, undefined, { signal: stopped.signal }).catch(unlessStopped);
   }
@@ -59,6 +60,11 @@ try {
 const { good, lines } = summaryOf(contest);
 console.log(lines.map((line) => (live ? `  ${line}` : line)).join('\n'));
 if (!stopped.signal.aborted && !good) process.exitCode = 1;
+
+function isOn() {
+  const leftMs = duration * 1_000 - contest.elapsedMs;
+  return leftMs > 0 || (contest.isUnfinished && leftMs > -EXTRA_MS_MAX);
+}
 
 async function draw() {
   const { rows = 24, columns = 80 } = process.stdout;

@@ -9,6 +9,14 @@ import { afterEach, beforeEach } from 'vitest';
 const BINARY = fileURLToPath(new URL('../../packages/cli/bin/holdfast.js', import.meta.url));
 const PATIENCE_MS = 20_000;
 
+/** A program for Node that says each signal that it gets, and ends with status 7 on the last line of its input. */
+export const SIGNAL_TELLER = `
+  for (const name of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM']) {
+    process.on(name, () => console.log('got ' + name));
+  }
+  process.stdin.resume().on('end', () => process.exit(7));
+  console.log('ready');`;
+
 export interface Ended {
   readonly status: number | null;
   readonly signal: NodeJS.Signals | null;

@@ -108,7 +108,7 @@ describe('a lease that is lost', () => {
     running.kill('SIGCONT');
     const { status, stderr } = await running.ended;
     expect(status).toBe(76);
-    expect(stderr).toMatch(/^holdfast: "job" was lost; the command was ended \(status 137\)$/m);
+    expect(stderr).toMatch(/^holdfast: "job" was lost \(.+\); the command was ended \(status 137\)$/m);
     expect(isAlive(Number(command))).toBe(false);
   });
 

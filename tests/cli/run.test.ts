@@ -1,17 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { isAlive, sleep, usePlace } from './holdfast.js';
+import { isAlive, SIGNAL_TELLER, usePlace } from './holdfast.js';
 
 const place = usePlace();
-
-/** Says each signal that it gets; ends with status 7 on the last line of its input. */
-const SIGNAL_TELLER = `
-  for (const name of ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM']) {
-    process.on(name, () => console.log('got ' + name));
-  }
-  process.stdin.resume().on('end', () => process.exit(7));
-  console.log('ready');`;
 
 describe('holdfast run', () => {
   it('exits with the status of the command and passes its input and output through', async () => {
@@ -163,26 +155,6 @@ describe('signals', () => {
     });
     await place.waiting('job', 0);
     expect((await place.run(['run', 'other', '--', 'test', '-e', 'ran'])).status).toBe(1);
-  });
-
-  it('of the keyboard reach the command once, not twice', async () => {
-    const { status } = await place.startOther('sh', ['-c', 'command -v script']).ended;
-    if (status !== 0 || process.platform !== 'linux') return;
-    const binary = new URL('../../packages/cli/bin/holdfast.js', import.meta.url).pathname;
-    writeFileSync(join(place.folder, 'teller.js'), SIGNAL_TELLER);
-    const line = `'${process.execPath}' '${binary}' run job -- '${process.execPath}' teller.js`;
-    const session = place.startOther('script', ['-qefc', line, 'typescript']);
-    await session.said(/ready/);
-    session.child.stdin?.write('\u0003');
-    await session.said(/got SIGINT/);
-    session.child.stdin?.write('\u001c');
-    await session.said(/got SIGQUIT/);
-    await sleep(300);
-    session.child.stdin?.write('\u0004');
-    const ended = await session.ended;
-    expect(ended.status).toBe(7);
-    expect(ended.stdout.match(/got SIGINT/g)).toHaveLength(1);
-    expect(ended.stdout.match(/got SIGQUIT/g)).toHaveLength(1);
   });
 
   it('F21: leave the lock free once the command has ended by them', async () => {

@@ -44,7 +44,7 @@ const BLOCKS_OF_OLDER_ANSWERS: readonly Edit[] = [
     find: 'this.#unanswered -= 1;\n        if (!this.#open)',
     put: "this.#unanswered -= 1;\n        if (!this.#open && this.command.kind !== 'renew')",
   },
-  { file: HOLD, find: 'if (block && block.token > this.#lastToken)', put: 'if (block)' },
+  { file: HOLD, find: 'if (block && block.token >= this.#nextToken)', put: 'if (block)' },
 ];
 
 export const HARMLESS: PlantedBug = {
@@ -133,7 +133,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       {
         file: RENEWAL,
         find: "if (hold.remainingMs === 0) {\n            hold.lose('its time ran out before a renewal was answered');\n            return;\n        }",
-        put: '',
+        put: 'if (hold.remainingMs === 0) return;',
       },
       { file: RENEWAL, find: "this.#jeopardy = true;\n        if (hold.remainingMs === 0)", put: 'this.#jeopardy = true;\n        if (false)' },
     ],
@@ -165,7 +165,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'F32: a hint that comes while a claim is under way is forgotten',
-    profile: 'mixed',
+    profile: 'quiet',
     seeds: 6,
     edits: [{ file: WAITING, find: 'this.#hinted = true;', put: ';' }],
     shows: ['idle'],
@@ -205,8 +205,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: DECIDE,
-        find: 'markEnded(draft, hold, now);\n    if (!holder) {',
-        put: 'if (holder) markEnded(draft, hold, now);\n    if (!holder) {',
+        find: 'markEnded(draft, hold, now);\n    if (holder)',
+        put: 'if (holder) markEnded(draft, hold, now);\n    if (holder)',
       },
     ],
     shows: ['orphan'],

@@ -1,5 +1,5 @@
 /** Takes the lock for `run`, or says who has it instead. */
-import { AcquireTimeoutError, type Lease, type Locks } from 'holdfast';
+import { AcquireTimeoutError, HoldfastError, type KeyInfo, type Lease, type Locks } from 'holdfast';
 import { holderJson, holdersText } from './describe.js';
 import { formatDuration } from './duration.js';
 import { EXIT, Failure } from './exit.js';
@@ -19,7 +19,7 @@ export async function acquire(locks: Locks, request: RunRequest, signal: AbortSi
 
 /** Asked anew, because the error knows the holders' names only. By now another may hold it, or nobody. */
 async function notAcquired(locks: Locks, request: RunRequest, error: AcquireTimeoutError): Promise<Failure> {
-  const info = await locks.inspect(request.key);
+  const info = await look(locks, request.key);
   const key = `"${printable(request.key)}"`;
   const when =
     request.waitMs === 0 ? 'is not to be had now' : `was not had within ${formatDuration(request.waitMs)}`;
@@ -32,4 +32,14 @@ async function notAcquired(locks: Locks, request: RunRequest, error: AcquireTime
     key: request.key,
     holders,
   });
+}
+
+/** A store that fails just now changes nothing about the lock not having been had in time. */
+async function look(locks: Locks, key: string): Promise<KeyInfo | null> {
+  try {
+    return await locks.inspect(key);
+  } catch (error) {
+    if (error instanceof HoldfastError) return null;
+    throw error;
+  }
 }

@@ -54,8 +54,9 @@ function tell(error: unknown, json: boolean, terminal: Terminal): number {
 /** A reader that has gone (`holdfast ls | head -1`) has seen enough. A closed stderr is no reason to stop anything. */
 function quietOnClosedPipe(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-    process.exit(EXIT.ok);
+    if (error.code === 'EPIPE') process.exit(EXIT.ok);
+    process.stderr.write(`holdfast: the output cannot be written: ${error.message}\n`);
+    process.exit(EXIT.other);
   });
   process.stderr.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error;
@@ -73,5 +74,10 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
+const status = await main(process.argv.slice(2));
+// An error of the last write shows before this one is done.
+await new Promise<void>((resolve) => {
+  process.stdout.write('', () => resolve());
+});
 // Not left to an empty event loop: a client's open connection would keep the shell waiting.
-process.exit(await main(process.argv.slice(2)));
+process.exit(status);

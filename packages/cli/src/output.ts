@@ -36,7 +36,10 @@ export function openTerminal(stdout: Stream, stderr: Stream, environment: Enviro
   const coloured = isTty && !environment.NO_COLOR && environment.TERM !== 'dumb';
   return {
     isTty,
-    rows: stdout.rows ?? 24,
+    get rows() {
+      // Some terminals do not know their size, and say 0.
+      return stdout.rows || 24;
+    },
     out: (line) => void stdout.write(`${line}\n`),
     raw: (text) => void stdout.write(text),
     err: (line) => void stderr.write(`${line}\n`),

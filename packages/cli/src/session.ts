@@ -23,7 +23,7 @@ export interface Session {
 }
 
 /** `$XDG_STATE_HOME` counts only when absolute, as its specification says. */
-export function defaultStorePath(environment: Environment): string {
+function defaultStorePath(environment: Environment): string {
   const state = environment.XDG_STATE_HOME;
   const folder = state?.startsWith('/') ? state : join(homedir(), '.local', 'state');
   return join(folder, 'holdfast', 'locks.db');
@@ -67,7 +67,7 @@ export async function open(url: string): Promise<Store> {
   }
 }
 
-export function redact(url: string): string {
+function redact(url: string): string {
   return url.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#]*?):[^/?#]*@/i, '$1:***@');
 }
 

@@ -38,16 +38,16 @@ export async function superviseCommand(supervision: Supervision): Promise<number
   const status = await child.ended;
   // Before anything is awaited: a later look at the clocks says nothing about the time when the command ran.
   guard.stop();
-  const verdict = judge(status, lease, guard);
+  const verdict = judge(status, lease, guard, trouble);
   relay.passTo(null);
   if (verdict) throw verdict;
   return status;
 }
 
-function endable({ lease, terminal }: Supervision, child: Child, trouble: () => string) {
+function endable({ lease, terminal }: Supervision, child: Child, trouble: Trouble) {
   return {
     terminate(remainingMs: number): void {
-      const what = `"${printable(lease.key)}" could not be renewed${trouble()}`;
+      const what = `"${printable(lease.key)}" could not be renewed${trouble.renewal()}`;
       terminal.err(`holdfast: ${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
       child.signal('SIGTERM');
     },
@@ -55,23 +55,35 @@ function endable({ lease, terminal }: Supervision, child: Child, trouble: () => 
   };
 }
 
-function judge(status: number, lease: Lease, guard: LeaseGuard): Failure | null {
+function judge(status: number, lease: Lease, guard: LeaseGuard, trouble: Trouble): Failure | null {
   const key = `"${printable(lease.key)}"`;
   const details = { code: 'lease-lost', key: lease.key, commandStatus: status };
+  const lost = lease.held ? 'could not be renewed' : `was lost${trouble.loss()}`;
   if (guard.intervened) {
-    const how = lease.held ? 'could not be renewed' : 'was lost';
-    return new Failure(EXIT.leaseLost, `${key} ${how}; the command was ended (status ${status})`, details);
+    return new Failure(EXIT.leaseLost, `${key} ${lost}; the command was ended (status ${status})`, details);
   }
   if (lease.held) return null;
-  const text = `${key} was lost before the command ended (status ${status}); another may have run meanwhile`;
+  const text = `${key} ${lost}, before the command ended (status ${status}); another may have run meanwhile`;
   return new Failure(EXIT.leaseLost, text, details);
 }
 
-/** The last reason why a renewal failed, as it reads in a sentence. */
-function noteTrouble(locks: Locks, lease: Lease): () => string {
+/** Why renewals fail and why the lease was lost, as far as known, in brackets. */
+interface Trouble {
+  readonly renewal: () => string;
+  readonly loss: () => string;
+}
+
+function noteTrouble(locks: Locks, lease: Lease): Trouble {
   let cause: unknown;
+  let reason = '';
   locks.on('jeopardy', (event) => {
     if (event.token === lease.token) cause = event.cause;
   });
-  return () => (cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : '');
+  locks.on('lost', (event) => {
+    if (event.token === lease.token) reason = ` (${event.reason})`;
+  });
+  return {
+    renewal: () => (cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : ''),
+    loss: () => reason,
+  };
 }

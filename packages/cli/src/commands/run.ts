@@ -29,10 +29,7 @@ the lock may be another's and KILL when it may be, and run exits 76. If the lock
     ['holdfast run nightly-report --wait 0 -- ./report.sh', 'now or not at all: exits 75 if another runs'],
     ['holdfast run deploy:web --wait 15m --owner "$USER" -- make deploy', 'wait longer, and say who you are'],
     ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
-    [
-      'holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh',
-      'once an hour, though several machines start it',
-    ],
+    ['holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh', 'once an hour, however many start it'],
   ],
 
   async run(invocation, terminal) {

@@ -11,8 +11,9 @@ import { openSession } from '../session.js';
 const EVERY_MS = 500;
 const EVERY_MS_MIN = 50;
 
-const HIDE_CURSOR = '\u001b[?25l';
-const SHOW_CURSOR = '\u001b[?25h';
+/** No cursor, and long lines are cut off: wrapped ones would push the rest off the screen. */
+const BEGIN = '\u001b[?25l\u001b[?7l';
+const END = '\u001b[?7h\u001b[?25h';
 const HOME = '\u001b[H';
 const CLEAR_SCREEN = '\u001b[2J';
 const CLEAR_LINE_END = '\u001b[K';
@@ -57,22 +58,13 @@ line. Ends with Ctrl-C.`,
 type Query = Required<WatchOptions> & { readonly every: number };
 
 async function printChanges(locks: Locks, query: Query, json: boolean, terminal: Terminal): Promise<void> {
-  const shown = new Map<string, string>();
   for await (const { kind, info } of locks.watch(query)) {
-    if (json) {
-      terminal.out(JSON.stringify({ kind, ...keyJson(info) }));
-      continue;
-    }
-    const text = changeText(kind, info);
-    // A renewal changes nothing that a line says.
-    if (kind === 'changed' && shown.get(info.key) === text) continue;
-    if (kind === 'gone') shown.delete(info.key);
-    else shown.set(info.key, changeText('changed', info));
-    terminal.out(`${formatTime(info.now)}  ${text}`);
+    if (json) terminal.out(JSON.stringify({ kind, ...keyJson(info) }));
+    else terminal.out(`${formatTime(new Date(wallMs()))}  ${changeText(kind, info)}`);
   }
 }
 
-export function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo): string {
+function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo): string {
   const name = printable(key);
   if (kind === 'gone') return `${name}  is free`;
   const who = holders.map((holder) => {
@@ -84,7 +76,7 @@ export function changeText(kind: KeyChange['kind'], { key, holders, waiters }: K
 
 /** Looks at all keys each time: the times move even when nothing changes. */
 async function drawLive(locks: Locks, query: Query, url: string, terminal: Terminal): Promise<void> {
-  terminal.raw(HIDE_CURSOR + CLEAR_SCREEN);
+  terminal.raw(BEGIN + CLEAR_SCREEN);
   try {
     while (!query.signal.aborted) {
       const keys: KeyInfo[] = [];
@@ -93,7 +85,7 @@ async function drawLive(locks: Locks, query: Query, url: string, terminal: Termi
       await pause(query.every, query.signal);
     }
   } finally {
-    terminal.raw(`${SHOW_CURSOR}\n`);
+    terminal.raw(`${END}\n`);
   }
 }
 

@@ -28,6 +28,8 @@ export class Turnstile implements TicketKeeper {
   /** Since when it passes; kept only where the store calls no waiters. */
   #passingSinceMs = 0;
   #awayUntilMs = 0;
+  /** When an eviction was last heard of: it may have ended what a claim sent before got, though its answer is late. */
+  #evictionMs = Number.NEGATIVE_INFINITY;
 
   constructor(core: Core, key: string) {
     this.core = core;
@@ -91,6 +93,7 @@ export class Turnstile implements TicketKeeper {
     } else {
       const hold = new Hold(this, id, ticket.request, reply, sent);
       this.#holds = this.#holds.length === 0 ? [hold] : [...this.#holds, hold];
+      if (sent.monotonicMs <= this.#evictionMs) this.#suspect(hold);
       if (canBeHandedOver(ticket.request)) this.#startPassing(hold);
       if (hold.remainingMs > 0) this.#begin(hold, ticket, reply.acquiredAt, false);
       else hold.lose('it was granted too late');
@@ -122,12 +125,16 @@ export class Turnstile implements TicketKeeper {
 
   hint(why: Why): void {
     if (why === 'turn') this.#contender?.hint();
+    if (why === 'evicted') this.#evictionMs = this.core.clock.monotonicMs();
     for (const hold of this.#holds) {
       if (why === 'waiting') hold.noteOthers(true);
-      if (why !== 'evicted') continue;
-      hold.suspect = true;
-      hold.renewal.demand(hold.request.ttlMs);
+      if (why === 'evicted') this.#suspect(hold);
     }
+  }
+
+  #suspect(hold: Hold): void {
+    hold.suspect = true;
+    hold.renewal.demand(hold.request.ttlMs);
   }
 
   #begin(hold: Hold, ticket: Ticket, acquiredAt: number, handedOver: boolean): void {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import {
   isProvablyGone,
   note,
@@ -62,6 +62,15 @@ it('a holder whose process is gone makes room at the next claim, and its mark st
 it('a process id used again by another process is no life: the start time differs', async () => {
   const { table, watcher } = await heldElsewhere();
   table.stats.set(OTHER_PID, { started: '8', zombie: false });
+  expect(await claimed(watcher)).toBe('granted');
+});
+
+it('planted: liveness that trusts a process id, whoever has it now, is caught by the same steps', async () => {
+  const { table, watcher } = await heldElsewhere();
+  const trusting = vi.spyOn(table, 'stat').mockReturnValue({ started: '7', zombie: false });
+  table.stats.set(OTHER_PID, { started: '8', zombie: false });
+  expect(await claimed(watcher)).toBe('busy');
+  trusting.mockRestore();
   expect(await claimed(watcher)).toBe('granted');
 });
 

@@ -149,9 +149,23 @@ it('without the folder, without a listener, with nonsense in the file: hints are
   await new Promise((resolve) => setTimeout(resolve, 50));
   appendFileSync(join(`${file}-wake`, 'inbox'), 'turn "good"\n');
   await expect.poll(() => heard, soon).toEqual(['good']);
+  await stop?.();
   rmSync(`${file}-wake`, { recursive: true });
   expect((await ask(two, claimOf('k', 'b'))).kind).toBe('busy');
+});
+
+it('a folder deleted in use is made again', async () => {
+  const file = freshFile();
+  const [one, two] = [storeAt(file), storeAt(file)];
+  const heard: string[] = [];
+  const stop = await one.listen?.('inbox', (key) => heard.push(key));
+  await ask(one, claimOf('k', 'a', 1, { inbox: 'inbox' }));
+  rmSync(`${file}-wake`, { recursive: true });
+  await expect.poll(() => existsSync(join(`${file}-wake`, 'inbox')), soon).toBe(true);
+  await ask(two, claimOf('k', 'b'));
+  await expect.poll(() => heard, soon).toEqual(['k']);
   await stop?.();
+  expect(readdirSync(`${file}-wake`)).toEqual([]);
 });
 
 it('where the folder cannot be made, waiting works without hints, and probe says so', async () => {

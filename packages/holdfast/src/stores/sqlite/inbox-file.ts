@@ -10,7 +10,7 @@ import {
   ftruncateSync,
   openSync,
   readSync,
-  unlinkSync,
+  rmSync,
   watch,
   writeSync,
 } from 'node:fs';
@@ -28,6 +28,8 @@ export interface InboxFile {
   readonly owner: NotedProcess;
   heard(hint: Hint): void;
   failed(error: unknown): void;
+  /** Somebody else deleted the file. */
+  removed(): void;
 }
 
 /** A file that was read this far is emptied. */
@@ -46,7 +48,7 @@ export function ownerOf(text: string): NotedProcess | null {
 }
 
 /** Returns what stops it. */
-export function watchInbox({ path, mode, owner, heard, failed }: InboxFile): () => void {
+export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxFile): () => void {
   const file = openSync(path, 'w+');
   fchmodSync(file, mode & 0o666);
   const start = writeSync(file, `${JSON.stringify(owner)}\n`);
@@ -61,7 +63,12 @@ export function watchInbox({ path, mode, owner, heard, failed }: InboxFile): () 
   }
 
   function readNew(): void {
-    if (fstatSync(file).size < offset) offset = start;
+    const { size, nlink } = fstatSync(file);
+    if (nlink === 0) {
+      removed();
+      return;
+    }
+    if (size < offset) offset = start;
     for (;;) {
       const bytes = buffer.subarray(0, readSync(file, buffer, 0, buffer.length, offset));
       const end = bytes.lastIndexOf(NEWLINE) + 1;
@@ -89,7 +96,7 @@ export function watchInbox({ path, mode, owner, heard, failed }: InboxFile): () 
     stopped = true;
     watcher?.close();
     closeSync(file);
-    unlinkSync(path);
+    rmSync(path, { force: true });
   }
 
   let watcher: FSWatcher | undefined;

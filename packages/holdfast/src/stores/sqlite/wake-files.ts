@@ -89,13 +89,19 @@ export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
     },
     listen(inbox, heard) {
       let stop = (): void => undefined;
-      attempt(() => {
-        const { mode } = statSync(database);
-        makeFolder(mode);
-        tidy();
-        const owner = note(process.pid, table);
-        stop = watchInbox({ path: join(folder, fileName(inbox)), mode, owner, heard, failed });
-      });
+      const start = (): void =>
+        attempt(() => {
+          const { mode } = statSync(database);
+          makeFolder(mode);
+          tidy();
+          const owner = note(process.pid, table);
+          stop = watchInbox({ path: join(folder, fileName(inbox)), mode, owner, heard, failed, removed });
+        });
+      const removed = (): void => {
+        attempt(stop);
+        start();
+      };
+      start();
       return () => attempt(stop);
     },
     trouble: () => trouble,

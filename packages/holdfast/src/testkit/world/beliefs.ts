@@ -24,6 +24,8 @@ export interface Belief {
   readonly record: HoldRecord;
   /** Its user asks `held`; others trust the signal alone, and nothing is asked for them. */
   readonly isWatchful: boolean;
+  /** Of its process, when the lease began. */
+  readonly suspendedMs: number;
   doubted: { readonly atMs: number; readonly pausedMs: number } | null;
 }
 
@@ -54,7 +56,7 @@ export class Beliefs {
       this.#violate('unknown token', key, `${process.name} got token ${token}, which the store never gave`);
       return null;
     }
-    const belief: Belief = { process, key, lease, record, isWatchful, doubted: null };
+    const belief: Belief = { process, key, lease, record, isWatchful, suspendedMs: process.suspendedMs, doubted: null };
     const believers = this.#believersOf(key);
     believers.held.add(belief);
     this.#tally.leases += 1;
@@ -130,7 +132,9 @@ export class Beliefs {
     if (!isWatchful && nowMs < record.expiresAt) return;
     belief.doubted ??= { atMs: nowMs, pausedMs: process.pausedMs };
     const runMs = nowMs - belief.doubted.atMs - (process.pausedMs - belief.doubted.pausedMs);
-    if (runMs > SIGNAL_MS && !lease.signal.aborted) this.#violate('no signal', key, this.#tell(belief));
+    // A deadline timer counts by the monotonic clock, which stood still while the machine was suspended.
+    const allowedMs = SIGNAL_MS + process.suspendedMs - belief.suspendedMs;
+    if (runMs > allowedMs && !lease.signal.aborted) this.#violate('no signal', key, this.#tell(belief));
   }
 
   #checkOrder(believers: Believers, belief: Belief): void {

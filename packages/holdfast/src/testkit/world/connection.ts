@@ -1,5 +1,5 @@
 /** A `Store` as one simulated process sees it: the shared server at the other end of a bad line. */
-import type { Command, Guarantees, ListQuery, Reply, Snapshot, Stop, Store, Traits, Why } from '../../protocol/index.js';
+import type { Command, Guarantees, HoldId, ListQuery, Reply, Snapshot, Stop, Store, Traits, Why } from '../../protocol/index.js';
 import type { Link } from './network.js';
 import type { Schedule } from './schedule.js';
 import type { Server } from './server.js';
@@ -32,8 +32,8 @@ export interface Connecting {
   readonly variant: Variant;
   /** Is told of every hint once the process has heard it. */
   readonly onHint: (key: string, why: Why) => void;
-  /** Is told the id that the process goes by in its holds. */
-  readonly onHold: (holdProcess: string) => void;
+  /** Is told every hold that the process speaks of. */
+  readonly onHold: (hold: HoldId) => void;
 }
 
 export function connect({ server, link, schedule, variant, onHint, onHold }: Connecting): Store {
@@ -57,7 +57,7 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
     const keys = commands.map(({ key }) => key);
-    for (const command of commands) if (command.kind !== 'evict') onHold(command.hold.process);
+    for (const command of commands) if (command.kind !== 'evict') onHold(command.hold);
     const answers = commands.map(() => new Answer<Reply>());
     const arrived = (): void => {
       const replies = commands.map((command) => server.decide(command));

@@ -11,6 +11,7 @@ import {
   type State,
   sameHold,
   TOKEN_BLOCK,
+  type Waiter,
 } from '../../protocol/index.js';
 import type { Schedule } from './schedule.js';
 import type { Tally } from './tally.js';
@@ -49,10 +50,16 @@ const BLOCK_LESS_ONE = TOKEN_BLOCK - 1;
 
 const nameOf = ({ process, number }: HoldId): string => `${process}/${number}`;
 
+const isAmong = (list: readonly { readonly hold: HoldId }[], id: HoldId): boolean => {
+  return list.some(({ hold }) => sameHold(hold, id));
+};
+
 export class Ledger {
   readonly #pages = new Map<string, Page>();
   readonly #schedule: Schedule;
   readonly #tally: Tally;
+  /** This waiter left the line, and neither its grant nor the end of its life took it out. */
+  onLeft: (key: string, waiter: Waiter) => void = () => {};
   /** A release ended this hold: whoever still believes in it is wrong. */
   onReleased: (record: HoldRecord) => void = () => {};
 
@@ -96,6 +103,10 @@ export class Ledger {
     if (!decision.changed) return;
     this.#checkPermits(command.key, state, now);
     if (added) this.#checkLine(command, added, before, state, now);
+    for (const waiter of before?.waiters ?? []) {
+      if (waiter.expiresAt <= now || isAmong(state.waiters, waiter.hold)) continue;
+      if (!isAmong(state.holders, waiter.hold)) this.onLeft(command.key, waiter);
+    }
   }
 
   /** Brings the records up to date; the holder that this decision added, if any. */
@@ -136,7 +147,7 @@ export class Ledger {
 
   #close(page: Page, command: Command, state: State, now: number): void {
     for (const [name, record] of page.open) {
-      if (state.holders.some(({ hold }) => sameHold(hold, record.hold))) continue;
+      if (isAmong(state.holders, record.hold)) continue;
       page.open.delete(name);
       if (record.expiresAt <= now) record.ended = 'expired';
       else if (command.kind === 'evict') record.ended = 'evicted';

@@ -87,6 +87,11 @@ export class SimulatedProcess {
     return this.#pausedMs + (this.#phase === 'paused' ? this.#schedule.nowMs - this.#pausedAtMs : 0);
   }
 
+  /** How long its machine was suspended in all: its timers are late by so much. */
+  get suspendedMs(): number {
+    return this.#frozenMs;
+  }
+
   /** Something from outside reaches it: now, after its pause, or never. */
   deliver(run: () => void): void {
     if (this.#phase === 'running') run();

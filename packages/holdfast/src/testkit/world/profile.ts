@@ -83,4 +83,6 @@ export interface Profile {
   readonly weather: Weather;
   readonly mishaps: Mishaps;
   readonly bounds: Bounds;
+  /** All callers of a key ask alike, so that any of them may take a place in line that another leaves. */
+  readonly alike: boolean;
 }

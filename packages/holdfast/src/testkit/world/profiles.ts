@@ -12,7 +12,7 @@ const HABITS: Habits = {
   metadataShare: 0.05,
   noRenewShare: 0.05,
   renewShare: 0.05,
-  overstayShare: 0.2,
+  overstayShare: 0,
   writeShare: 0.3,
 };
 
@@ -51,6 +51,7 @@ const MIXED: Profile = {
     lastMs: [20, 5_000],
   },
   bounds: BOUNDS,
+  alike: false,
 };
 
 const CUT_OFF: Profile = {
@@ -78,7 +79,8 @@ const CUT_OFF: Profile = {
   ],
   weather: { ...WEATHER, latencyMs: [0.5, 30], lateMs: [50, 3_000] },
   mishaps: { cutMs: 2_500, pauseMs: 20_000, suspendMs: 30_000, lastMs: [50, 2_500] },
-  bounds: { ...BOUNDS, waitMs: 25_000 },
+  bounds: { ...BOUNDS, waitMs: 25_000, meanWaitMs: 3_000 },
+  alike: false,
 };
 
 const SHARED: Profile = {
@@ -91,6 +93,7 @@ const SHARED: Profile = {
   weather: WEATHER,
   mishaps: { pauseMs: 4_000, suspendMs: 15_000, crashMs: 12_000, lastMs: [20, 4_000] },
   bounds: BOUNDS,
+  alike: false,
 };
 
 const BUSY: Profile = {
@@ -108,8 +111,9 @@ const BUSY: Profile = {
     { processes: 3, workers: 1, habits: { ...HABITS, thinkMs: [1, 100], workMs: [0.1, 10], ttlMs: [1_000], tryShare: 0 } },
   ],
   weather: WEATHER,
-  mishaps: { pauseMs: 8_000, clockJumpMs: 60_000, lastMs: [20, 2_000] },
+  mishaps: { pauseMs: 5_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },
   bounds: { ...BOUNDS, waitMs: 6_000 },
+  alike: false,
 };
 
 const QUIET: Profile = {
@@ -118,10 +122,25 @@ const QUIET: Profile = {
   durationMs: 200_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a'), mutex('mutex-b')],
-  crews: [{ processes: 2, workers: 2, habits: { ...HABITS, thinkMs: [1, 60], workMs: [1, 60], ttlMs: [3_000] } }],
+  crews: [
+    {
+      processes: 2,
+      workers: 2,
+      habits: {
+        ...HABITS,
+        thinkMs: [1, 60],
+        workMs: [1, 60],
+        ttlMs: [3_000],
+        tryShare: 0,
+        abortShare: 0.2,
+        metadataShare: 0,
+      },
+    },
+  ],
   weather: { ...WEATHER, latencyMs: [0.2, 25] },
   mishaps: { pauseMs: 60_000, crashMs: 120_000, lastMs: [20, 1_000] },
-  bounds: { ...BOUNDS, idleMs: 250 },
+  bounds: { ...BOUNDS, idleMs: 250, waitMs: 8_000 },
+  alike: true,
 };
 
 const EVICTIONS: Profile = {
@@ -134,6 +153,7 @@ const EVICTIONS: Profile = {
   weather: WEATHER,
   mishaps: { evictionMs: 800, pauseMs: 20_000, cutMs: 30_000, lastMs: [20, 1_500] },
   bounds: BOUNDS,
+  alike: false,
 };
 
 const NO_PUSH: Profile = {

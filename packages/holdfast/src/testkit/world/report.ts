@@ -16,6 +16,7 @@ export class Sum {
   timeouts = 0;
   messages = 0;
   faulty = 0;
+  placesLost = 0;
   violations = 0;
   longestWaitMs = 0;
   /** Of the crew that waited longest in any run. */
@@ -40,6 +41,7 @@ export class Sum {
     this.timeouts += tally.timeouts;
     this.messages += tally.messages;
     this.faulty += tally.faulty;
+    this.placesLost += tally.placesLost;
     this.violations += typeof tally.violations === 'number' ? tally.violations : tally.violations.length;
     this.longestWaitMs = Math.max(this.longestWaitMs, tally.longestWaitMs);
     this.meanWaitMs = Math.max(this.meanWaitMs, tally.meanWaitMs);
@@ -62,6 +64,7 @@ const COLUMNS: readonly (readonly [string, (sum: Sum) => string])[] = [
   ['timeouts', ({ timeouts }) => show(timeouts)],
   ['messages', ({ messages }) => show(messages)],
   ['faulty', ({ faulty, messages }) => percent(faulty, messages)],
+  ['places left', ({ placesLost }) => show(placesLost)],
   ['longest wait', ({ longestWaitMs }) => `${show(longestWaitMs / 1_000)} s`],
   ['mean wait', ({ meanWaitMs }) => `${show(meanWaitMs)} ms`],
   ['longest idle', ({ longestIdleMs }) => `${show(longestIdleMs / 1_000)} s`],

@@ -11,4 +11,6 @@ export interface Resident {
   readonly crew: Crew;
   /** Its id in the holds it makes, known once it has sent something. */
   holdProcess: string;
+  /** When each of its holds, by number, was first spoken of. */
+  readonly holdsSinceMs: Map<number, number>;
 }

@@ -1,7 +1,7 @@
 /** A world from a seed: processes with the real engine in them, one store, bad lines, mishaps, and eyes everywhere. */
 import type { Lease, Locks, LocksOptions } from '../../api.js';
 import type { Clock } from '../../clock.js';
-import type { Store } from '../../protocol/index.js';
+import type { HoldId, Store, Waiter } from '../../protocol/index.js';
 import { type Belief, Beliefs } from './beliefs.js';
 import { type Call, Calls } from './calls.js';
 import { connect } from './connection.js';
@@ -23,7 +23,7 @@ export type Open = (store: Store, options: LocksOptions, clock: Clock) => Locks;
 /** How often all beliefs, calls and keys are looked at. */
 const LOOK_MS = 20;
 /** How many users never ask whether they hold, and wait for the signal. */
-const TRUSTS_SIGNAL_SHARE = 0.25;
+const TRUSTS_SIGNAL_SHARE = 0.4;
 /** How long a crashed process stays away before another takes its place. */
 const RESTART_MS = [20, 3_000] as const;
 
@@ -53,6 +53,7 @@ export class World {
     this.server = new Server(schedule, (command, before, decision, now) =>
       this.#ledger.witness(command, before, decision, now),
     );
+    this.#ledger.onLeft = (key, waiter) => this.#leftLine(key, waiter);
     this.beliefs = new Beliefs(this.server, this.#ledger, tally);
     this.calls = new Calls(schedule, tally);
     const { server, calls, beliefs } = this;
@@ -70,13 +71,14 @@ export class World {
       tally.note(schedule.nowMs, key, process.name, 'hears', why);
       if (why === 'evicted') this.#ledger.heardOfEviction(key, ({ process: id }) => id === resident.holdProcess);
     };
-    const onHold = (holdProcess: string): void => {
-      if (resident.holdProcess !== holdProcess) tally.note(schedule.nowMs, process.name, 'is', holdProcess);
-      resident.holdProcess = holdProcess;
+    const onHold = ({ process: id, number }: HoldId): void => {
+      if (resident.holdProcess !== id) tally.note(schedule.nowMs, process.name, 'is', id);
+      resident.holdProcess = id;
+      if (!resident.holdsSinceMs.has(number)) resident.holdsSinceMs.set(number, schedule.nowMs);
     };
     const store = connect({ server, link, schedule, variant: profile.variant, onHint, onHold });
     const locks = this.#open(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
-    const resident: Resident = { process, link, locks, crew, holdProcess: '' };
+    const resident: Resident = { process, link, locks, crew, holdProcess: '', holdsSinceMs: new Map() };
     locks.on('acquired', ({ handedOver }) => {
       if (handedOver) tally.handovers += 1;
     });
@@ -140,6 +142,22 @@ export class World {
         return;
       case null:
         this.#unexpected(error, `${process.name} on ${key}`);
+    }
+  }
+
+  /** A place in line belongs to whoever waits in that process, not to the one caller that took it. */
+  #leftLine(key: string, { hold }: Waiter): void {
+    const { calls, schedule, tally, profile } = this;
+    const resident = this.residents.find(({ holdProcess }) => holdProcess === hold.process);
+    const sinceMs = resident?.holdsSinceMs.get(hold.number) ?? 0;
+    for (const call of calls.open) {
+      if (call.resident !== resident || call.key !== key || call.what !== 'acquire') continue;
+      if (call.sinceMs >= sinceMs) continue;
+      tally.placesLost += 1;
+      if (!profile.alike) return;
+      const text = `${key}: ${call.resident.process.name} left the line while a caller waited that it stood for`;
+      tally.violate('place lost', schedule.nowMs, text);
+      return;
     }
   }
 

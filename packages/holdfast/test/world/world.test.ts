@@ -1,0 +1,58 @@
+/** A few worlds of every profile. `npm run simulate` visits many more. */
+import { describe, expect, it } from 'vitest';
+import { openLocks } from '../../src/locks.js';
+import { PROFILES, runWorld, simulate, type Tally } from '../../src/testkit/world/index.js';
+
+const RUN_MS_MAX = 60_000;
+const SEEDS = [1_001, 1_002];
+
+function told({ violations }: Tally): string {
+  return violations.map(({ kind, atMs, text }) => `${kind} at ${atMs} ms: ${text}`).join('\n');
+}
+
+describe('the real engine in a simulated world', () => {
+  for (const profile of PROFILES) {
+    for (const seed of SEEDS) {
+      it(`keeps its promises in "${profile.name}", seed ${seed}`, { timeout: RUN_MS_MAX }, async () => {
+        const tally = await runWorld({ profile, seed, open: openLocks });
+        expect(told(tally)).toBe('');
+        expect(tally.grants).toBeGreaterThan(300);
+        expect(tally.changes / tally.grants).toBeGreaterThan(0.3);
+        expect(tally.faulty / tally.messages).toBeGreaterThan(0.03);
+      });
+    }
+  }
+
+  it('lives through the same history twice with the same seed', { timeout: RUN_MS_MAX }, async () => {
+    const [profile] = PROFILES;
+    if (!profile) throw new Error('There is no profile.');
+    const short = { ...profile, durationMs: 20_000 };
+    const first = await runWorld({ profile: short, seed: 42, open: openLocks });
+    const second = await runWorld({ profile: short, seed: 42, open: openLocks });
+    const other = await runWorld({ profile: short, seed: 43, open: openLocks });
+    expect(second.digest).toBe(first.digest);
+    expect(second.grants).toBe(first.grants);
+    expect(other.digest).not.toBe(first.digest);
+  });
+});
+
+describe('the simulation as a command', () => {
+  const run = async (...args: string[]): Promise<{ code: number; text: string }> => {
+    let text = '';
+    const code = await simulate(args, { write: (part) => void (text += part) });
+    return { code, text };
+  };
+
+  it('prints a table and ends with 0 when nothing was violated', { timeout: RUN_MS_MAX }, async () => {
+    const { code, text } = await run('--profile', 'busy', '--seed', '5');
+    expect(text).toMatch(/^profile +runs +grants +changed process +handovers/m);
+    expect(text).toMatch(/faults injected: .*message doubled \d+/);
+    expect(code).toBe(0);
+  });
+
+  it('refuses a profile that it does not know', async () => {
+    const { code, text } = await run('--profile', 'sunny');
+    expect(code).toBe(2);
+    expect(text).toContain('sunny');
+  });
+});

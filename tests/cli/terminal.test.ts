@@ -1,0 +1,92 @@
+import { spawnSync } from 'node:child_process';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it } from 'vitest';
+import { type Running, SIGNAL_TELLER, sleep, usePlace } from './holdfast.js';
+
+const place = usePlace();
+const BINARY = fileURLToPath(new URL('../../packages/cli/bin/holdfast.js', import.meta.url));
+const hasTerminals =
+  process.platform === 'linux' && spawnSync('sh', ['-c', 'command -v script']).status === 0;
+
+/** `script` gives a command a terminal of its own, and types into it what we write. */
+function atTerminal(args: string): Running {
+  return place.startOther('script', ['-qefc', `'${process.execPath}' '${BINARY}' ${args}`, 'typescript']);
+}
+
+async function hold(key: string): Promise<Running> {
+  const running = place.start(['run', key, '--owner', 'alice', '--', 'sh', '-c', 'echo in; exec sleep 60']);
+  await running.said(/in/);
+  return running;
+}
+
+describe.runIf(hasTerminals)('at a terminal', () => {
+  it('keys that signal reach the command once, not twice', async () => {
+    writeFileSync(join(place.folder, 'teller.js'), SIGNAL_TELLER);
+    const session = atTerminal(`run job -- '${process.execPath}' teller.js`);
+    await session.said(/ready/);
+    session.child.stdin?.write('\u0003');
+    await session.said(/got SIGINT/);
+    session.child.stdin?.write('\u001c');
+    await session.said(/got SIGQUIT/);
+    await sleep(300);
+    session.child.stdin?.write('\u0004');
+    const ended = await session.ended;
+    expect(ended.status).toBe(7);
+    expect(ended.stdout.match(/got SIGINT/g)).toHaveLength(1);
+    expect(ended.stdout.match(/got SIGQUIT/g)).toHaveLength(1);
+  });
+
+  it('Ctrl-C ends the waiting for a lock', async () => {
+    await hold('job');
+    const session = atTerminal('run job --wait 1m -- true');
+    await place.waiting('job', 1);
+    session.child.stdin?.write('\u0003');
+    expect((await session.ended).status).toBe(130);
+    await place.waiting('job', 0);
+  });
+
+  it('evict shows the holder and asks; anything but yes does nothing', async () => {
+    const holder = await hold('job');
+    const refused = atTerminal('evict job');
+    await refused.said(/"job" is held by alice since .+[\s\S]+Take it away\? \[y\/N\]/);
+    refused.child.stdin?.write('\r');
+    const { status, stdout } = await refused.ended;
+    expect(status).toBe(1);
+    expect(stdout).toContain('nothing was done');
+    const confirmed = atTerminal('evict job');
+    await confirmed.said(/Take it away/);
+    confirmed.child.stdin?.write('y\r');
+    expect((await confirmed.ended).status).toBe(0);
+    expect((await holder.ended).status).toBe(76);
+  });
+
+  it('F31: evict ends nobody who came while it asked', async () => {
+    const first = await hold('job');
+    const session = atTerminal('evict job');
+    await session.said(/Take it away/);
+    first.kill('SIGTERM');
+    await first.ended;
+    const second = await hold('job');
+    session.child.stdin?.write('y\r');
+    const { status, stdout } = await session.ended;
+    expect(status).toBe(1);
+    expect(stdout).toContain('"job" changed hands meanwhile; nothing was done');
+    expect(second.child.exitCode).toBeNull();
+  });
+
+  it('watch redraws in place, in colour, and puts the cursor back at the end', async () => {
+    const session = atTerminal('watch --every 50ms');
+    await session.said(/No key is held or waited for/);
+    const holder = await hold('job');
+    await session.said(/1 in use[\s\S]+KEY[\s\S]+alice/);
+    holder.kill('SIGTERM');
+    await session.said(/alice[\s\S]+0 in use[\s\S]+No key is held or waited for/);
+    session.child.stdin?.write('\u0003');
+    const { status, stdout } = await session.ended;
+    expect(status).toBe(0);
+    expect(stdout).toContain('\u001b[36malice\u001b[39m');
+    expect(stdout.lastIndexOf('\u001b[?25h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[?25l'));
+  });
+});
