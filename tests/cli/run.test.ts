@@ -70,6 +70,12 @@ describe('holdfast run', () => {
     );
   });
 
+  it('warns of a store in which a lock keeps nobody out', async () => {
+    const ran = await place.run(['run', 'job', '--store', 'memory:', '--', 'true']);
+    expect(ran.status).toBe(0);
+    expect(ran.stderr).toMatch(/^holdfast: warning: nobody else can see a lock in memory:.*\n$/);
+  });
+
   it('keeps the key for --min-hold, however soon the command ends', async () => {
     const once = ['run', 'hourly', '--wait', '0', '--min-hold', '1h', '--', 'true'];
     expect((await place.run(once)).status).toBe(0);

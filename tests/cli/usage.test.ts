@@ -24,6 +24,12 @@ describe('help', () => {
     expect(Math.max(...stdout.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
   });
 
+  it('is had by asking for it in words too', async () => {
+    const asked = await place.run(['help', 'run']);
+    expect(asked).toEqual(await place.run(['run', '--help']));
+    expect(asked.status).toBe(0);
+  });
+
   it('is not needed for the version', async () => {
     const { version } = JSON.parse(
       readFileSync(new URL('../../packages/cli/package.json', import.meta.url), 'utf8'),

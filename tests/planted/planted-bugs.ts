@@ -21,9 +21,9 @@ export interface PlantedBug {
 }
 
 const HOLD = 'engine/hold.js';
-const VALIDITY = 'engine/validity.js';
 const HANDOVER = 'engine/handover.js';
 const TURN = 'engine/turn.js';
+const TURNSTILE = 'engine/turnstile.js';
 const CORE = 'engine/core.js';
 const WAITING = 'engine/waiting.js';
 const CONVERSATION = 'engine/conversation.js';
@@ -63,8 +63,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'this.validity = validityOf(sent, reply);',
-        put: 'this.validity = validityOf(sent, { now: 0, expiresAt: request.ttlMs });',
+        find: 'const validity = validityOf(sent, reply);',
+        put: 'const validity = validityOf(sent, { now: 0, expiresAt: request.ttlMs });',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -76,10 +76,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'this.validity = validityOf(sent, reply);',
-        put: 'this.validity = validityOf(momentOf(this.core.clock), reply);',
+        find: 'const validity = validityOf(sent, reply);',
+        put:
+          'const { clock } = this.core;' +
+          'const validity = validityOf({ monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() }, reply);',
       },
-      { file: HOLD, find: 'import { remainingMs, ', put: 'import { momentOf, remainingMs, ' },
     ],
     shows: ['outlived', 'overlap'],
   },
@@ -111,9 +112,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 3,
     edits: [
       {
-        file: VALIDITY,
-        find: 'Math.min(byMonotonic, byWall)',
-        put: 'byMonotonic',
+        file: HOLD,
+        find: ', this.deadlineWallMs - clock.wallMs())',
+        put: ')',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -122,7 +123,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'F11: the wall clock alone says how long a lease lasts',
     profile: 'mixed',
     seeds: 3,
-    edits: [{ file: VALIDITY, find: 'Math.min(byMonotonic, byWall)', put: 'byWall' }],
+    edits: [{ file: HOLD, find: 'Math.min(this.deadlineMs - clock.monotonicMs(), ', put: 'Math.min(' }],
     shows: ['outlived', 'overlap', 'no signal'],
   },
   {
@@ -142,7 +143,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F29: a hold passes on after its deadline',
     profile: 'busy',
-    seeds: 4,
+    seeds: 8,
     edits: [
       { file: HANDOVER, find: 'hold.remainingMs >= hold.request.ttlMs / 2 && ', put: '' },
       { file: TURN, find: 'if (!this.held)\n            return this.#released', put: "if (this.state !== 'held')\n            return this.#released" },
@@ -178,10 +179,23 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shows: ['orphan', 'holds left'],
   },
   {
+    name: 'F19: a caller that gives up takes the place in line with it',
+    profile: 'quiet',
+    seeds: 3,
+    edits: [
+      {
+        file: TURNSTILE,
+        find: 'gone(ticket) {\n        this.#tickets.remove(ticket);',
+        put: 'gone(ticket) {\n        this.#tickets.remove(ticket); this.#stopContending();',
+      },
+    ],
+    shows: ['place lost'],
+  },
+  {
     name: 'F32: a busy process keeps the key to itself',
     profile: 'busy',
     seeds: 4,
-    edits: [{ file: HANDOVER, find: '|| isTurnOfOthers(hold, nowMs)', put: '' }],
+    edits: [{ file: HANDOVER, find: ' || isTurnOfOthers(hold, sinceMs)', put: '' }],
     shows: ['long wait'],
   },
   {
@@ -194,7 +208,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F28: a late renewal shortens a longer one',
     profile: 'cut-off',
-    seeds: 3,
+    seeds: 8,
     edits: [{ file: DECIDE, find: 'expiresAt = Math.max(expiresAt, now + command.ttlMs);', put: 'expiresAt = now + command.ttlMs;' }],
     shows: ['expiry moved back'],
   },

@@ -16,7 +16,9 @@ import { openTerminal, printable, type Terminal } from './output.js';
 const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor];
 
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
-  const invocation = parseInvocation(args, COMMANDS);
+  // People try `holdfast help run` too.
+  const [first, ...rest] = args;
+  const invocation = parseInvocation(first === 'help' ? [...rest, '--help'] : args, COMMANDS);
   const { command, options } = invocation;
   if (options.has('help')) {
     terminal.out(command ? commandHelp(terminal, command) : generalHelp(terminal, COMMANDS));
@@ -65,12 +67,14 @@ function quietOnClosedPipe(): void {
 
 async function main(args: readonly string[]): Promise<number> {
   quietOnClosedPipe();
-  const terminal = openTerminal(process.stdout, process.stderr, process.env);
+  // Known before the arguments are: what is wrong with them is to be told in this form.
+  const end = args.indexOf('--');
+  const json = args.slice(0, end === -1 ? undefined : end).includes('--json');
+  const terminal = openTerminal(process.stdout, process.stderr, process.env, json);
   try {
     return await dispatch(args, terminal);
   } catch (error) {
-    const end = args.indexOf('--');
-    return tell(error, args.slice(0, end === -1 ? undefined : end).includes('--json'), terminal);
+    return tell(error, json, terminal);
   }
 }
 

@@ -20,6 +20,8 @@ export interface Terminal {
   raw(text: string): void;
   /** A line on stderr. */
   err(line: string): void;
+  /** Something that people should know although the command goes on: a line on stderr, JSON where that was asked for. */
+  warn(text: string): void;
   paint(colour: Colour, text: string): string;
 }
 
@@ -31,7 +33,12 @@ interface Stream {
 
 type Environment = { readonly [name: string]: string | undefined };
 
-export function openTerminal(stdout: Stream, stderr: Stream, environment: Environment): Terminal {
+export function openTerminal(
+  stdout: Stream,
+  stderr: Stream,
+  environment: Environment,
+  json: boolean,
+): Terminal {
   const isTty = stdout.isTTY === true;
   const coloured = isTty && !environment.NO_COLOR && environment.TERM !== 'dumb';
   return {
@@ -43,6 +50,10 @@ export function openTerminal(stdout: Stream, stderr: Stream, environment: Enviro
     out: (line) => void stdout.write(`${line}\n`),
     raw: (text) => void stdout.write(text),
     err: (line) => void stderr.write(`${line}\n`),
+    warn(text) {
+      const line = printable(text);
+      stderr.write(json ? `${JSON.stringify({ warning: line })}\n` : `holdfast: ${line}\n`);
+    },
     paint(colour, text) {
       const [on, off] = CODES[colour];
       return coloured ? `\u001b[${on}m${text}\u001b[${off}m` : text;
@@ -53,7 +64,7 @@ export function openTerminal(stdout: Stream, stderr: Stream, environment: Enviro
 /** Something went wrong, but not what was asked for. */
 export function warn(terminal: Terminal, text: string, error: unknown): void {
   const why = error instanceof Error ? error.message : String(error);
-  terminal.err(`holdfast: warning: ${text}: ${printable(why)}`);
+  terminal.warn(`warning: ${text}: ${why}`);
 }
 
 /** Owners come from other machines: an escape sequence in one must not reach the reader's terminal. */

@@ -47,8 +47,8 @@ export async function superviseCommand(supervision: Supervision): Promise<number
 function endable({ lease, terminal }: Supervision, child: Child, trouble: Trouble) {
   return {
     terminate(remainingMs: number): void {
-      const what = `"${printable(lease.key)}" could not be renewed${trouble.renewal()}`;
-      terminal.err(`holdfast: ${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
+      const what = `"${lease.key}" could not be renewed${trouble.renewal()}`;
+      terminal.warn(`${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
       child.signal('SIGTERM');
     },
     kill: child.kill,

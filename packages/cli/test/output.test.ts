@@ -3,10 +3,10 @@ import { formatDuration, formatTime, parseDuration } from '../src/duration.js';
 import { nearest } from '../src/nearest.js';
 import { openTerminal, printable, table } from '../src/output.js';
 
-function terminal(isTTY: boolean, environment: { readonly [name: string]: string } = {}) {
+function terminal(isTTY: boolean, environment: { readonly [name: string]: string } = {}, json = false) {
   const written: string[] = [];
   const stream = { isTTY, write: (text: string) => written.push(text) };
-  return { terminal: openTerminal(stream, stream, environment), written };
+  return { terminal: openTerminal(stream, stream, environment, json), written };
 }
 
 describe('durations', () => {
@@ -63,6 +63,15 @@ describe('a terminal', () => {
     expect(terminal(false).terminal.paint('red', 'x')).toBe('x');
     expect(terminal(true, { NO_COLOR: '1' }).terminal.paint('red', 'x')).toBe('x');
     expect(terminal(true, { TERM: 'dumb' }).terminal.paint('red', 'x')).toBe('x');
+  });
+
+  it('shows warnings in the form that was asked for', () => {
+    const people = terminal(false);
+    people.terminal.warn('mind\nthe gap');
+    expect(people.written).toEqual(['holdfast: mind\\u{a}the gap\n']);
+    const machine = terminal(false, {}, true);
+    machine.terminal.warn('mind the gap');
+    expect(machine.written).toEqual(['{"warning":"mind the gap"}\n']);
   });
 
   it('never gets an escape sequence out of a name', () => {

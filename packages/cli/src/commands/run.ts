@@ -37,6 +37,9 @@ the lock may be another's and KILL when it may be, and run exits 76. If the lock
     const relay = relaySignals();
     try {
       const session = await unlessAborted(openSession(invocation.options), relay.stopped);
+      if (session.store.traits.shared === 'process') {
+        terminal.warn(`warning: nobody else can see a lock in ${session.url}: it keeps no other process out`);
+      }
       try {
         return await runUnderLock(session, request, relay, terminal);
       } finally {

@@ -341,7 +341,7 @@ test('nothing hangs on a store that answers nothing: every call settles', async 
   const never = new Promise<never>(() => undefined);
   store.read = () => never;
   store.probe = () => never;
-  const calls = [
+  const calls: Promise<unknown>[] = [
     locks.tryAcquire('k'),
     locks.acquire('k', { wait: 1_000 }),
     locks.inspect('k'),
@@ -350,9 +350,10 @@ test('nothing hangs on a store that answers nothing: every call settles', async 
     lease.renew(),
     lease.release(),
     locks.releaseAll(),
-  ].map(watchOf);
+  ];
+  const watched = calls.map((call) => watchOf(call));
   await clock.advance(6_000);
-  expect(calls.map(({ state }) => state)).not.toContain('pending');
+  expect(watched.map(({ state }) => state)).not.toContain('pending');
   const closing = watchOf(locks.close());
   await clock.advance(6_000);
   expect(closing.state).toBe('done');

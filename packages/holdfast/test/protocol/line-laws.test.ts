@@ -185,7 +185,8 @@ describe('the line, whatever is said to it', () => {
           hold.process === process && hold.number > number;
         const own = command.kind === 'claim' || command.kind === 'release' ? command.hold : null;
         const isReplaced = own?.process === process && own.number >= number;
-        const laterEnded = before.holders.filter(isLater).length > state.holders.filter(isLater).length;
+        const later = (one: State): number => [...one.holders, ...one.waiters].filter(isLater).length;
+        const laterEnded = later(before) > later(state);
         expect(isReplaced || laterEnded || waiter.expiresAt <= now).toBe(true);
       }
       const order = (one: State): readonly string[] =>

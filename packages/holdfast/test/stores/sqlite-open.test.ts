@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import {
   chmodSync,
+  existsSync,
   mkdirSync,
   readFileSync,
   statSync,
@@ -133,6 +134,10 @@ it.skipIf(process.getuid?.() !== 0)('a file of another user, readable only, is r
   const dist = join(import.meta.dirname, '../../dist/stores/sqlite/index.js');
   const { stdout, stderr } = spawnSync(process.execPath, ['-e', script, dist, file], { encoding: 'utf8' });
   expect(stdout, stderr).toMatch(/^UnsupportedError .*(read-only|cannot be opened)/);
+});
+
+it.runIf(existsSync('/proc/self'))('a folder that can never be made is an error at once', () => {
+  expect(() => sqliteStore('/proc/nowhere/locks.db')).toThrow(/cannot be opened/);
 });
 
 it('missing folders are made, for this user alone', async () => {

@@ -62,14 +62,16 @@ export const plantedBugs: readonly PlantedBug[] = [
       return { ...decision, state: { ...decision.state, holders, rests: before.rests, ended: before.ended } };
     }),
   ),
-  bug('F9: a release does not look whose hold it is', /nobody releases or renews/, (state, command, now) => {
-    const [first] = state?.holders ?? [];
-    return decide(
-      state,
-      command.kind === 'release' && first ? { ...command, hold: first.hold } : command,
-      now,
-    );
-  }),
+  {
+    name: 'F9: a release does not look whose hold it is',
+    caughtBy: /nobody releases or renews/,
+    seenByModel: true,
+    decide(state, command, now) {
+      const [first] = state?.holders ?? [];
+      const blind = command.kind === 'release' && first ? { ...command, hold: first.hold } : command;
+      return decide(state, blind, now);
+    },
+  },
   bug(
     'F24: the second renewal always fails',
     /three renewals and then a release/,
@@ -133,20 +135,22 @@ export const plantedBugs: readonly PlantedBug[] = [
       now,
     );
   }),
-  bug(
-    'P2: a takeover of an expired hold keeps the old owner',
-    /P2: the one who took over/,
-    leaving((decision, command, before, now) => {
+  {
+    name: 'P2: a takeover of an expired hold keeps the old owner',
+    caughtBy: /P2: the one who took over/,
+    seenByModel: true,
+    decide: leaving((decision, command, before, now) => {
       const old = before.holders.find((holder) => holder.expiresAt <= now);
       if (decision.reply.kind !== 'granted' || command.kind !== 'claim' || !old) return decision;
       return withHolders(decision, (holder) =>
         sameHold(holder.hold, command.hold) ? { ...holder, hold: old.hold, owner: old.owner } : holder,
       );
     }),
-  ),
+  },
   {
     name: 'P3, P8: the store reads, and then writes without looking again',
     caughtBy: /claims that race each other/,
+    caughtByUsers: /of many contenders/,
     seenByModel: true,
     readThenWrite: true,
     decide,

@@ -1,14 +1,14 @@
 /** A suite that cannot fail promises nothing: every planted bug must be caught, by the case that is about it. */
 import { describe, expect, it } from 'vitest';
 import { decide } from '../../src/protocol/index.js';
-import { conformanceSuite, runModel } from '../../src/testkit/index.js';
+import { type ConformanceCase, conformanceSuite, type Harness, runModel } from '../../src/testkit/index.js';
 import { plantedBugs } from './planted-bugs.js';
 import { plantedHarness } from './planted-store.js';
 
 const MODEL = { seed: 20_261, sequences: 60, steps: 40 };
 
-function caseAbout(bug: { readonly caughtBy: RegExp }, harness: ReturnType<typeof plantedHarness>) {
-  const found = conformanceSuite(harness).filter(({ name }) => bug.caughtBy.test(name));
+function caseAbout(about: RegExp, harness: Harness): ConformanceCase | undefined {
+  const found = conformanceSuite(harness).filter(({ name }) => about.test(name));
   expect(found.map(({ name }) => name)).toHaveLength(1);
   return found[0];
 }
@@ -16,8 +16,11 @@ function caseAbout(bug: { readonly caughtBy: RegExp }, harness: ReturnType<typeo
 describe('the suite on a store with nothing planted', () => {
   it('passes every case that catches a planted bug', async () => {
     const harness = plantedHarness({ decide });
-    for (const bug of new Map(plantedBugs.map((one) => [String(one.caughtBy), one])).values()) {
-      await caseAbout(bug, harness)?.run();
+    const cases = plantedBugs.flatMap(({ caughtBy, caughtByUsers }) =>
+      [caughtBy, caughtByUsers ?? []].flat(),
+    );
+    for (const about of new Map(cases.map((one) => [one.source, one])).values()) {
+      await caseAbout(about, harness)?.run();
     }
   });
 
@@ -29,8 +32,15 @@ describe('the suite on a store with nothing planted', () => {
 for (const bug of plantedBugs) {
   describe(`planted: ${bug.name}`, () => {
     it('is caught by the case about it', async () => {
-      await expect(caseAbout(bug, plantedHarness(bug))?.run()).rejects.toThrow();
+      await expect(caseAbout(bug.caughtBy, plantedHarness(bug))?.run()).rejects.toThrow();
     });
+
+    const { caughtByUsers } = bug;
+    if (caughtByUsers) {
+      it('is caught through the real engine', async () => {
+        await expect(caseAbout(caughtByUsers, plantedHarness(bug))?.run()).rejects.toThrow();
+      });
+    }
 
     if (!bug.seenByModel) return;
     it('is caught by random commands', async () => {

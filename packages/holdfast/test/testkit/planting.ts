@@ -16,6 +16,8 @@ export interface PlantedBug extends Planting {
   readonly caughtBy: RegExp;
   /** Whether random commands against `decide` must show it too; not where the bug is in the store's upkeep. */
   readonly seenByModel: boolean;
+  /** The case that shows it to users of the real engine, where one does. */
+  readonly caughtByUsers?: RegExp;
 }
 
 export const bug = (name: string, caughtBy: RegExp, broken: Decide): PlantedBug => {

@@ -2,7 +2,7 @@
  * From a path to a database ready for use. Whatever is wrong with the file is found by a connection that cannot write:
  * a file that is refused stays as it was, byte for byte.
  */
-import { mkdirSync, type Stats, statSync } from 'node:fs';
+import { existsSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { HoldfastError, InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import {
@@ -35,10 +35,22 @@ export function openFile(path: string, Driver: SqliteDriver): OwnDatabase {
   return explained(file, () => {
     const found = statSync(file, { throwIfNoEntry: false });
     if (found) refuse(file, found);
-    else mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+    else makeFolder(dirname(file));
     if (found && found.size > 0) inspect(file, found, Driver);
     return new Driver(file);
   });
+}
+
+/** One by one: Node's own recursive way never returns where nothing can be made, as under /proc. */
+function makeFolder(folder: string): void {
+  if (existsSync(folder)) return;
+  makeFolder(dirname(folder));
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+  } catch (error) {
+    // Another process may have been first.
+    if (!existsSync(folder)) throw error;
+  }
 }
 
 function refuse(file: string, found: Stats): void {

@@ -10,6 +10,7 @@
 import type { Lease } from '../../api.js';
 import type { HoldRecord, Ledger } from './ledger.js';
 import type { SimulatedProcess } from './process.js';
+import type { Resident } from './resident.js';
 import { type Server, STORE_EPOCH_MS } from './server.js';
 import type { Tally } from './tally.js';
 
@@ -24,7 +25,7 @@ export interface Belief {
   readonly record: HoldRecord;
   /** Its user asks `held`; others trust the signal alone, and nothing is asked for them. */
   readonly isWatchful: boolean;
-  /** Of its process, when the lease began. */
+  /** Of its process, when the hold was first asked for. */
   readonly suspendedMs: number;
   doubted: { readonly atMs: number; readonly pausedMs: number } | null;
 }
@@ -49,14 +50,15 @@ export class Beliefs {
   }
 
   /** A lease reached its user. */
-  begin(process: SimulatedProcess, key: string, lease: Lease, isWatchful: boolean): Belief | null {
+  begin({ process, holds }: Resident, key: string, lease: Lease, isWatchful: boolean): Belief | null {
     const { token } = lease;
     const record = this.#ledger.recordOf(key, token);
     if (!record) {
       this.#violate('unknown token', key, `${process.name} got token ${token}, which the store never gave`);
       return null;
     }
-    const belief: Belief = { process, key, lease, record, isWatchful, suspendedMs: process.suspendedMs, doubted: null };
+    const { suspendedMs } = holds.get(record.hold.number) ?? process;
+    const belief: Belief = { process, key, lease, record, isWatchful, suspendedMs, doubted: null };
     const believers = this.#believersOf(key);
     believers.held.add(belief);
     this.#tally.leases += 1;

@@ -96,6 +96,17 @@ const SHARED: Profile = {
   alike: false,
 };
 
+const BUSY_HABITS: Omit<Habits, 'thinkMs' | 'workMs'> = {
+  ...HABITS,
+  ttlMs: [1_000],
+  waitMs: [5_000, 20_000],
+  tryShare: 0.05,
+  minHoldShare: 0.002,
+  metadataShare: 0.01,
+  noRenewShare: 0.01,
+  renewShare: 0.01,
+};
+
 const BUSY: Profile = {
   name: 'busy',
   about: 'one busy process against some that come now and then',
@@ -106,9 +117,9 @@ const BUSY: Profile = {
     {
       processes: 1,
       workers: 12,
-      habits: { ...HABITS, thinkMs: [0.1, 2], workMs: [0.1, 3], ttlMs: [1_000], tryShare: 0.05, renewShare: 0.01 },
+      habits: { ...BUSY_HABITS, thinkMs: [0.1, 2], workMs: [0.1, 3] },
     },
-    { processes: 3, workers: 1, habits: { ...HABITS, thinkMs: [1, 100], workMs: [0.1, 10], ttlMs: [1_000], tryShare: 0 } },
+    { processes: 3, workers: 1, habits: { ...BUSY_HABITS, thinkMs: [1, 100], workMs: [0.1, 10], tryShare: 0 } },
   ],
   weather: WEATHER,
   mishaps: { pauseMs: 5_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },

@@ -11,6 +11,6 @@ export interface Resident {
   readonly crew: Crew;
   /** Its id in the holds it makes, known once it has sent something. */
   holdProcess: string;
-  /** When each of its holds, by number, was first spoken of. */
-  readonly holdsSinceMs: Map<number, number>;
+  /** When each of its holds, by number, was first spoken of, and how long its machine had been suspended by then. */
+  readonly holds: Map<number, { readonly sinceMs: number; readonly suspendedMs: number }>;
 }

@@ -17,6 +17,7 @@ import type { World } from './world.js';
 const SETTLES_MS = 3_000;
 /** A release or renewal is over once its lease would be. */
 const ANSWERS_MS = 40_000;
+const MIN_HOLD_MS = [1, 300] as const;
 const GAVE_UP = new Error('The caller gave up.');
 
 interface Plan {
@@ -59,7 +60,7 @@ function planOf(world: World, resident: Resident, dice: Dice): Plan {
     wait: waitMs,
     ...(wants.permits > 1 && key.kind === 'semaphore' ? { permits: wants.permits } : {}),
     ...(abort ? { signal: abort.signal } : {}),
-    ...(dice.chance(habits.minHoldShare) ? { minHold: dice.between(1, ttl) } : {}),
+    ...(dice.chance(habits.minHoldShare) ? { minHold: dice.scaled(MIN_HOLD_MS) } : {}),
     ...(dice.chance(habits.metadataShare) ? { metadata: { by: resident.process.name } } : {}),
     ...(noRenew ? { renew: false } : {}),
   };

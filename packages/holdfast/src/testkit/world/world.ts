@@ -74,11 +74,12 @@ export class World {
     const onHold = ({ process: id, number }: HoldId): void => {
       if (resident.holdProcess !== id) tally.note(schedule.nowMs, process.name, 'is', id);
       resident.holdProcess = id;
-      if (!resident.holdsSinceMs.has(number)) resident.holdsSinceMs.set(number, schedule.nowMs);
+      const { suspendedMs } = process;
+      if (!resident.holds.has(number)) resident.holds.set(number, { sinceMs: schedule.nowMs, suspendedMs });
     };
     const store = connect({ server, link, schedule, variant: profile.variant, onHint, onHold });
     const locks = this.#open(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
-    const resident: Resident = { process, link, locks, crew, holdProcess: '', holdsSinceMs: new Map() };
+    const resident: Resident = { process, link, locks, crew, holdProcess: '', holds: new Map() };
     locks.on('acquired', ({ handedOver }) => {
       if (handedOver) tally.handovers += 1;
     });
@@ -112,8 +113,8 @@ export class World {
     return keys[0];
   }
 
-  begin({ process }: Resident, name: string, lease: Lease, dice: Dice): Belief | null {
-    return this.beliefs.begin(process, storeKeyOf(name), lease, !dice.chance(TRUSTS_SIGNAL_SHARE));
+  begin(resident: Resident, name: string, lease: Lease, dice: Dice): Belief | null {
+    return this.beliefs.begin(resident, storeKeyOf(name), lease, !dice.chance(TRUSTS_SIGNAL_SHARE));
   }
 
   /** A call for a lock has settled, one way or the other. */
@@ -149,7 +150,7 @@ export class World {
   #leftLine(key: string, { hold }: Waiter): void {
     const { calls, schedule, tally, profile } = this;
     const resident = this.residents.find(({ holdProcess }) => holdProcess === hold.process);
-    const sinceMs = resident?.holdsSinceMs.get(hold.number) ?? 0;
+    const sinceMs = resident?.holds.get(hold.number)?.sinceMs ?? 0;
     for (const call of calls.open) {
       if (call.resident !== resident || call.key !== key || call.what !== 'acquire') continue;
       if (call.sinceMs >= sinceMs) continue;
