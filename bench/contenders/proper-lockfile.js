@@ -1,6 +1,6 @@
 /**
  * proper-lockfile on files of a fresh folder. `realpath: false` saves it a call a cycle and the file need not exist.
- * Waiters retry for ever at a fixed delay: contended, 5 ms, the fastest at which all of them still get their turns;
+ * Waiters retry for ever at a fixed delay: contended, 5 ms (of 0 to 50 ms only 50 was faster, and there a few took nearly all turns);
  * idle, 1 s, the first delay of the `retry` package's defaults. Held locks are refreshed every ttl / 3, as Holdfast's are.
  */
 import fs from 'node:fs';

@@ -32,7 +32,10 @@ async function plant(folder: string, { file, find, put }: Edit): Promise<void> {
   const text = await readFile(path, 'utf8');
   const found = text.split(find).length - 1;
   if (found !== 1) throw new Error(`Found ${found} times in ${file}, not once: ${find}`);
-  await writeFile(path, text.replace(find, () => put));
+  await writeFile(
+    path,
+    text.replace(find, () => put),
+  );
 }
 
 function run(folder: string, args: readonly string[]): Promise<Seen> {
@@ -42,7 +45,8 @@ process.exitCode = await simulate(process.argv.slice(1), process.stdout);`;
   const command = ['--input-type=module', '--eval', script, '--', ...args];
   return new Promise((resolve, reject) => {
     const child = execFile(process.execPath, command, { timeout: RUN_MS_MAX }, (error, stdout, stderr) => {
-      if (child.exitCode === null) reject(new Error(`The simulation did not end: ${stdout}${stderr}`, { cause: error }));
+      if (child.exitCode === null)
+        reject(new Error(`The simulation did not end: ${stdout}${stderr}`, { cause: error }));
       else resolve({ exitCode: child.exitCode, output: stdout + stderr });
     });
   });

@@ -59,7 +59,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F26: the deadline of a repeated grant counts the ttl asked for',
     profile: 'cut-off',
-    seeds: 4,
+    seeds: 8,
     edits: [
       {
         file: HOLD,
@@ -72,7 +72,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F2: the deadline counts from the reply',
     profile: 'cut-off',
-    seeds: 4,
+    seeds: 8,
     edits: [
       {
         file: HOLD,
@@ -87,7 +87,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F2: the margin of a stretched lease is that of its ttl',
     profile: 'cut-off',
-    seeds: 4,
+    seeds: 8,
     edits: [
       {
         file: HOLD,
@@ -102,14 +102,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F1: held does not read the clocks',
     profile: 'shared',
-    seeds: 3,
+    seeds: 8,
     edits: [{ file: TURN, find: 'if (this.hold.remainingMs > 0)', put: 'if (!this.hold.ended)' }],
     shows: ['outlived', 'overlap'],
   },
   {
     name: 'F1: a suspended machine is not noticed',
     profile: 'shared',
-    seeds: 3,
+    seeds: 8,
     edits: [
       {
         file: HOLD,
@@ -120,23 +120,20 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shows: ['outlived', 'overlap'],
   },
   {
-    name: 'F11: the wall clock alone says how long a lease lasts',
-    profile: 'mixed',
-    seeds: 3,
-    edits: [{ file: HOLD, find: 'Math.min(this.deadlineMs - clock.monotonicMs(), ', put: 'Math.min(' }],
-    shows: ['outlived', 'overlap', 'no signal'],
-  },
-  {
     name: 'F3: nothing but an answer ends a lease',
     profile: 'cut-off',
-    seeds: 3,
+    seeds: 8,
     edits: [
       {
         file: RENEWAL,
         find: "if (hold.remainingMs === 0) {\n            hold.lose('its time ran out before a renewal was answered');\n            return;\n        }",
         put: 'if (hold.remainingMs === 0) return;',
       },
-      { file: RENEWAL, find: "this.#jeopardy = true;\n        if (hold.remainingMs === 0)", put: 'this.#jeopardy = true;\n        if (false)' },
+      {
+        file: RENEWAL,
+        find: 'this.#jeopardy = true;\n        if (hold.remainingMs === 0)',
+        put: 'this.#jeopardy = true;\n        if (false)',
+      },
     ],
     shows: ['no signal'],
   },
@@ -146,42 +143,48 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       { file: HANDOVER, find: 'hold.remainingMs >= hold.request.ttlMs / 2 && ', put: '' },
-      { file: TURN, find: 'if (!this.held)\n            return this.#released', put: "if (this.state !== 'held')\n            return this.#released" },
+      {
+        file: TURN,
+        find: 'if (!this.held)\n            return this.#released',
+        put: "if (this.state !== 'held')\n            return this.#released",
+      },
     ],
     shows: ['stale at once', 'outlived', 'overlap'],
   },
   {
     name: 'F29: a hold passes on after its eviction was heard of',
     profile: 'evictions',
-    seeds: 4,
+    seeds: 8,
     edits: [{ file: HANDOVER, find: 'isFresh && !hold.suspect', put: 'isFresh' }],
     shows: ['begun after eviction'],
   },
   {
     name: 'a lower block of tokens is used after a higher one',
     profile: 'busy',
-    seeds: 6,
+    seeds: 8,
     edits: [SMALL_BLOCKS, ...BLOCKS_OF_OLDER_ANSWERS],
     shows: ['token order', 'token twice'],
   },
   {
     name: 'F32: a hint that comes while a claim is under way is forgotten',
     profile: 'quiet',
-    seeds: 6,
+    seeds: 8,
     edits: [{ file: WAITING, find: 'this.#hinted = true;', put: ';' }],
     shows: ['idle'],
   },
   {
     name: 'F5: a claim given up is not withdrawn',
-    profile: 'mixed',
-    seeds: 3,
-    edits: [{ file: CORE, find: 'withdraw(key, hold, ttlMs) {', put: 'withdraw(key, hold, ttlMs) { return;' }],
-    shows: ['orphan', 'holds left'],
+    profile: 'quiet',
+    seeds: 8,
+    edits: [
+      { file: CORE, find: 'withdraw(key, hold, ttlMs) {', put: 'withdraw(key, hold, ttlMs) { return;' },
+    ],
+    shows: ['orphan', 'idle', 'holds left'],
   },
   {
     name: 'F19: a caller that gives up takes the place in line with it',
     profile: 'quiet',
-    seeds: 3,
+    seeds: 8,
     edits: [
       {
         file: TURNSTILE,
@@ -194,28 +197,36 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F32: a busy process keeps the key to itself',
     profile: 'busy',
-    seeds: 4,
+    seeds: 8,
     edits: [{ file: HANDOVER, find: ' || isTurnOfOthers(hold, sinceMs)', put: '' }],
     shows: ['long wait'],
   },
   {
     name: 'F19: newcomers overtake the line',
     profile: 'mixed',
-    seeds: 3,
-    edits: [{ file: LINE, find: 'if (waiter.wokenAt === null)\n            return false;', put: 'continue;' }],
+    seeds: 8,
+    edits: [
+      { file: LINE, find: 'if (waiter.wokenAt === null)\n            return false;', put: 'continue;' },
+    ],
     shows: ['overtaken'],
   },
   {
     name: 'F28: a late renewal shortens a longer one',
     profile: 'cut-off',
     seeds: 8,
-    edits: [{ file: DECIDE, find: 'expiresAt = Math.max(expiresAt, now + command.ttlMs);', put: 'expiresAt = now + command.ttlMs;' }],
+    edits: [
+      {
+        file: DECIDE,
+        find: 'expiresAt = Math.max(expiresAt, now + command.ttlMs);',
+        put: 'expiresAt = now + command.ttlMs;',
+      },
+    ],
     shows: ['expiry moved back'],
   },
   {
     name: 'F27: a withdrawal that overtakes its claim leaves no mark',
-    profile: 'mixed',
-    seeds: 4,
+    profile: 'quiet',
+    seeds: 8,
     edits: [
       {
         file: DECIDE,
@@ -223,6 +234,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         put: 'if (holder) markEnded(draft, hold, now);\n    if (holder)',
       },
     ],
-    shows: ['orphan'],
+    shows: ['orphan', 'idle'],
   },
 ];

@@ -6,16 +6,24 @@ import { HARMLESS, PLANTED_BUGS } from './planted-bugs.ts';
 const CAUGHT_MS_MAX = 60_000;
 
 describe('the simulated world', () => {
-  it(`finds nothing wrong with ${HARMLESS.name}`, async () => {
-    const { exitCode, output } = await simulateWith(HARMLESS);
-    expect(exitCode, output).toBe(0);
-  }, CAUGHT_MS_MAX);
+  it(
+    `finds nothing wrong with ${HARMLESS.name}`,
+    async () => {
+      const { exitCode, output } = await simulateWith(HARMLESS);
+      expect(exitCode, output).toBe(0);
+    },
+    CAUGHT_MS_MAX,
+  );
 
   for (const bug of PLANTED_BUGS) {
-    it(`catches: ${bug.name}`, async () => {
-      const { exitCode, output } = await simulateWith(bug);
-      expect(exitCode, output).toBe(1);
-      expect(output).toMatch(new RegExp(`^  (?:${bug.shows.join('|')}) at [\\d.]+ ms:`, 'm'));
-    }, CAUGHT_MS_MAX);
+    it(
+      `catches: ${bug.name}`,
+      async () => {
+        const { exitCode, output } = await simulateWith(bug);
+        expect(exitCode, output).toBe(1);
+        expect(output).toMatch(new RegExp(`^  (?:${bug.shows.join('|')}) at [\\d.]+ ms:`, 'm'));
+      },
+      CAUGHT_MS_MAX,
+    );
   }
 });

@@ -17,7 +17,7 @@ describe('the real engine in a simulated world', () => {
         const tally = await runWorld({ profile, seed, open: openLocks });
         expect(told(tally)).toBe('');
         expect(tally.grants).toBeGreaterThan(300);
-        expect(tally.changes / tally.grants).toBeGreaterThan(0.3);
+        expect(tally.changes / tally.grants).toBeGreaterThan(profile.name === 'busy' ? 0.1 : 0.3);
         expect(tally.faulty / tally.messages).toBeGreaterThan(0.03);
       });
     }
@@ -38,9 +38,9 @@ describe('the real engine in a simulated world', () => {
 
 describe('the simulation as a command', () => {
   const run = async (...args: string[]): Promise<{ code: number; text: string }> => {
-    let text = '';
-    const code = await simulate(args, { write: (part) => void (text += part) });
-    return { code, text };
+    const parts: string[] = [];
+    const code = await simulate(args, { write: (part) => parts.push(part) });
+    return { code, text: parts.join('') };
   };
 
   it('prints a table and ends with 0 when nothing was violated', { timeout: RUN_MS_MAX }, async () => {

@@ -111,15 +111,20 @@ export const claims: readonly Promised[] = [
   },
   {
     name: 'permits: a semaphore gives as many as it has, and holders expire one by one (P24)',
+    inMs: 250,
     async try({ store, key, process }) {
       const name = key();
       const of3 = { capacity: 3, queue: false };
       const long = { process: process(), number: 1 };
       await sayFor(store, claimOf(name, long, of3), 'granted');
-      await sayFor(store, claimOf(name, { process: process(), number: 1 }, { ...of3, ttlMs: 40 }), 'granted');
+      await sayFor(
+        store,
+        claimOf(name, { process: process(), number: 1 }, { ...of3, ttlMs: 150 }),
+        'granted',
+      );
       const two = claimOf(name, { process: process(), number: 1 }, { ...of3, permits: 2 });
       await sayFor(store, two, 'busy');
-      await pause(60);
+      await pause(170);
       const granted = await sayFor(store, two, 'granted');
       assert.equal(granted.tokenLast, granted.token, 'only exclusive holds have blocks');
       await sayFor(store, renewOf(name, long), 'renewed');

@@ -9,10 +9,10 @@ export const endings: readonly Promised[] = [
     async try({ store, key, process }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      let { expiresAt } = await sayFor(store, claimOf(name, hold, { ttlMs: 500 }), 'granted');
+      let { expiresAt } = await sayFor(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       for (let round = 0; round < 3; round++) {
         await pause(5);
-        const renewed = await sayFor(store, renewOf(name, hold, { ttlMs: 500 }), 'renewed');
+        const renewed = await sayFor(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
         assert.ok(renewed.expiresAt > expiresAt, 'a renewal did not extend');
         assert.equal(renewed.block, null, 'a block came unasked');
         ({ expiresAt } = renewed);
@@ -26,9 +26,9 @@ export const endings: readonly Promised[] = [
     async try({ store, key, process }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      await sayFor(store, claimOf(name, hold, { ttlMs: 200 }), 'granted');
+      await sayFor(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       const long = await sayFor(store, renewOf(name, hold, { ttlMs: 60_000 }), 'renewed');
-      const short = await sayFor(store, renewOf(name, hold, { ttlMs: 200 }), 'renewed');
+      const short = await sayFor(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
       assert.equal(short.expiresAt, long.expiresAt);
       assert.equal((await store.read(name))?.holders[0]?.expiresAt, long.expiresAt);
     },
@@ -127,11 +127,12 @@ export const endings: readonly Promised[] = [
   },
   {
     name: 'a release inside minHold leaves a rest that nothing renews or revives',
+    inMs: 1_000,
     async try({ store, key, process }) {
       const name = key();
       const hold = { process: process(), number: 1 };
       const granted = await sayFor(store, claimOf(name, hold, { owner: 'rester' }), 'granted');
-      const release = releaseOf(name, hold, { minHoldMs: 400 });
+      const release = releaseOf(name, hold, { minHoldMs: 600 });
       assert.equal((await sayFor(store, release, 'released')).held, true);
       await sayFor(store, renewOf(name, hold), 'lost', 'a rest was renewed');
       await sayFor(store, claimOf(name, hold), 'withdrawn', 'a rest was revived');
@@ -139,9 +140,9 @@ export const endings: readonly Promised[] = [
       const busy = await sayFor(store, next, 'busy');
       assert.deepEqual(
         busy.holders.map(({ owner, resting, expiresAt }) => ({ owner, resting, expiresAt })),
-        [{ owner: 'rester', resting: true, expiresAt: granted.acquiredAt + 400 }],
+        [{ owner: 'rester', resting: true, expiresAt: granted.acquiredAt + 600 }],
       );
-      assert.ok(busy.freeInMs <= 400);
+      assert.ok(busy.freeInMs <= 600);
       await pause(busy.freeInMs + 5);
       await sayFor(store, next, 'granted');
     },

@@ -9,6 +9,7 @@ const canPush = (traits: Traits): boolean => traits.queue && traits.push;
 export const hints: readonly Promised[] = [
   {
     name: 'F32: every command that frees the key tells the next in line, whatever freed it, and again if unheard',
+    inMs: WINDOW_MS * 3,
     needs: canPush,
     async try(scene) {
       const other = await scene.another();
@@ -76,7 +77,7 @@ async function hintsAfter(scene: Scene, other: Store, freeing: 'release' | 'expi
   const name = scene.key();
   const heard = await listening(other, freeing, scene);
   const hold = { process: scene.process(), number: 1 };
-  const ttlMs = freeing === 'expiry' ? 60 : 30_000;
+  const ttlMs = freeing === 'expiry' ? 150 : 30_000;
   const { token } = await sayFor(store, claimOf(name, hold, { ttlMs }), 'granted');
   const dead = { process: scene.process(), number: 1 };
   if (freeing === 'dead head') await sayFor(store, claimOf(name, dead), 'busy');
@@ -89,7 +90,7 @@ async function hintsAfter(scene: Scene, other: Store, freeing: 'release' | 'expi
       await sayFor(store, { kind: 'evict', key: name, upToToken: token }, 'evicted');
       break;
     case 'expiry':
-      await pause(80);
+      await pause(170);
       await say(store, bystander);
       break;
     default:

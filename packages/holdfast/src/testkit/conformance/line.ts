@@ -23,6 +23,7 @@ async function lineOf(scene: Scene, length: number, store: Store = scene.store) 
 export const line: readonly Promised[] = [
   {
     name: 'F19: waiters are served in the order they came, and nobody overtakes the one whose turn it is',
+    inMs: WINDOW_MS / 2,
     needs: hasLine,
     async try(scene) {
       const { store } = scene;
@@ -42,6 +43,7 @@ export const line: readonly Promised[] = [
   },
   {
     name: 'F20: a dead head holds up the next for its window and no longer; coming back, it is first again',
+    inMs: WINDOW_MS * 1.5,
     needs: hasLine,
     async try(scene) {
       const { store } = scene;
@@ -65,6 +67,7 @@ export const line: readonly Promised[] = [
   },
   {
     name: 'a waiter that leaves makes way, and what it left is not granted to it later',
+    inMs: WINDOW_MS / 2,
     needs: hasLine,
     async try(scene) {
       const { store } = scene;
@@ -93,6 +96,7 @@ export const line: readonly Promised[] = [
   },
   {
     name: 'a waiting writer is not starved by readers',
+    inMs: WINDOW_MS / 2,
     needs: hasLine,
     async try(scene) {
       const { store } = scene;

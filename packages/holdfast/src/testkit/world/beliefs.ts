@@ -64,7 +64,8 @@ export class Beliefs {
     this.#tally.leases += 1;
     this.#tally.note(this.#server.exactMs - STORE_EPOCH_MS, key, process.name, 'begins', token);
     if (!lease.held) this.#violate('stale at once', key, this.#tell(belief));
-    if (record.heardOfEviction && token > record.token) this.#violate('begun after eviction', key, this.#tell(belief));
+    if (record.heardOfEviction && token > record.token)
+      this.#violate('begun after eviction', key, this.#tell(belief));
     if (believers.tokens.has(token)) this.#violate('token twice', key, this.#tell(belief));
     believers.tokens.add(token);
     this.#checkOrder(believers, belief);
@@ -76,7 +77,14 @@ export class Beliefs {
   /** Its user let go of it, or its process crashed. */
   end(belief: Belief): void {
     const { key, process, lease } = belief;
-    this.#tally.note(this.#server.exactMs - STORE_EPOCH_MS, key, process.name, 'ends', lease.token, lease.state);
+    this.#tally.note(
+      this.#server.exactMs - STORE_EPOCH_MS,
+      key,
+      process.name,
+      'ends',
+      lease.token,
+      lease.state,
+    );
     this.#byKey.get(belief.key)?.held.delete(belief);
   }
 
@@ -153,7 +161,8 @@ export class Beliefs {
     if (held.size < 2) return;
     const sure: Belief[] = [];
     for (const belief of held) {
-      if (!belief.isWatchful || belief.process.phase !== 'running' || belief.record.ended === 'evicted') continue;
+      if (!belief.isWatchful || belief.process.phase !== 'running' || belief.record.ended === 'evicted')
+        continue;
       if (belief.lease.held) sure.push(belief);
     }
     let permits = 0;

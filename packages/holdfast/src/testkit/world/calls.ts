@@ -6,6 +6,11 @@ import type { Resident } from './resident.js';
 import type { Schedule } from './schedule.js';
 import type { Tally } from './tally.js';
 
+/** How much longer than its wait a call may take: the last answer, and a withdrawal under way. */
+export const SETTLES_MS = 3_000;
+/** By then a release, a renewal or an eviction has its answer, or has given up. */
+export const ANSWERS_MS = 10_000;
+
 export interface Wants {
   readonly permits: number;
   readonly capacity: number;
@@ -14,7 +19,7 @@ export interface Wants {
 export interface Call {
   readonly resident: Resident;
   readonly key: string;
-  readonly what: 'acquire' | 'release' | 'renew' | 'evict';
+  readonly what: 'acquire' | 'group' | 'release' | 'renew' | 'evict' | 'close';
   readonly wants: Wants;
   readonly sinceMs: number;
   readonly pausedMs: number;

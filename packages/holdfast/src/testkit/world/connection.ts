@@ -1,5 +1,16 @@
 /** A `Store` as one simulated process sees it: the shared server at the other end of a bad line. */
-import type { Command, Guarantees, HoldId, ListQuery, Reply, Snapshot, Stop, Store, Traits, Why } from '../../protocol/index.js';
+import type {
+  Command,
+  Guarantees,
+  HoldId,
+  ListQuery,
+  Reply,
+  Snapshot,
+  Stop,
+  Store,
+  Traits,
+  Why,
+} from '../../protocol/index.js';
 import type { Link } from './network.js';
 import type { Schedule } from './schedule.js';
 import type { Server } from './server.js';
@@ -9,6 +20,9 @@ const FAILS_SHARE = 0.5;
 const FAILS_MS = [1, 400] as const;
 /** How often the answers of one batch come one by one. */
 const APART_SHARE = 0.2;
+
+/** How often the store cannot be listened to. */
+const DEAF_SHARE = 0.1;
 
 export type Variant = Pick<Traits, 'push' | 'queue'>;
 
@@ -43,7 +57,9 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
     if (!surely && !dice.chance(FAILS_SHARE)) return;
     const error = new Error('The connection was reset.');
     const atMs = schedule.nowMs + dice.scaled(FAILS_MS);
-    schedule.at(atMs, () => link.process.deliver(() => answers.forEach((answer) => void answer.reject(error))));
+    schedule.at(atMs, () =>
+      link.process.deliver(() => answers.forEach((answer) => void answer.reject(error))),
+    );
   }
 
   /** Sends a question once, whatever becomes of it; the answer travels back the same bad way. */
@@ -85,9 +101,14 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
         onHint(key, why);
       });
     };
+    const fails = !link.isCalm && (link.isCut || dice.chance(DEAF_SHARE));
+    link.isDeaf = true;
     await new Promise<void>((resolve) => {
       schedule.at(schedule.nowMs + 2 * link.latencyMs(), () => link.process.deliver(resolve));
     });
+    if (fails) throw new Error('The store could not be listened to.');
+    link.isDeaf = false;
+    link.note(server.states.keys());
     server.listen(inbox, hear);
     return async () => {
       listening = false;

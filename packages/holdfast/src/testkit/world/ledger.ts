@@ -94,7 +94,15 @@ export class Ledger {
     const page = this.#pageOf(command.key);
     const { state, reply } = decision;
     const by = command.kind === 'evict' ? 'operator' : nameOf(command.hold);
-    this.#tally.note(this.#schedule.nowMs, command.key, by, command.kind, reply.kind, state.token, reply.decision);
+    this.#tally.note(
+      this.#schedule.nowMs,
+      command.key,
+      by,
+      command.kind,
+      reply.kind,
+      state.token,
+      reply.decision,
+    );
     const added = this.#follow(page, command, state, now);
     if (decision.reply.kind === 'renewed' && decision.reply.block && command.kind === 'renew') {
       const record = page.open.get(nameOf(command.hold));
@@ -118,7 +126,8 @@ export class Ledger {
         added = holder;
         this.#open(page, command, holder);
       } else {
-        if (holder.expiresAt < record.expiresAt) this.#violate('expiry moved back', command.key, nameOf(holder.hold));
+        if (holder.expiresAt < record.expiresAt)
+          this.#violate('expiry moved back', command.key, nameOf(holder.hold));
         record.expiresAt = Math.max(record.expiresAt, holder.expiresAt);
       }
     }

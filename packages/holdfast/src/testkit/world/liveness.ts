@@ -2,7 +2,7 @@
  * What must not go on for long: a hold that nobody stands on (an orphan), and a key that stands idle while somebody
  * wants it. Faults excuse some of it, so both are counted from the last fault that could be the reason.
  */
-import { type State, type Waiter, WINDOW_MS } from '../../protocol/index.js';
+import { type HoldId, type State, type Waiter, WINDOW_MS } from '../../protocol/index.js';
 import type { Beliefs } from './beliefs.js';
 import type { Calls } from './calls.js';
 import type { Bounds } from './profile.js';
@@ -17,8 +17,7 @@ const ORPHAN_MS_A_FAULT = 2_500;
 /** How long before it began a fault may be the reason for an orphan. */
 const ORPHAN_LOOK_BACK_MS = 1_000;
 /** How far back a fault may be the reason why a key stands idle now: a lost claim is awaited for so long. */
-const LOOK_BACK_MS = 2_500;
-
+const LOOK_BACK_MS = 1_500;
 /** A key that changes hands is free for this long, and no fault needed: a release, a hint and a claim on their way. */
 const CHANGE_MS = 40;
 
@@ -73,19 +72,23 @@ export class Liveness {
         continue;
       }
       const { nowMs } = this.#parts.schedule;
-      const { count: faults, atMs: faultMs } = link.trouble.get(key) ?? { count: 0, atMs: Number.NEGATIVE_INFINITY };
+      const { count: faults, atMs: faultMs } = link.trouble.get(key) ?? {
+        count: 0,
+        atMs: Number.NEGATIVE_INFINITY,
+      };
       const recent = faultMs > nowMs - ORPHAN_LOOK_BACK_MS ? 1 : 0;
       const orphan = this.#orphans.get(id) ?? { sinceMs: nowMs, faults: faults - recent };
       this.#orphans.set(id, orphan);
       const allowedMs = ORPHAN_MS + (faults - orphan.faults) * ORPHAN_MS_A_FAULT;
       const ageMs = nowMs - orphan.sinceMs;
-      if (ageMs > allowedMs) this.#violate('orphan', key, `${process.name} has held it for nobody for ${ageMs} ms`);
+      if (ageMs > allowedMs)
+        this.#violate('orphan', key, `${process.name} has held it for nobody for ${ageMs} ms`);
     }
   }
 
-  #holdsOf({ holdProcess }: Resident, { holders }: State): number {
+  #holdsOf(resident: Resident, { holders }: State): number {
     const { now } = this.#parts.server;
-    return holders.filter(({ hold, expiresAt }) => hold.process === holdProcess && expiresAt > now).length;
+    return holders.filter(({ hold, expiresAt }) => isOf(resident, hold) && expiresAt > now).length;
   }
 
   #standingOn(resident: Resident, key: string): number {
@@ -108,7 +111,7 @@ export class Liveness {
     this.#idle.set(key, idle);
     if (this.#isExcused(key, state, residents, idle)) idle.excusedMs = nowMs;
     const idleMs = nowMs - idle.sinceMs;
-    const isExcused = idle.excusedMs >= idle.sinceMs;
+    const isExcused = idle.excusedMs >= idle.sinceMs || this.#endedByExpiry(state);
     tally.longestIdleMs = Math.max(tally.longestIdleMs, idleMs);
     if (!isExcused) {
       tally.longestCleanIdleMs = Math.max(tally.longestCleanIdleMs, idleMs);
@@ -116,17 +119,22 @@ export class Liveness {
     }
     if (!isExcused && idleMs > bounds.idleMs) {
       this.#violate('idle', key, `free and wanted for ${idleMs.toFixed(0)} ms with no fault near`);
-    } else if (isExcused && nowMs - idle.excusedMs > bounds.idleMsWorst) {
+    } else if (isExcused && nowMs - Math.max(idle.sinceMs, idle.excusedMs) > bounds.idleMsWorst) {
       this.#violate('idle', key, `free and wanted for ${idleMs.toFixed(0)} ms`);
     }
   }
 
   /** The first that wants the key and could take it: from the line, or else any call that waits. */
-  #wanting(key: string, state: State, residents: readonly Resident[]): { permits: number; capacity: number } | null {
+  #wanting(
+    key: string,
+    state: State,
+    residents: readonly Resident[],
+  ): { permits: number; capacity: number } | null {
     const { now } = this.#parts.server;
     for (const waiter of state.waiters) {
-      const resident = residents.find(({ holdProcess }) => holdProcess === waiter.hold.process);
-      if (resident && isWell(resident) && waiter.expiresAt > now && this.#awaits(resident, key)) return waiter;
+      const resident = residents.find((other) => isOf(other, waiter.hold));
+      if (resident && isWell(resident) && waiter.expiresAt > now && this.#awaits(resident, key))
+        return waiter;
     }
     if (state.waiters.length > 0) return null;
     for (const call of this.#parts.calls.open) {
@@ -157,20 +165,31 @@ export class Liveness {
   #isExcused(key: string, state: State, residents: readonly Resident[], idle: Idle): boolean {
     const sinceMs = Math.max(idle.sinceMs - LOOK_BACK_MS, idle.excusedMs);
     for (const resident of residents) {
-      if (this.#awaits(resident, key) && resident.link.troubleSince(key, sinceMs)) return true;
+      const isIn = this.#awaits(resident, key) || state.waiters.some(({ hold }) => isOf(resident, hold));
+      if (isIn && resident.link.troubleSince(key, sinceMs)) return true;
     }
     return state.waiters.some((waiter) => this.#isDead(waiter, residents));
   }
 
+  /** Nobody tells the line that a holder has died: whoever asks next finds out, by the poll at the latest. */
+  #endedByExpiry({ holders, rests }: State): boolean {
+    const { now } = this.#parts.server;
+    return [...holders, ...rests].some(({ expiresAt }) => expiresAt <= now);
+  }
+
   #isDead({ hold, wokenAt }: Waiter, residents: readonly Resident[]): boolean {
     if (wokenAt !== null && this.#parts.server.now >= wokenAt + WINDOW_MS) return false;
-    const resident = residents.find(({ holdProcess }) => holdProcess === hold.process);
+    const resident = residents.find((other) => isOf(other, hold));
     return !resident || !isWell(resident);
   }
 
   #violate(kind: string, key: string, text: string): void {
     this.#parts.tally.violate(kind, this.#parts.schedule.nowMs, `${key}: ${text}`);
   }
+}
+
+function isOf({ holdProcess }: Resident, { process }: HoldId): boolean {
+  return process === holdProcess;
 }
 
 function isWell({ process, link }: Resident): boolean {

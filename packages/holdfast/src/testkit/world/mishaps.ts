@@ -1,4 +1,5 @@
 /** What goes wrong besides single messages: pauses, suspended machines, crashes, cut-offs, clocks set by hand, evictions. */
+import { ANSWERS_MS } from './calls.js';
 import type { Dice } from './dice.js';
 import { storeKeyOf } from './profile.js';
 import type { Resident } from './resident.js';
@@ -6,8 +7,7 @@ import type { World } from './world.js';
 
 const FORWARD_MS = [20, 20_000] as const;
 const BACK_MS = [20, 3_600_000] as const;
-/** By then an eviction has found an answer or given up. */
-const EVICTS_MS = 40_000;
+const LAG_MS = [50, 1_500] as const;
 
 /** Calls `run` again and again at random moments, while the process lives and the world goes on. */
 function recur(world: World, meanMs: number | undefined, dice: Dice, run: () => boolean): void {
@@ -51,6 +51,22 @@ export function befall(world: World, resident: Resident): void {
     });
     return isAlive();
   });
+  recur(world, mishaps.lagMs, dice, () => {
+    world.tally.fault('lag');
+    link.lagMs = dice.scaled(LAG_MS);
+    world.schedule.quietlyAt(world.schedule.nowMs + dice.scaled(mishaps.lastMs), () => {
+      link.note(world.server.states.keys());
+      link.lagMs = 0;
+    });
+    return isAlive();
+  });
+  recur(world, mishaps.restartMs, dice, () => {
+    if (process.phase !== 'running' || resident.isClosing) return isAlive();
+    world.tally.fault('restart');
+    world.tally.note(world.schedule.nowMs, process.name, 'closes');
+    void world.retire(resident);
+    return false;
+  });
   recur(world, mishaps.clockJumpMs, dice, () => {
     world.tally.fault('clock jump');
     // Set back while the machine sleeps, neither clock could tell how long it slept: no lease survives that.
@@ -60,7 +76,7 @@ export function befall(world: World, resident: Resident): void {
     return isAlive();
   });
   recur(world, mishaps.crashMs, dice, () => {
-    if (!isAlive()) return false;
+    if (!isAlive() || resident.isClosing) return false;
     world.tally.fault('crash');
     world.tally.note(world.schedule.nowMs, process.name, 'crashes');
     world.crash(resident);
@@ -83,7 +99,13 @@ export function operate(world: World): void {
 
 async function evict(world: World, resident: Resident, name: string): Promise<void> {
   const wants = { permits: 0, capacity: 1 };
-  const call = world.calls.begin({ resident, key: storeKeyOf(name), what: 'evict', wants, boundMs: EVICTS_MS });
+  const call = world.calls.begin({
+    resident,
+    key: storeKeyOf(name),
+    what: 'evict',
+    wants,
+    boundMs: ANSWERS_MS,
+  });
   try {
     const count = await resident.locks.evict(name);
     if (count > 0) world.tally.fault('eviction');

@@ -2,8 +2,9 @@
  * The way between one process and the store: slow, and now and then a message is lost, late or doubled.
  * Latency varies, so messages overtake each other without any further fault.
  */
-import type { SimulatedProcess } from './process.js';
+
 import type { Dice } from './dice.js';
+import type { SimulatedProcess } from './process.js';
 import type { Schedule } from './schedule.js';
 import type { FaultKind, Tally } from './tally.js';
 
@@ -37,6 +38,10 @@ export class Link {
   readonly trouble = new Map<string, { atMs: number; count: number }>();
   isCut = false;
   isCalm = false;
+  /** Hints were wanted here and are not to be had. */
+  isDeaf = false;
+  /** Added to every message's way while the line is slow. */
+  lagMs = 0;
   readonly #schedule: Schedule;
   readonly #dice: Dice;
   readonly #weather: Weather;
@@ -51,7 +56,7 @@ export class Link {
   }
 
   latencyMs(): number {
-    return this.#dice.scaled(this.#weather.latencyMs);
+    return this.lagMs * this.#dice.next() + this.#dice.scaled(this.#weather.latencyMs);
   }
 
   get dice(): Dice {
@@ -60,7 +65,12 @@ export class Link {
 
   /** Whether all went well here lately, as far as this key is concerned. */
   troubleSince(key: string, sinceMs: number): boolean {
-    return this.isCut || this.process.phase !== 'running' || (this.trouble.get(key)?.atMs ?? -1) >= sinceMs;
+    return (
+      this.isCut ||
+      this.lagMs > 0 ||
+      this.process.phase !== 'running' ||
+      (this.trouble.get(key)?.atMs ?? -1) >= sinceMs
+    );
   }
 
   note(keys: Iterable<string>): void {

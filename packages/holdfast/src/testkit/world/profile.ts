@@ -33,10 +33,13 @@ export interface Habits {
   readonly metadataShare: number;
   /** Without renewal: work longer than the ttl loses its lease. */
   readonly noRenewShare: number;
-  /** Renewed by hand, half of these to several times the ttl. */
+  /** Renewed by hand, half of these to so many times the ttl. */
   readonly renewShare: number;
+  readonly stretch: Range;
   /** Of those without renewal: they work on past the end of their lease, until told. */
   readonly overstayShare: number;
+  /** For all mutexes at once, or for any of them. */
+  readonly groupShare: number;
   /** Of the calls on a read-write lock: those that write. */
   readonly writeShare: number;
 }
@@ -54,6 +57,10 @@ export interface Mishaps {
   readonly suspendMs?: number;
   readonly crashMs?: number;
   readonly cutMs?: number;
+  /** Shut down in order and started again. */
+  readonly restartMs?: number;
+  /** Slow lines: everything is answered later than it is awaited. */
+  readonly lagMs?: number;
   readonly clockJumpMs?: number;
   /** For each key. */
   readonly evictionMs?: number;

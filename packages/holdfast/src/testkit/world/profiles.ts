@@ -12,12 +12,20 @@ const HABITS: Habits = {
   metadataShare: 0.05,
   noRenewShare: 0.05,
   renewShare: 0.05,
+  stretch: [1, 2],
   overstayShare: 0,
+  groupShare: 0,
   writeShare: 0.3,
 };
 
 const WEATHER = { latencyMs: [0.2, 4], faultShare: 0.05, lateMs: [10, 4_000] } as const;
-const BOUNDS: Bounds = { waitMs: 15_000, meanWaitMs: 1_000, idleMs: 400, idleMsWorst: 6_000, idleShare: 0.2 };
+const BOUNDS: Bounds = {
+  waitMs: 15_000,
+  meanWaitMs: 1_000,
+  idleMs: 400,
+  idleMsWorst: 4_000,
+  idleShare: 0.02,
+};
 const QUEUE_AND_PUSH = { queue: true, push: true } as const;
 
 const mutex = (name: string, weight = 1): KeySpec => ({ name, kind: 'mutex', weight });
@@ -40,11 +48,13 @@ const MIXED: Profile = {
     mutex('rare-b', 0.004),
     semaphore('rare-c', 2, 0.004),
   ],
-  crews: [{ processes: 4, workers: 4, habits: HABITS }],
+  crews: [{ processes: 4, workers: 4, habits: { ...HABITS, groupShare: 0.03 } }],
   weather: WEATHER,
   mishaps: {
     pauseMs: 10_000,
     crashMs: 30_000,
+    restartMs: 30_000,
+    lagMs: 20_000,
     cutMs: 15_000,
     clockJumpMs: 20_000,
     evictionMs: 30_000,
@@ -68,17 +78,18 @@ const CUT_OFF: Profile = {
         ...HABITS,
         thinkMs: [1, 100],
         workMs: [1, 2_000],
-        ttlMs: [300, 600, 1_000, 2_000],
+        ttlMs: [100, 300, 600, 1_000, 2_000],
         waitMs: [5_000, 20_000],
         abortShare: 0.15,
         noRenewShare: 0.2,
         renewShare: 0.3,
+        stretch: [1, 8],
         overstayShare: 0.5,
       },
     },
   ],
   weather: { ...WEATHER, latencyMs: [0.5, 30], lateMs: [50, 3_000] },
-  mishaps: { cutMs: 2_500, pauseMs: 20_000, suspendMs: 30_000, lastMs: [50, 2_500] },
+  mishaps: { cutMs: 2_500, lagMs: 5_000, pauseMs: 20_000, suspendMs: 30_000, lastMs: [50, 2_500] },
   bounds: { ...BOUNDS, waitMs: 25_000, meanWaitMs: 3_000 },
   alike: false,
 };
@@ -89,7 +100,13 @@ const SHARED: Profile = {
   durationMs: 60_000,
   variant: QUEUE_AND_PUSH,
   keys: [semaphore('semaphore-a', 3), semaphore('semaphore-b', 8), readWrite('library-a', 2)],
-  crews: [{ processes: 5, workers: 5, habits: { ...HABITS, thinkMs: [1, 150], ttlMs: [300, 1_000, 3_000] } }],
+  crews: [
+    {
+      processes: 5,
+      workers: 5,
+      habits: { ...HABITS, thinkMs: [1, 150], workMs: [0.5, 300], ttlMs: [300, 1_000, 3_000] },
+    },
+  ],
   weather: WEATHER,
   mishaps: { pauseMs: 4_000, suspendMs: 15_000, crashMs: 12_000, lastMs: [20, 4_000] },
   bounds: BOUNDS,
@@ -100,11 +117,11 @@ const BUSY_HABITS: Omit<Habits, 'thinkMs' | 'workMs'> = {
   ...HABITS,
   ttlMs: [1_000],
   waitMs: [5_000, 20_000],
-  tryShare: 0.05,
-  minHoldShare: 0.002,
-  metadataShare: 0.01,
-  noRenewShare: 0.01,
-  renewShare: 0.01,
+  tryShare: 0.02,
+  minHoldShare: 0,
+  metadataShare: 0,
+  noRenewShare: 0,
+  renewShare: 0,
 };
 
 const BUSY: Profile = {
@@ -112,18 +129,22 @@ const BUSY: Profile = {
   about: 'one busy process against some that come now and then',
   durationMs: 60_000,
   variant: QUEUE_AND_PUSH,
-  keys: [mutex('mutex-a'), mutex('mutex-b')],
+  keys: [mutex('mutex-a', 9), mutex('mutex-b')],
   crews: [
     {
       processes: 1,
       workers: 12,
-      habits: { ...BUSY_HABITS, thinkMs: [0.1, 2], workMs: [0.1, 3] },
+      habits: { ...BUSY_HABITS, thinkMs: [0.1, 1], workMs: [0, 1] },
     },
-    { processes: 3, workers: 1, habits: { ...BUSY_HABITS, thinkMs: [1, 100], workMs: [0.1, 10], tryShare: 0 } },
+    {
+      processes: 2,
+      workers: 1,
+      habits: { ...BUSY_HABITS, thinkMs: [10, 2_000], workMs: [0.1, 10], tryShare: 0 },
+    },
   ],
   weather: WEATHER,
-  mishaps: { pauseMs: 5_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },
-  bounds: { ...BOUNDS, waitMs: 6_000 },
+  mishaps: { pauseMs: 8_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },
+  bounds: { ...BOUNDS, waitMs: 4_000, meanWaitMs: 400 },
   alike: false,
 };
 
@@ -160,7 +181,9 @@ const EVICTIONS: Profile = {
   durationMs: 60_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a', 2), mutex('mutex-b', 2), semaphore('semaphore-a', 2), readWrite('library-a')],
-  crews: [{ processes: 4, workers: 4, habits: { ...HABITS, thinkMs: [1, 100], ttlMs: [1_000, 1_000, 5_000] } }],
+  crews: [
+    { processes: 4, workers: 4, habits: { ...HABITS, thinkMs: [1, 100], ttlMs: [1_000, 1_000, 5_000] } },
+  ],
   weather: WEATHER,
   mishaps: { evictionMs: 800, pauseMs: 20_000, cutMs: 30_000, lastMs: [20, 1_500] },
   bounds: BOUNDS,
@@ -172,7 +195,7 @@ const NO_PUSH: Profile = {
   name: 'no-push',
   about: 'a store that keeps a line but cannot push',
   variant: { queue: true, push: false },
-  bounds: { ...BOUNDS, idleMs: 1_500, idleShare: 0.8 },
+  bounds: { ...BOUNDS, idleMs: 1_000, idleShare: 0.05 },
 };
 
 const NO_QUEUE: Profile = {
@@ -180,7 +203,16 @@ const NO_QUEUE: Profile = {
   name: 'no-queue',
   about: 'a store that neither keeps a line nor pushes',
   variant: { queue: false, push: false },
-  bounds: { ...BOUNDS, waitMs: 25_000, idleMs: 1_500, idleShare: 0.8 },
+  bounds: { ...BOUNDS, waitMs: 25_000, idleMs: 1_000, idleShare: 0.05 },
 };
 
-export const PROFILES: readonly Profile[] = [MIXED, CUT_OFF, SHARED, BUSY, QUIET, EVICTIONS, NO_PUSH, NO_QUEUE];
+export const PROFILES: readonly Profile[] = [
+  MIXED,
+  CUT_OFF,
+  SHARED,
+  BUSY,
+  QUIET,
+  EVICTIONS,
+  NO_PUSH,
+  NO_QUEUE,
+];

@@ -77,11 +77,18 @@ const COLUMNS: readonly (readonly [string, (sum: Sum) => string])[] = [
 export function tableOf(sums: readonly Sum[]): string {
   const all = new Sum('all');
   for (const sum of sums) all.add(sum, sum.seconds);
-  const rows = [COLUMNS.map(([title]) => title), ...[...sums, all].map((sum) => COLUMNS.map(([, cell]) => cell(sum)))];
+  const rows = [
+    COLUMNS.map(([title]) => title),
+    ...[...sums, all].map((sum) => COLUMNS.map(([, cell]) => cell(sum))),
+  ];
   const widths = COLUMNS.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) =>
-    row.map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join('  '),
+    row
+      .map((cell, at) => (at === 0 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0)))
+      .join('  '),
   );
-  const faults = [...all.faults].sort(([a], [b]) => (a < b ? -1 : 1)).map(([kind, count]) => `${kind} ${show(count)}`);
+  const faults = [...all.faults]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([kind, count]) => `${kind} ${show(count)}`);
   return `${lines.join('\n')}\n\nfaults injected: ${faults.join(' · ')}\n`;
 }

@@ -9,6 +9,8 @@ export interface Resident {
   readonly link: Link;
   readonly locks: Locks;
   readonly crew: Crew;
+  /** Its locks are being closed: nobody in it begins anything new. */
+  isClosing: boolean;
   /** Its id in the holds it makes, known once it has sent something. */
   holdProcess: string;
   /** When each of its holds, by number, was first spoken of, and how long its machine had been suspended by then. */

@@ -34,7 +34,11 @@ export async function runWorld({ profile, seed, open, onNote }: RunOptions): Pro
     await schedule.runUntil(profile.durationMs);
     if (tally.violations.length === 0) await comeToRest(world);
   } catch (error) {
-    tally.violate('broken', schedule.nowMs, error instanceof Error ? (error.stack ?? error.message) : String(error));
+    tally.violate(
+      'broken',
+      schedule.nowMs,
+      error instanceof Error ? (error.stack ?? error.message) : String(error),
+    );
   } finally {
     process.off('unhandledRejection', onUnhandled);
   }
@@ -47,6 +51,7 @@ async function comeToRest(world: World): Promise<void> {
   for (const { link, process } of residents) {
     link.isCut = false;
     link.isCalm = true;
+    link.lagMs = 0;
     process.resume();
   }
   const restMs = schedule.nowMs + REST_MS;
@@ -54,7 +59,8 @@ async function comeToRest(world: World): Promise<void> {
     await schedule.runUntil(schedule.nowMs + STEP_MS);
     if (tally.violations.length > 0) return;
   }
-  for (const { key, what } of calls.open) tally.violate('hangs', schedule.nowMs, `${key}: ${what} never settled`);
+  for (const { key, what } of calls.open)
+    tally.violate('hangs', schedule.nowMs, `${key}: ${what} never settled`);
   await closeAll(world);
   checkAverages(world);
 }
@@ -63,7 +69,11 @@ function checkAverages({ schedule, tally, profile }: World): void {
   const { idleShare, meanWaitMs } = profile.bounds;
   const share = tally.idleMs / Math.max(tally.wantedMs, 1);
   if (share > idleShare) {
-    tally.violate('idle', schedule.nowMs, `keys that somebody wanted stood idle ${(share * 100).toFixed(1)} % of the time`);
+    tally.violate(
+      'idle',
+      schedule.nowMs,
+      `keys that somebody wanted stood idle ${(share * 100).toFixed(1)} % of the time`,
+    );
   }
   tally.waits.forEach(({ count, sumMs }, crew) => {
     const meanMs = sumMs / count;
@@ -79,14 +89,19 @@ async function closeAll({ schedule, tally, residents, server }: World): Promise<
     const failed = (error: unknown): void => {
       tally.violate('close', schedule.nowMs, `${resident.process.name}: ${String(error)}`);
     };
-    void resident.locks.close().catch(failed).finally(() => closing.delete(resident));
+    void resident.locks
+      .close()
+      .catch(failed)
+      .finally(() => closing.delete(resident));
   }
   await schedule.runUntil(schedule.nowMs + CLOSE_MS);
   for (const { process } of closing) tally.violate('close', schedule.nowMs, `${process.name} did not close`);
   for (const { process, holdProcess } of residents) {
-    if (process.timers > 0) tally.violate('timers left', schedule.nowMs, `${process.name}: ${process.timers}`);
+    if (process.timers > 0)
+      tally.violate('timers left', schedule.nowMs, `${process.name}: ${process.timers}`);
     for (const [key, { holders }] of server.states) {
-      if (!holders.some(({ hold, expiresAt }) => hold.process === holdProcess && expiresAt > server.now)) continue;
+      if (!holders.some(({ hold, expiresAt }) => hold.process === holdProcess && expiresAt > server.now))
+        continue;
       tally.violate('holds left', schedule.nowMs, `${process.name} closed and still holds ${key}`);
     }
   }

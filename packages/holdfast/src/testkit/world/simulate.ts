@@ -54,7 +54,13 @@ export async function simulate(args: readonly string[], output: Output): Promise
   return broken.length > 0 ? 1 : 0;
 }
 
-async function visit(profile: Profile, choice: Choice, sum: Sum, broken: string[], output: Output): Promise<void> {
+async function visit(
+  profile: Profile,
+  choice: Choice,
+  sum: Sum,
+  broken: string[],
+  output: Output,
+): Promise<void> {
   const { firstSeed, seeds, first } = choice;
   for (let seed = firstSeed; seed < firstSeed + seeds && !(first && broken.length > 0); seed++) {
     const { digest, complaint } = await runOne(profile, seed, sum, noteOf(choice, output));

@@ -6,6 +6,8 @@ export type FaultKind =
   | 'message late'
   | 'message doubled'
   | 'cut off'
+  | 'lag'
+  | 'restart'
   | 'hint lost'
   | 'hint late'
   | 'hint doubled'

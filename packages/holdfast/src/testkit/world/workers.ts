@@ -7,16 +7,13 @@ import {
   READ_WRITE_CAPACITY,
   StoreError,
 } from '../../protocol/index.js';
-import type { Call, Wants } from './calls.js';
-import { type KeySpec, storeKeyOf } from './profile.js';
+import { ANSWERS_MS, type Call, SETTLES_MS, type Wants } from './calls.js';
 import type { Dice } from './dice.js';
+import { takeSeveral } from './groups.js';
+import { type KeySpec, storeKeyOf } from './profile.js';
 import type { Resident } from './resident.js';
 import type { World } from './world.js';
 
-/** How much longer than its wait a call may take: the last answer, and a withdrawal under way. */
-const SETTLES_MS = 3_000;
-/** A release or renewal is over once its lease would be. */
-const ANSWERS_MS = 40_000;
 const MIN_HOLD_MS = [1, 300] as const;
 const GAVE_UP = new Error('The caller gave up.');
 
@@ -35,10 +32,12 @@ interface Plan {
 
 export async function work(world: World, resident: Resident, dice: Dice): Promise<void> {
   const { process, crew } = resident;
-  while (!world.isEnding) {
+  const isOver = (): boolean => world.isEnding || resident.isClosing;
+  while (!isOver()) {
     await process.sleep(dice.scaled(crew.habits.thinkMs));
-    if (world.isEnding) return;
-    await takeATurn(world, resident, planOf(world, resident, dice), dice);
+    if (isOver()) return;
+    if (dice.chance(crew.habits.groupShare)) await takeSeveral(world, resident, dice);
+    else await takeATurn(world, resident, planOf(world, resident, dice), dice);
   }
 }
 
@@ -65,7 +64,7 @@ function planOf(world: World, resident: Resident, dice: Dice): Plan {
     ...(noRenew ? { renew: false } : {}),
   };
   const renews = dice.chance(habits.renewShare);
-  const renewMs = renews ? (dice.chance(0.5) ? Math.round(ttl * dice.between(1, 8)) : 0) : null;
+  const renewMs = renews ? (dice.chance(0.5) ? Math.round(ttl * dice.between(...habits.stretch)) : 0) : null;
   const overstays = noRenew && dice.chance(habits.overstayShare);
   const workMs = overstays ? 1.2 * (renewMs || ttl) : dice.scaled(habits.workMs);
   const verb = isTry ? 'tryAcquire' : dice.chance(0.5) ? 'acquire' : 'withLock';
@@ -97,7 +96,13 @@ function lockableOf({ locks }: Resident, key: KeySpec, write: boolean, dice: Dic
 
 async function takeATurn(world: World, resident: Resident, plan: Plan, dice: Dice): Promise<void> {
   const { key, wants, lockable, options, waitMs, verb } = plan;
-  const call = world.calls.begin({ resident, key: storeKeyOf(key.name), what: 'acquire', wants, boundMs: waitMs + SETTLES_MS });
+  const call = world.calls.begin({
+    resident,
+    key: storeKeyOf(key.name),
+    what: 'acquire',
+    wants,
+    boundMs: waitMs + SETTLES_MS,
+  });
   const settled = (granted: boolean): void => {
     plan.aborting?.cancel();
     world.waited(call, waitMs, granted);
@@ -127,7 +132,13 @@ async function takeATurn(world: World, resident: Resident, plan: Plan, dice: Dic
 }
 
 function beginRelease(world: World, resident: Resident, { key, wants }: Plan): Call {
-  return world.calls.begin({ resident, key: storeKeyOf(key.name), what: 'release', wants, boundMs: ANSWERS_MS });
+  return world.calls.begin({
+    resident,
+    key: storeKeyOf(key.name),
+    what: 'release',
+    wants,
+    boundMs: ANSWERS_MS,
+  });
 }
 
 /** The work itself: looks at its lease now and then, as careful users do. */
@@ -151,7 +162,13 @@ async function hold(world: World, resident: Resident, plan: Plan, lease: Lease, 
 
 async function renew(world: World, resident: Resident, plan: Plan, lease: Lease): Promise<void> {
   const { key, wants, renewMs } = plan;
-  const call = world.calls.begin({ resident, key: storeKeyOf(key.name), what: 'renew', wants, boundMs: ANSWERS_MS });
+  const call = world.calls.begin({
+    resident,
+    key: storeKeyOf(key.name),
+    what: 'renew',
+    wants,
+    boundMs: ANSWERS_MS,
+  });
   try {
     await (renewMs ? lease.renew(renewMs) : lease.renew());
   } catch (error) {

@@ -1,9 +1,9 @@
 /** A world from a seed: processes with the real engine in them, one store, bad lines, mishaps, and eyes everywhere. */
 import type { Lease, Locks, LocksOptions } from '../../api.js';
 import type { Clock } from '../../clock.js';
-import type { HoldId, Store, Waiter } from '../../protocol/index.js';
+import { HoldfastError, type HoldId, type Store, type Waiter } from '../../protocol/index.js';
 import { type Belief, Beliefs } from './beliefs.js';
-import { type Call, Calls } from './calls.js';
+import { ANSWERS_MS, type Call, Calls } from './calls.js';
 import { connect } from './connection.js';
 import { Dice } from './dice.js';
 import { Ledger } from './ledger.js';
@@ -69,7 +69,8 @@ export class World {
     const link = new Link(process, schedule, this.dice.fork(), profile.weather, tally);
     const onHint = (key: string, why: string): void => {
       tally.note(schedule.nowMs, key, process.name, 'hears', why);
-      if (why === 'evicted') this.#ledger.heardOfEviction(key, ({ process: id }) => id === resident.holdProcess);
+      if (why === 'evicted')
+        this.#ledger.heardOfEviction(key, ({ process: id }) => id === resident.holdProcess);
     };
     const onHold = ({ process: id, number }: HoldId): void => {
       if (resident.holdProcess !== id) tally.note(schedule.nowMs, process.name, 'is', id);
@@ -79,14 +80,24 @@ export class World {
     };
     const store = connect({ server, link, schedule, variant: profile.variant, onHint, onHold });
     const locks = this.#open(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
-    const resident: Resident = { process, link, locks, crew, holdProcess: '', holds: new Map() };
+    const resident: Resident = {
+      process,
+      link,
+      locks,
+      crew,
+      holdProcess: '',
+      holds: new Map(),
+      isClosing: false,
+    };
     locks.on('acquired', ({ handedOver }) => {
       if (handedOver) tally.handovers += 1;
     });
     process.onResume = () => this.beliefs.resumed(process);
     this.residents.push(resident);
     for (let worker = 0; worker < crew.workers; worker++) {
-      void work(this, resident, this.dice.fork()).catch((error: unknown) => this.#unexpected(error, process.name));
+      void work(this, resident, this.dice.fork()).catch((error: unknown) =>
+        this.#unexpected(error, process.name),
+      );
     }
     this.onSettled(resident);
     return resident;
@@ -100,6 +111,20 @@ export class World {
     this.residents.splice(this.residents.indexOf(resident), 1);
     this.schedule.at(this.schedule.nowMs + this.dice.scaled(RESTART_MS), () => {
       if (!this.isEnding) this.settle(crew);
+    });
+  }
+
+  /** Shut down in order: everybody who waits is told, everything held is given back, and another takes its place. */
+  async retire(resident: Resident): Promise<void> {
+    const { calls, schedule, dice } = this;
+    resident.isClosing = true;
+    const wants = { permits: 0, capacity: 1 };
+    const call = calls.begin({ resident, key: 'all keys', what: 'close', wants, boundMs: ANSWERS_MS });
+    await resident.locks.close();
+    calls.end(call);
+    this.residents.splice(this.residents.indexOf(resident), 1);
+    schedule.at(schedule.nowMs + dice.scaled(RESTART_MS), () => {
+      if (!this.isEnding) this.settle(resident.crew);
     });
   }
 
@@ -126,11 +151,16 @@ export class World {
     if (granted) tally.wait(this.profile.crews.indexOf(call.resident.crew), tookMs);
     const { waitMs } = profile.bounds;
     if (willingMs <= waitMs || tookMs <= waitMs) return;
-    tally.violate('long wait', schedule.nowMs, `${call.key}: ${call.resident.process.name} waited ${tookMs} ms`);
+    tally.violate(
+      'long wait',
+      schedule.nowMs,
+      `${call.key}: ${call.resident.process.name} waited ${tookMs} ms`,
+    );
   }
 
   /** Counts an error that a user may well get, and complains of any other. */
-  sort(error: unknown, { process }: Resident, key: string): void {
+  sort(error: unknown, { process, isClosing }: Resident, key: string): void {
+    if (isClosing && error instanceof HoldfastError) return;
     switch (isExpected(error)) {
       case 'timeout':
         this.tally.timeouts += 1;
