@@ -6,10 +6,10 @@ import type { AcquireOptions } from './api.js';
 import type { Request } from './engine/request.js';
 import { InvalidArgumentError } from './protocol/errors.js';
 
-export const KEY_BYTES_MAX = 512;
-export const OWNER_BYTES_MAX = 256;
-export const METADATA_BYTES_MAX = 4_096;
-export const CAPACITY_MAX = 1_000_000;
+const KEY_BYTES_MAX = 512;
+const OWNER_BYTES_MAX = 256;
+const METADATA_BYTES_MAX = 4_096;
+const CAPACITY_MAX = 1_000_000;
 export const TTL_MS_MIN = 10;
 export const TTL_MS_MAX = 7 * 24 * 3_600_000;
 

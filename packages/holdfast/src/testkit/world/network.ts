@@ -67,6 +67,7 @@ export class Link {
   troubleSince(key: string, sinceMs: number): boolean {
     return (
       this.isCut ||
+      this.isDeaf ||
       this.lagMs > 0 ||
       this.process.phase !== 'running' ||
       (this.trouble.get(key)?.atMs ?? -1) >= sinceMs
