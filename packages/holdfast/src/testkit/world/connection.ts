@@ -75,8 +75,10 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
     const keys = commands.map(({ key }) => key);
     for (const command of commands) if (command.kind !== 'evict') onHold(command.hold);
     const answers = commands.map(() => new Answer<Reply>());
+    let isCopy = false;
     const arrived = (): void => {
-      const replies = commands.map((command) => server.decide(command));
+      const replies = commands.map((command) => server.decide(command, isCopy));
+      isCopy = true;
       const settle = (from: number, to: number): void => {
         const some = answers.slice(from, to);
         const arrive = (): void =>

@@ -5,15 +5,16 @@
  */
 import {
   type Command,
-  type Decision,
   type Holder,
   type HoldId,
+  KEEP_MS,
   type State,
   sameHold,
   TOKEN_BLOCK,
   type Waiter,
 } from '../../protocol/index.js';
 import type { Schedule } from './schedule.js';
+import type { Decided } from './server.js';
 import type { Tally } from './tally.js';
 
 export type Ending = 'released' | 'expired' | 'evicted';
@@ -25,6 +26,7 @@ export interface HoldRecord {
   readonly capacity: number;
   /** Of its first lease; higher ones are handed over. */
   readonly token: number;
+  readonly isGhost: boolean;
   /** The highest that any decision has given it. */
   expiresAt: number;
   ended: Ending | null;
@@ -41,6 +43,8 @@ interface Block {
 interface Page {
   readonly blocks: Block[];
   readonly open: Map<string, HoldRecord>;
+  /** When a release of each was last decided, by the store's time. */
+  readonly releasedAt: Map<string, number>;
   tokenMax: number;
   lastProcess: string;
 }
@@ -90,7 +94,12 @@ export class Ledger {
     }
   }
 
-  witness(command: Command, before: State | null, decision: Decision, now: number): void {
+  /** Granted to a copy of a claim that the network brought: its process cannot know of it, and its ttl ends it. */
+  isGhost(key: string, hold: HoldId): boolean {
+    return this.#pages.get(key)?.open.get(nameOf(hold))?.isGhost ?? false;
+  }
+
+  witness({ command, isCopy, before, decision, now }: Decided): void {
     const page = this.#pageOf(command.key);
     const { state, reply } = decision;
     const by = command.kind === 'evict' ? 'operator' : nameOf(command.hold);
@@ -103,11 +112,12 @@ export class Ledger {
       state.token,
       reply.decision,
     );
-    const added = this.#follow(page, command, state, now);
+    const added = this.#follow(page, command, isCopy, state, now);
     if (decision.reply.kind === 'renewed' && decision.reply.block && command.kind === 'renew') {
       const record = page.open.get(nameOf(command.hold));
       if (record) this.#reserve(page, record, decision.reply.block.token, decision.reply.block.tokenLast);
     }
+    if (command.kind === 'release') page.releasedAt.set(nameOf(command.hold), now);
     if (!decision.changed) return;
     this.#checkPermits(command.key, state, now);
     if (added) this.#checkLine(command, added, before, state, now);
@@ -118,13 +128,13 @@ export class Ledger {
   }
 
   /** Brings the records up to date; the holder that this decision added, if any. */
-  #follow(page: Page, command: Command, state: State, now: number): Holder | null {
+  #follow(page: Page, command: Command, isGhost: boolean, state: State, now: number): Holder | null {
     let added: Holder | null = null;
     for (const holder of state.holders) {
       const record = page.open.get(nameOf(holder.hold));
       if (!record) {
         added = holder;
-        this.#open(page, command, holder);
+        this.#open(page, command, holder, isGhost);
       } else {
         if (holder.expiresAt < record.expiresAt)
           this.#violate('expiry moved back', command.key, nameOf(holder.hold));
@@ -135,15 +145,31 @@ export class Ledger {
     return added;
   }
 
-  #open(page: Page, command: Command, holder: Holder): void {
-    const { hold, permits, capacity, expiresAt, token } = holder;
-    const { key } = command;
-    const record = { hold, key, permits, capacity, token, expiresAt, ended: null, heardOfEviction: false };
+  #open(page: Page, { key }: Command, holder: Holder, isGhost: boolean): void {
+    const { hold, permits, capacity, acquiredAt, expiresAt, token } = holder;
+    const record: HoldRecord = {
+      hold,
+      key,
+      permits,
+      capacity,
+      token,
+      isGhost,
+      expiresAt,
+      ended: null,
+      heardOfEviction: false,
+    };
     page.open.set(nameOf(hold), record);
+    if (this.#isEnded(page, hold, acquiredAt)) this.#violate('granted after its end', key, nameOf(hold));
     this.#tally.grants += 1;
     if (page.lastProcess !== '' && page.lastProcess !== hold.process) this.#tally.changes += 1;
     page.lastProcess = hold.process;
     this.#reserve(page, record, token, permits === capacity ? token + BLOCK_LESS_ONE : token);
+  }
+
+  /** The store keeps its mark for a while, so that nothing said before comes true after. */
+  #isEnded(page: Page, hold: HoldId, now: number): boolean {
+    const releasedAt = page.releasedAt.get(nameOf(hold));
+    return releasedAt !== undefined && now < releasedAt + KEEP_MS;
   }
 
   #reserve(page: Page, record: HoldRecord, first: number, last: number): void {
@@ -196,7 +222,7 @@ export class Ledger {
   #pageOf(key: string): Page {
     const known = this.#pages.get(key);
     if (known) return known;
-    const page: Page = { blocks: [], open: new Map(), tokenMax: 0, lastProcess: '' };
+    const page: Page = { blocks: [], open: new Map(), releasedAt: new Map(), tokenMax: 0, lastProcess: '' };
     this.#pages.set(key, page);
     return page;
   }

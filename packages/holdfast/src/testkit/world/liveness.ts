@@ -5,6 +5,7 @@
 import { type HoldId, type State, type Waiter, WINDOW_MS } from '../../protocol/index.js';
 import type { Beliefs } from './beliefs.js';
 import type { Calls } from './calls.js';
+import type { Ledger } from './ledger.js';
 import type { Bounds } from './profile.js';
 import type { Resident } from './resident.js';
 import type { Schedule } from './schedule.js';
@@ -37,6 +38,7 @@ interface Parts {
   readonly server: Server;
   readonly calls: Calls;
   readonly beliefs: Beliefs;
+  readonly ledger: Ledger;
   readonly tally: Tally;
   readonly bounds: Bounds;
 }
@@ -65,7 +67,7 @@ export class Liveness {
     for (const resident of residents) {
       const { link, process } = resident;
       const id = `${process.name} ${key}`;
-      const held = this.#holdsOf(resident, state);
+      const held = this.#holdsOf(resident, key, state);
       const wanted = held === 0 ? 0 : this.#standingOn(resident, key);
       if (held <= wanted || link.isCut || process.phase !== 'running') {
         this.#orphans.delete(id);
@@ -86,9 +88,10 @@ export class Liveness {
     }
   }
 
-  #holdsOf(resident: Resident, { holders }: State): number {
-    const { now } = this.#parts.server;
-    return holders.filter(({ hold, expiresAt }) => isOf(resident, hold) && expiresAt > now).length;
+  #holdsOf(resident: Resident, key: string, { holders }: State): number {
+    const { server, ledger } = this.#parts;
+    const own = holders.filter(({ hold, expiresAt }) => isOf(resident, hold) && expiresAt > server.now);
+    return own.filter(({ hold }) => !ledger.isGhost(key, hold)).length;
   }
 
   #standingOn(resident: Resident, key: string): number {

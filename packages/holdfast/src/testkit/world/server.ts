@@ -24,8 +24,17 @@ const CLEANUP_EVERY = 200;
 
 export type Hear = (key: string, why: Why) => void;
 
+export interface Decided {
+  readonly command: Command;
+  /** The network brought it a second time. */
+  readonly isCopy: boolean;
+  readonly before: State | null;
+  readonly decision: Decision;
+  readonly now: number;
+}
+
 /** Is told of every decision, before anybody else hears of it. */
-export type Witness = (command: Command, before: State | null, decision: Decision, now: number) => void;
+export type Witness = (decided: Decided) => void;
 
 export class Server {
   readonly states = new Map<string, State>();
@@ -48,13 +57,13 @@ export class Server {
     return Math.floor(this.exactMs);
   }
 
-  decide(command: Command): Reply {
+  decide(command: Command, isCopy: boolean): Reply {
     this.#commands += 1;
     if (this.#commands % CLEANUP_EVERY === 0) this.#cleanUp();
     const before = this.states.get(command.key) ?? null;
     const decision = decide(before, command, this.now);
     if (decision.changed) this.states.set(command.key, decision.state);
-    this.#witness(command, before, decision, this.now);
+    this.#witness({ command, isCopy, before, decision, now: this.now });
     for (const wake of decision.wakes) this.#send(command.key, wake);
     return decision.reply;
   }

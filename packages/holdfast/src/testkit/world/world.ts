@@ -50,14 +50,20 @@ export class World {
     this.dice = new Dice(seed);
     const { schedule, tally } = this;
     this.#ledger = new Ledger(schedule, tally);
-    this.server = new Server(schedule, (command, before, decision, now) =>
-      this.#ledger.witness(command, before, decision, now),
-    );
+    this.server = new Server(schedule, (decided) => this.#ledger.witness(decided));
     this.#ledger.onLeft = (key, waiter) => this.#leftLine(key, waiter);
     this.beliefs = new Beliefs(this.server, this.#ledger, tally);
     this.calls = new Calls(schedule, tally);
     const { server, calls, beliefs } = this;
-    this.#liveness = new Liveness({ schedule, server, calls, beliefs, tally, bounds: profile.bounds });
+    this.#liveness = new Liveness({
+      schedule,
+      server,
+      calls,
+      beliefs,
+      ledger: this.#ledger,
+      tally,
+      bounds: profile.bounds,
+    });
     this.#look();
   }
 
