@@ -234,6 +234,6 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         put: 'if (holder) markEnded(draft, hold, now);\n    if (holder)',
       },
     ],
-    shows: ['orphan', 'idle'],
+    shows: ['granted after its end'],
   },
 ];

@@ -42,12 +42,16 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   let closed = false;
 
   function applyOne(command: Command): Promise<Reply> {
-    if (closed)
-      return Promise.reject(new UnsupportedError('This memory store is closed.', { key: command.key }));
-    const { state, changed, reply, wakes } = decide(states.get(command.key) ?? null, command, time());
-    if (changed) states.set(command.key, state);
-    for (const wake of wakes) deliver(command.key, wake);
-    return Promise.resolve(reply);
+    try {
+      if (closed) throw new UnsupportedError('This memory store is closed.', { key: command.key });
+      const { state, changed, reply, wakes } = decide(states.get(command.key) ?? null, command, time());
+      if (changed) states.set(command.key, state);
+      for (const wake of wakes) deliver(command.key, wake);
+      return Promise.resolve(reply);
+    } catch (error) {
+      // This command alone: the others of its batch have nothing to do with it.
+      return Promise.reject(error);
+    }
   }
 
   function deliver(key: string, { inbox, why }: Wake): void {

@@ -23,6 +23,27 @@ describe('the memory store', () => {
 
   for (const { name, run } of conformanceSuite(harness)) it(name, run);
 
+  it('rejects a command that cannot be decided, and that one alone', async () => {
+    const own = memoryStore({ now: () => Number.MAX_SAFE_INTEGER / 1_000 });
+    const claim = (number: number) =>
+      ({
+        kind: 'claim',
+        key: 'k',
+        hold: { process: 'p', number },
+        owner: 'o',
+        permits: 1,
+        capacity: 1,
+        ttlMs: 1_000,
+        queue: false,
+        inbox: null,
+        metadata: null,
+      }) as const;
+    const [first, second] = await Promise.allSettled(
+      own.apply([claim(1), { kind: 'evict', key: 'other', upToToken: 0 }]),
+    );
+    expect([first?.status, second?.status]).toEqual(['rejected', 'fulfilled']);
+  });
+
   it('forgets everything when closed, and refuses what comes after', async () => {
     const own = memoryStore();
     await own.close();

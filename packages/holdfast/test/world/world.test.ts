@@ -11,17 +11,26 @@ function told({ violations }: Tally): string {
 }
 
 describe('the real engine in a simulated world', () => {
+  const all = { grants: 0, changes: 0, messages: 0, faulty: 0 };
+
   for (const profile of PROFILES) {
     for (const seed of SEEDS) {
       it(`keeps its promises in "${profile.name}", seed ${seed}`, { timeout: RUN_MS_MAX }, async () => {
         const tally = await runWorld({ profile, seed, open: openLocks });
         expect(told(tally)).toBe('');
         expect(tally.grants).toBeGreaterThan(300);
-        expect(tally.changes / tally.grants).toBeGreaterThan(profile.name === 'busy' ? 0.1 : 0.3);
-        expect(tally.faulty / tally.messages).toBeGreaterThan(0.03);
+        all.grants += tally.grants;
+        all.changes += tally.changes;
+        all.messages += tally.messages;
+        all.faulty += tally.faulty;
       });
     }
   }
+
+  it('saw the lock change process, and messages go astray, often enough for that to mean something', () => {
+    expect(all.changes / all.grants).toBeGreaterThan(0.3);
+    expect(all.faulty / all.messages).toBeGreaterThan(0.05);
+  });
 
   it('lives through the same history twice with the same seed', { timeout: RUN_MS_MAX }, async () => {
     const [profile] = PROFILES;

@@ -69,7 +69,7 @@ export class Liveness {
       const id = `${process.name} ${key}`;
       const held = this.#holdsOf(resident, key, state);
       const wanted = held === 0 ? 0 : this.#standingOn(resident, key);
-      if (held <= wanted || link.isCut || process.phase !== 'running') {
+      if (held <= wanted || link.lagMs > 0 || !isWell(resident)) {
         this.#orphans.delete(id);
         continue;
       }
@@ -112,9 +112,10 @@ export class Liveness {
     }
     const idle = this.#idle.get(key) ?? { sinceMs: nowMs, excusedMs: Number.NEGATIVE_INFINITY };
     this.#idle.set(key, idle);
+    if (this.#endedByExpiry(state) && idle.excusedMs < idle.sinceMs) idle.excusedMs = idle.sinceMs;
     if (this.#isExcused(key, state, residents, idle)) idle.excusedMs = nowMs;
     const idleMs = nowMs - idle.sinceMs;
-    const isExcused = idle.excusedMs >= idle.sinceMs || this.#endedByExpiry(state);
+    const isExcused = idle.excusedMs >= idle.sinceMs;
     tally.longestIdleMs = Math.max(tally.longestIdleMs, idleMs);
     if (!isExcused) {
       tally.longestCleanIdleMs = Math.max(tally.longestCleanIdleMs, idleMs);
@@ -122,7 +123,7 @@ export class Liveness {
     }
     if (!isExcused && idleMs > bounds.idleMs) {
       this.#violate('idle', key, `free and wanted for ${idleMs.toFixed(0)} ms with no fault near`);
-    } else if (isExcused && nowMs - Math.max(idle.sinceMs, idle.excusedMs) > bounds.idleMsWorst) {
+    } else if (isExcused && nowMs - idle.excusedMs > bounds.idleMsWorst) {
       this.#violate('idle', key, `free and wanted for ${idleMs.toFixed(0)} ms`);
     }
   }
@@ -174,7 +175,7 @@ export class Liveness {
     return state.waiters.some((waiter) => this.#isDead(waiter, residents));
   }
 
-  /** Nobody tells the line that a holder has died: whoever asks next finds out, by the poll at the latest. */
+  /** Nobody tells the line that a holder died or a rest is over: whoever asks next finds out, by the poll at the latest. */
   #endedByExpiry({ holders, rests }: State): boolean {
     const { now } = this.#parts.server;
     return [...holders, ...rests].some(({ expiresAt }) => expiresAt <= now);

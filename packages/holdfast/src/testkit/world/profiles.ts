@@ -18,7 +18,7 @@ const HABITS: Habits = {
   writeShare: 0.3,
 };
 
-const WEATHER = { latencyMs: [0.2, 4], faultShare: 0.05, lateMs: [10, 4_000] } as const;
+const WEATHER = { latencyMs: [0.2, 4], faultShare: 0.065, lateMs: [10, 4_000] } as const;
 const BOUNDS: Bounds = {
   waitMs: 15_000,
   meanWaitMs: 1_000,
@@ -143,7 +143,7 @@ const BUSY: Profile = {
     },
   ],
   weather: WEATHER,
-  mishaps: { pauseMs: 8_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },
+  mishaps: { pauseMs: 4_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },
   bounds: { ...BOUNDS, waitMs: 4_000, meanWaitMs: 400 },
   alike: false,
 };
@@ -151,7 +151,7 @@ const BUSY: Profile = {
 const QUIET: Profile = {
   name: 'quiet',
   about: 'two processes that take turns, so that only a hint in time wakes the other',
-  durationMs: 200_000,
+  durationMs: 100_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a'), mutex('mutex-b')],
   crews: [
@@ -169,7 +169,7 @@ const QUIET: Profile = {
       },
     },
   ],
-  weather: { ...WEATHER, latencyMs: [0.2, 25] },
+  weather: { ...WEATHER, latencyMs: [0.2, 25], faultShare: 0.01 },
   mishaps: { pauseMs: 60_000, crashMs: 120_000, lastMs: [20, 1_000] },
   bounds: { ...BOUNDS, idleMs: 250, waitMs: 8_000 },
   alike: true,

@@ -64,7 +64,7 @@ const COLUMNS: readonly (readonly [string, (sum: Sum) => string])[] = [
   ['timeouts', ({ timeouts }) => show(timeouts)],
   ['messages', ({ messages }) => show(messages)],
   ['faulty', ({ faulty, messages }) => percent(faulty, messages)],
-  ['places left', ({ placesLost }) => show(placesLost)],
+  ['places lost', ({ placesLost }) => show(placesLost)],
   ['longest wait', ({ longestWaitMs }) => `${show(longestWaitMs / 1_000)} s`],
   ['mean wait', ({ meanWaitMs }) => `${show(meanWaitMs)} ms`],
   ['longest idle', ({ longestIdleMs }) => `${show(longestIdleMs / 1_000)} s`],

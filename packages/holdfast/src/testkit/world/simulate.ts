@@ -7,7 +7,8 @@ import { PROFILES } from './profiles.js';
 import { Sum, tableOf } from './report.js';
 import { runWorld } from './run.js';
 
-const SEEDS = 8;
+/** Some 400,000 grants. */
+const SEEDS = 16;
 
 const HELP = `Runs the real engine in simulated time, over a simulated store and network, with faults.
 

@@ -185,13 +185,13 @@ export class World {
   /** A place in line belongs to whoever waits in that process, not to the one caller that took it. */
   #leftLine(key: string, { hold }: Waiter): void {
     const { calls, schedule, tally, profile } = this;
+    if (!profile.alike) return;
     const resident = this.residents.find(({ holdProcess }) => holdProcess === hold.process);
     const sinceMs = resident?.holds.get(hold.number)?.sinceMs ?? 0;
     for (const call of calls.open) {
       if (call.resident !== resident || call.key !== key || call.what !== 'acquire') continue;
       if (call.sinceMs >= sinceMs) continue;
       tally.placesLost += 1;
-      if (!profile.alike) return;
       const text = `${key}: ${call.resident.process.name} left the line while a caller waited that it stood for`;
       tally.violate('place lost', schedule.nowMs, text);
       return;
