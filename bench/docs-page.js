@@ -15,7 +15,7 @@ export async function updatePage(file, report) {
   const { node, ...packages } = versions;
   const names = Object.entries(packages).map(([name, version]) => `${name} ${version}`);
   const where =
-    `Node ${node} on ${machine.processors} cores (${machine.processor}), load ${machine.loadBefore} before the run; ` +
+    `Node ${node} on ${machine.processors} cores (${machine.processor}), load ${machine.loadBefore} before the run and up to ${machine.loadHighest} during it; ` +
     `medians of ${sizes.repetitions}. ${names.join(', ')}.`;
   const text = `${BEGIN}\n\n${where}\n\n${markdownOf(report)}\n`;
   await writeFile(file, page.slice(0, from) + text + page.slice(to));

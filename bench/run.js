@@ -80,8 +80,10 @@ async function measure(sizes, only) {
   /** @type {Map<string, { contender: string, workload: import('./types.d.ts').WorkloadName, repetitions: Figures[] }>} */
   const runs = new Map();
   const failures = [];
+  let loadHighest = 0;
   for (const [index, { contender, workload }] of plan.entries()) {
     progress(`${index + 1}/${plan.length}  ${workload}  ${contender}`);
+    loadHighest = Math.max(loadHighest, loadavg()[0] ?? 0);
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-bench-'));
     const name = `${workload}/${contender}`;
     try {
@@ -97,7 +99,7 @@ async function measure(sizes, only) {
   }
   progress('');
   const outcomes = [...runs.values()].map((known) => ({ ...known, figures: medians(known.repetitions) }));
-  return { outcomes, failures };
+  return { outcomes, failures, loadHighest: Math.round(loadHighest * 100) / 100 };
 }
 
 /** In place on a terminal, a line each elsewhere; never on standard output, which is the report's. @param {string} text */
@@ -140,12 +142,12 @@ async function main() {
     memoryGb: Math.round(totalmem() / 2 ** 30),
     loadBefore: Math.round((loadavg()[0] ?? 0) * 100) / 100,
   };
-  const { outcomes, failures } = await measure(sizes, values.only);
+  const { outcomes, failures, loadHighest } = await measure(sizes, values.only);
   const versions = await versionsUsed();
   /** @type {Report} */
   const report = {
     quick: values.quick,
-    machine,
+    machine: { ...machine, loadHighest },
     versions,
     sizes,
     outcomes,

@@ -55,10 +55,24 @@ function ratioVerdict(outcomes, { workload, subject, peer, atLeast }) {
     {
       what: `${subject} against ${peer}, ${LABELS[workload]}`,
       target: `at least ${ratio(atLeast)}`,
-      measured: ratio(measured),
+      measured: `${ratio(measured)}${rangeOf(outcomes, workload, subject, peer)}`,
       reached: measured >= atLeast,
     },
   ];
+}
+
+/**
+ * Between which ratios the repetitions lie: a median may hide that one of them missed the target.
+ * @param {readonly Outcome[]} outcomes @param {WorkloadName} workload @param {string} subject @param {string} peer
+ */
+function rangeOf(outcomes, workload, subject, peer) {
+  const ratesOf = (/** @type {string} */ contender) =>
+    outcomes
+      .find((one) => one.contender === contender && one.workload === workload)
+      ?.repetitions.map(({ cyclesPerSecond = 0 }) => cyclesPerSecond) ?? [];
+  const others = ratesOf(peer);
+  const ratios = ratesOf(subject).flatMap((rate, index) => (others[index] ? [rate / others[index]] : []));
+  return ratios.length < 2 ? '' : ` (${ratio(Math.min(...ratios))} to ${ratio(Math.max(...ratios))})`;
 }
 
 /** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */

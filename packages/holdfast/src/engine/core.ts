@@ -61,6 +61,12 @@ export class Core {
     return turnstile.enter(request).admission;
   }
 
+  /** Whether hints come, as far as this process knows. A waiter without them has to ask more often (F32). */
+  hears(): boolean {
+    this.#listen();
+    return this.#listening !== null;
+  }
+
   newHold(): HoldId {
     this.#holdNumber += 1;
     return this.holdOf(this.#holdNumber);

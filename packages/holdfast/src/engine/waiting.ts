@@ -179,10 +179,11 @@ export class Contender extends Appointment implements Speaker {
   }
 
   #nextMs({ position, freeInMs }: Busy): number {
-    const { clock, store } = this.#turnstile.core;
+    const { core } = this.#turnstile;
+    const { clock, store } = core;
     const { vigilMs } = store.traits;
     const vigil = vigilMs !== null && (position ?? 0) === 0 ? vigilMs : Number.POSITIVE_INFINITY;
-    if (position !== null && callsWaiters(store.traits)) {
+    if (position !== null && callsWaiters(store.traits) && core.hears()) {
       const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);
       return Math.min(pollMs, vigil, freeInMs + 1 + position * STAGGER_MS);
     }

@@ -40,7 +40,8 @@ async function race(
   let winner: Outcome<Lease> | null = null;
   const attempts = keys.map(async (key) => {
     const outcome = await acquireOne(context, key, { ...options, signal }, ALONE, 0);
-    if (outcome.kind === 'granted' && winner) await outcome.lease[Symbol.asyncDispose]();
+    // Not awaited: the winner would grow old, and may be over, while this one's release is answered (P15).
+    if (outcome.kind === 'granted' && winner) void outcome.lease[Symbol.asyncDispose]();
     else if (outcome.kind === 'granted') {
       winner = outcome;
       won.abort(new Error('Another of the keys was granted.'));

@@ -30,6 +30,13 @@ export interface Belief {
   doubted: { readonly atMs: number; readonly pausedMs: number } | null;
 }
 
+/** How a lease begins. */
+export interface Begun {
+  readonly isWatchful: boolean;
+  /** It began at this moment; in a group, it may have begun while others were waited for. */
+  readonly isFresh: boolean;
+}
+
 interface Believers {
   readonly held: Set<Belief>;
   readonly tokens: Set<number>;
@@ -50,8 +57,9 @@ export class Beliefs {
   }
 
   /** A lease reached its user. */
-  begin({ process, holds }: Resident, key: string, lease: Lease, isWatchful: boolean): Belief | null {
+  begin({ process, holds }: Resident, key: string, lease: Lease, begun: Begun): Belief | null {
     const { token } = lease;
+    const { isWatchful, isFresh } = begun;
     const record = this.#ledger.recordOf(key, token);
     if (!record) {
       this.#violate('unknown token', key, `${process.name} got token ${token}, which the store never gave`);
@@ -64,7 +72,7 @@ export class Beliefs {
     this.#tally.leases += 1;
     this.#tally.note(this.#server.exactMs - STORE_EPOCH_MS, key, process.name, 'begins', token);
     if (!lease.held) this.#violate('stale at once', key, this.#tell(belief));
-    if (record.heardOfEviction && token > record.token)
+    if (isFresh && record.heardOfEviction && token > record.token)
       this.#violate('begun after eviction', key, this.#tell(belief));
     if (believers.tokens.has(token)) this.#violate('token twice', key, this.#tell(belief));
     believers.tokens.add(token);
@@ -138,6 +146,8 @@ export class Beliefs {
   /** Once `held` says no, or the store's expiry has passed, the signal has to follow soon. */
   #checkSignal(belief: Belief): void {
     const { process, lease, record, key, isWatchful } = belief;
+    // Closing the locks releases what users still have in hand: that is no loss.
+    if (lease.state === 'released') return;
     const nowMs = this.#server.exactMs;
     if (!isWatchful && nowMs < record.expiresAt) return;
     belief.doubted ??= { atMs: nowMs, pausedMs: process.pausedMs };

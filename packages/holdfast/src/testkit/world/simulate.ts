@@ -8,7 +8,7 @@ import { Sum, tableOf } from './report.js';
 import { runWorld } from './run.js';
 
 /** Some 400,000 grants. */
-const SEEDS = 16;
+const SEEDS = 20;
 
 const HELP = `Runs the real engine in simulated time, over a simulated store and network, with faults.
 
@@ -98,6 +98,15 @@ async function runOne(profile: Profile, seed: number, sum: Sum, onNote: OnNote):
 }
 
 function choiceOf(args: readonly string[]): Choice | string {
+  try {
+    return chosen(args);
+  } catch (error) {
+    if (error instanceof TypeError) return `${error.message}\n`;
+    throw error;
+  }
+}
+
+function chosen(args: readonly string[]): Choice | string {
   const { values } = parseArgs({
     args: [...args],
     options: {

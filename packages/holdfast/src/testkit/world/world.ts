@@ -144,8 +144,9 @@ export class World {
     return keys[0];
   }
 
-  begin(resident: Resident, name: string, lease: Lease, dice: Dice): Belief | null {
-    return this.beliefs.begin(resident, storeKeyOf(name), lease, !dice.chance(TRUSTS_SIGNAL_SHARE));
+  begin(resident: Resident, name: string, lease: Lease, dice: Dice, isFresh = true): Belief | null {
+    const isWatchful = !dice.chance(TRUSTS_SIGNAL_SHARE);
+    return this.beliefs.begin(resident, storeKeyOf(name), lease, { isWatchful, isFresh });
   }
 
   /** A call for a lock has settled, one way or the other. */
