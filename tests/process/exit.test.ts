@@ -93,6 +93,15 @@ test('F8: a store whose apply throws, and whose listen fails, never crashes the 
   expect(ended).toMatchObject({ code: 0, output: 'store\n', errors: '' });
 });
 
+test('an awaited release whose reply is lost keeps the process alive until it is answered or given up', async () => {
+  const ended = await run(`
+    const lease = await locks.acquire('k', { ttl: 60000 });
+    store.apply = (commands) => commands.map(() => new Promise(() => undefined));
+    await lease.release().catch((error) => console.log(error.code));
+  `);
+  expect(ended).toMatchObject({ code: 0, output: 'store\n', errors: '' });
+});
+
 test('F1: work that blocks the event loop past its ttl finds its lease lost at the first look', async () => {
   const ended = await run(`
     const lease = await locks.acquire('k', { ttl: 200 });

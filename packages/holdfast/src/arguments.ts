@@ -2,9 +2,11 @@
  * Checks what a caller gives, once, at the door, and makes a frozen request of it. Whatever is wrong is an
  * `InvalidArgumentError` that says what to do, and nothing has been sent to the store.
  */
+import { inspect } from 'node:util';
 import type { AcquireOptions } from './api.js';
 import type { Request } from './engine/request.js';
 import { InvalidArgumentError } from './protocol/errors.js';
+import { checkOptionNames } from './protocol/option-names.js';
 
 const KEY_BYTES_MAX = 512;
 const OWNER_BYTES_MAX = 256;
@@ -30,7 +32,8 @@ const CONTROL = /\p{Cc}/u;
 const PLAIN = /^[ -~]{1,128}$/;
 
 export interface Defaults {
-  readonly namespace: string;
+  /** What keys begin with at the store: the namespace and a slash. */
+  readonly prefix: string;
   readonly owner: string;
   readonly ttlMs: number;
   readonly waitMs: number;
@@ -100,11 +103,9 @@ export function requestOf(
   const name = checkKey(key);
   const given = checkOptions(options ?? NO_OPTIONS, optionNames);
   const { signal, metadata, owner, ttl, wait, minHold, renew = true, queue = true } = given;
-  if (signal !== undefined && !isSignal(signal)) {
-    throw new InvalidArgumentError(`signal is ${show(signal)}, but has to be an AbortSignal.`);
-  }
+  checkSignal(signal);
   return {
-    key: `${defaults.namespace}/${name}`,
+    key: defaults.prefix + name,
     name,
     owner: owner === undefined ? defaults.owner : checkOwner(owner),
     permits,
@@ -120,15 +121,7 @@ export function requestOf(
 }
 
 export function checkOptions<O extends object>(options: O, known: readonly string[]): O {
-  if (typeof options !== 'object' || options === null) {
-    throw new InvalidArgumentError(`The options are ${show(options)}, but have to be an object.`);
-  }
-  for (const name of Object.keys(options)) {
-    if (known.includes(name)) continue;
-    throw new InvalidArgumentError(
-      `There is no option "${name}" here. The options are: ${known.join(', ')}.`,
-    );
-  }
+  checkOptionNames(options, known);
   return options;
 }
 
@@ -153,12 +146,12 @@ function checkText(text: unknown, what: string, bytesMax: number): string {
 }
 
 function checkMetadata(metadata: unknown): string {
-  if (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata)) {
+  if (!isPlainObject(metadata)) {
     throw new InvalidArgumentError(
       `metadata is ${show(metadata)}, but has to be an object that JSON can hold.`,
     );
   }
-  let text: string;
+  let text: string | undefined;
   try {
     text = JSON.stringify(metadata);
   } catch (cause) {
@@ -166,6 +159,8 @@ function checkMetadata(metadata: unknown): string {
       cause,
     });
   }
+  if (text === undefined)
+    throw new InvalidArgumentError('metadata cannot be written as JSON: its toJSON gives nothing.');
   if (Buffer.byteLength(text) <= METADATA_BYTES_MAX) return text;
   throw new InvalidArgumentError(
     `metadata is longer than ${METADATA_BYTES_MAX} bytes of JSON: store a reference instead.`,
@@ -181,12 +176,20 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= CAPACITY_MAX;
 }
 
-function isSignal(value: unknown): value is AbortSignal {
-  return typeof value === 'object' && value !== null && 'aborted' in value && 'addEventListener' in value;
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  return prototype === Object.prototype || prototype === null;
+}
+
+export function checkSignal(signal: unknown): void {
+  if (signal === undefined || signal instanceof AbortSignal) return;
+  throw new InvalidArgumentError(`signal is ${show(signal)}, but has to be an AbortSignal.`);
 }
 
 /** Short, and safe to print. */
 function show(value: unknown): string {
-  const text = typeof value === 'string' ? JSON.stringify(value) : String(value);
+  const text =
+    typeof value === 'string' ? JSON.stringify(value) : inspect(value, { depth: 1, breakLength: Infinity });
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }

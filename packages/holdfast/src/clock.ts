@@ -42,9 +42,11 @@ export const systemClock: Clock = {
   randomId: () => randomBytes(16).toString('base64url'),
 };
 
+const STARTED_MS = performance.timeOrigin;
+
 /** The wall clock's time at start, carried on by the monotonic clock: a wall clock set by hand changes nothing. */
 export function steadyMs(): number {
-  return performance.timeOrigin + performance.now();
+  return STARTED_MS + performance.now();
 }
 
 /** Counts from the start of the machine, and alike in all of its processes; stops while it is suspended. */

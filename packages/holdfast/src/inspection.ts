@@ -1,6 +1,6 @@
 /** Looking at keys, watching them, and ending what holds them. Nothing here shows a hold id. */
 import type { HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
-import { checkKey, checkOptions, checkPrefix, durationMs } from './arguments.js';
+import { checkKey, checkOptions, checkPrefix, checkSignal, durationMs } from './arguments.js';
 import { answerWithin, askWithin } from './engine/patience.js';
 import { readMetadata } from './lease.js';
 import type { Context } from './primitives/single.js';
@@ -18,7 +18,7 @@ export async function inspect(context: Context, key: string): Promise<KeyInfo | 
 
 export async function* list(context: Context, options: ListOptions = {}): AsyncGenerator<KeyInfo> {
   const { prefix, limit } = checkOptions(options, ['prefix', 'limit']);
-  const from = `${context.defaults.namespace}/${checkPrefix(prefix)}`;
+  const from = context.defaults.prefix + checkPrefix(prefix);
   if (limit !== undefined && !(Number.isInteger(limit) && limit > 0)) {
     throw new InvalidArgumentError(`limit is ${String(limit)}, but has to be a whole number above 0.`);
   }
@@ -32,7 +32,8 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
       yield keyInfo(context, next.value);
     }
   } finally {
-    await snapshots.return?.();
+    // Not awaited: behind a store that hangs it would never come.
+    snapshots.return?.().then(undefined, () => undefined);
   }
 }
 
@@ -40,6 +41,7 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
 export async function* watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
   const { prefix, every, signal } = checkOptions(options, ['prefix', 'every', 'signal']);
   const everyMs = durationMs(every ?? WATCH_MS, 'every', 10, 3_600_000);
+  checkSignal(signal);
   let known = new Map<string, KeyInfo>();
   while (!signal?.aborted) {
     const seen = new Map<string, KeyInfo>();
@@ -68,12 +70,12 @@ export async function evict(context: Context, key: string): Promise<number> {
 async function read(context: Context, name: string, operation: string): Promise<Snapshot | null> {
   context.checkOpen();
   const { core, defaults } = context;
-  return answerWithin(core, core.store.read(`${defaults.namespace}/${name}`), operation, name);
+  return answerWithin(core, core.store.read(defaults.prefix + name), operation, name);
 }
 
 function keyInfo({ defaults }: Context, { key, now, holders, waiters }: Snapshot): KeyInfo {
   return {
-    key: key.slice(defaults.namespace.length + 1),
+    key: key.slice(defaults.prefix.length),
     now: new Date(now),
     holders: holders.map(holderInfo),
     waiters: waiters.map(({ owner, permits, capacity, since }) => ({

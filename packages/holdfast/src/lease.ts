@@ -84,15 +84,23 @@ export class HeldLease implements Lease {
 /** Held while all of its leases are. */
 export class HeldGroup implements LeaseGroup {
   readonly leases: readonly Lease[];
-  #signal: AbortSignal | null = null;
+  #controller: AbortController | null = null;
 
   constructor(leases: readonly Lease[]) {
     this.leases = leases;
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= AbortSignal.any(this.leases.map(({ signal }) => signal));
-    return this.#signal;
+    if (!this.#controller) {
+      const controller = new AbortController();
+      for (const { signal } of this.leases) {
+        const onLost = (): void => controller.abort(signal.reason);
+        if (signal.aborted) onLost();
+        else signal.addEventListener('abort', onLost, { once: true });
+      }
+      this.#controller = controller;
+    }
+    return this.#controller.signal;
   }
 
   get held(): boolean {

@@ -62,7 +62,7 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
 function defaultsOf(options: LocksOptions): Defaults {
   const { namespace, owner, ttl, wait } = checkOptions(options, ['namespace', 'owner', 'ttl', 'wait']);
   return {
-    namespace: checkNamespace(namespace ?? 'default'),
+    prefix: `${checkNamespace(namespace ?? 'default')}/`,
     owner: checkOwner(owner ?? `${hostname()}:${process.pid}`),
     ttlMs: durationMs(ttl ?? TTL_MS, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
     waitMs: durationMs(wait ?? WAIT_MS, 'wait', 0, Number.POSITIVE_INFINITY),

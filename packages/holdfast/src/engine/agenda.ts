@@ -112,11 +112,15 @@ export class Agenda {
     this.#timer = null;
     this.#armedForMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.monotonicMs();
-    for (let first = this.#heap[0]; first && first.atMs <= nowMs; first = this.#heap[0]) {
-      this.cancel(first);
-      first.onDue();
+    try {
+      for (let first = this.#heap[0]; first && first.atMs <= nowMs; first = this.#heap[0]) {
+        this.cancel(first);
+        first.onDue();
+      }
+    } finally {
+      // Whatever one of them threw, the others are still to be done.
+      this.#arm();
     }
-    this.#arm();
   }
 
   #place(appointment: Appointment, index: number): void {

@@ -6,6 +6,15 @@ import type { Command, Reply } from '../protocol/commands.js';
 import type { Store } from '../protocol/store.js';
 
 const BATCH_MAX = 512;
+/** Cheaper than `queueMicrotask`, which keeps track of its caller. */
+const SETTLED = Promise.resolve();
+
+const ANSWERS: Readonly<Record<Command['kind'], readonly Reply['kind'][]>> = {
+  claim: ['granted', 'busy', 'withdrawn'],
+  renew: ['renewed', 'lost'],
+  release: ['released'],
+  evict: ['evicted'],
+};
 
 export interface Outgoing {
   readonly command: Command;
@@ -18,6 +27,7 @@ export class Batching {
   #renewals: Outgoing[] = [];
   #others: Outgoing[] = [];
   #scheduled = false;
+  readonly #flushNow = (): void => this.#flush();
 
   constructor(store: Store) {
     this.#store = store;
@@ -28,7 +38,7 @@ export class Batching {
     lane.push(outgoing);
     if (this.#scheduled) return;
     this.#scheduled = true;
-    queueMicrotask(() => this.#flush());
+    void SETTLED.then(this.#flushNow);
   }
 
   #flush(): void {
@@ -43,17 +53,29 @@ export class Batching {
     for (let from = 0; from < due.length; from += BATCH_MAX) this.#apply(due.slice(from, from + BATCH_MAX));
   }
 
+  #hear(outgoing: Outgoing, answer: Reply): void {
+    if (isAnswerTo(outgoing.command, answer)) outgoing.onReply(answer);
+    else outgoing.onFailure(new Error(`The store ${this.#store.name} answered something that is no reply.`));
+  }
+
   #apply(batch: readonly Outgoing[]): void {
     try {
       const replies = this.#store.apply(batch.map(({ command }) => command));
       batch.forEach((outgoing, index) => {
         const onFailure = (cause: unknown): void => outgoing.onFailure(cause);
         const reply = replies[index];
-        if (reply) reply.then((answer) => outgoing.onReply(answer), onFailure);
-        else onFailure(new Error(`The store ${this.#store.name} left a command unanswered.`));
+        if (!reply) onFailure(new Error(`The store ${this.#store.name} left a command unanswered.`));
+        else reply.then((answer) => this.#hear(outgoing, answer), onFailure);
       });
     } catch (cause) {
       for (const outgoing of batch) outgoing.onFailure(cause);
     }
   }
+}
+
+/** A store may be anybody's: what is no answer counts as none. */
+function isAnswerTo(command: Command, answer: Reply | null | undefined): boolean {
+  if (!answer || !ANSWERS[command.kind].includes(answer.kind) || !Number.isFinite(answer.now)) return false;
+  const needsExpiry = answer.kind === 'granted' || answer.kind === 'renewed';
+  return !needsExpiry || Number.isFinite(answer.expiresAt);
 }

@@ -7,6 +7,7 @@ import type { Release, Why } from '../protocol/commands.js';
 import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Stop, Store } from '../protocol/store.js';
+import { Aborts } from './aborts.js';
 import { Agenda } from './agenda.js';
 import { Batching } from './batching.js';
 import { Events } from './events.js';
@@ -28,6 +29,7 @@ export class Core {
   readonly agenda: Agenda;
   readonly batching: Batching;
   readonly events = new Events();
+  readonly aborts = new Aborts();
   /** Where hints for this process go. Another random id than `process`: inbox names may be seen. */
   readonly inbox: string | null;
   readonly #process: string;
@@ -105,20 +107,20 @@ export class Core {
   }
 
   /** Ends a hold at the store. Unanswered, it rejects after a while and goes on in the background. */
-  release({ id, request }: Hold): Promise<void> {
+  release({ id, request, lifeMs }: Hold): Promise<void> {
     const { key, name, ttlMs, minHoldMs } = request;
     return new Promise((resolve, reject) => {
-      this.#bid({ kind: 'release', key, hold: id, minHoldMs }, ttlMs, { name, resolve, reject });
+      this.#bid({ kind: 'release', key, hold: id, minHoldMs }, ttlMs, lifeMs, { name, resolve, reject });
     });
   }
 
   /** Takes back a claim whose outcome nobody waits for any more: a late grant is given back, never leaked (F5). */
-  withdraw(key: string, hold: HoldId, ttlMs: number): void {
-    this.#bid({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs, null);
+  withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
+    this.#bid({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs, lifeMs, null);
   }
 
-  #bid(command: Release, ttlMs: number, awaiting: Awaiting | null): void {
-    this.#farewells.add(new Farewell(this, command, ttlMs, awaiting));
+  #bid(command: Release, ttlMs: number, lifeMs: number, awaiting: Awaiting | null): void {
+    this.#farewells.add(new Farewell(this, command, ttlMs, lifeMs, awaiting));
   }
 
   farewellSaid(farewell: Farewell): void {
@@ -146,9 +148,11 @@ export class Core {
   }
 
   async #closeStore(): Promise<void> {
-    const stop = await this.#listening;
-    await stop?.();
-    await this.store.close();
+    const stopped = this.#listening?.then((stop) => stop?.());
+    // One that hangs or fails does not keep the other from being closed.
+    for (const outcome of await Promise.allSettled([stopped, this.store.close()])) {
+      if (outcome.status === 'rejected') throw outcome.reason;
+    }
   }
 
   /** Hints are a help, not a need: a store that cannot be listened to now is asked again later. */

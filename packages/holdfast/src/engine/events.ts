@@ -1,5 +1,6 @@
 /** Tells listeners, and `node:diagnostics_channel`, what happens. A listener that throws harms nobody else. */
 import { type Channel, channel } from 'node:diagnostics_channel';
+import { inspect } from 'node:util';
 import type { LockEventName, LockEvents } from '../api.js';
 import type { Request } from './request.js';
 
@@ -33,11 +34,11 @@ export class Events {
     if (!listeners?.size && !published?.hasSubscribers) return;
     const detail = { key: request.name, owner: request.owner, ...own() } as LockEvents[N];
     published?.publish(detail);
-    for (const listener of listeners ?? []) {
+    for (const listener of [...(listeners ?? [])]) {
       try {
         listener(detail);
       } catch (error) {
-        process.emitWarning(`A listener of the Holdfast event "${name}" threw: ${String(error)}`);
+        process.emitWarning(`A listener of the Holdfast event "${name}" threw: ${inspect(error)}`);
       }
     }
   }

@@ -5,7 +5,7 @@
 import type { Release } from '../protocol/commands.js';
 import { KEEP_MS } from '../protocol/constants.js';
 import { StoreError } from '../protocol/errors.js';
-import type { Appointment } from './agenda.js';
+import { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
 
@@ -19,20 +19,26 @@ export interface Awaiting {
   readonly reject: (error: StoreError) => void;
 }
 
-export class Farewell implements Speaker {
+export class Farewell extends Appointment implements Speaker {
   readonly #core: Core;
   readonly #awaiting: Awaiting | null;
-  readonly #sinceMs: number;
   readonly #untilMs: number;
   readonly #talk: Conversation;
-  #timer: Appointment | null = null;
+  #cause: unknown;
 
-  constructor(core: Core, command: Release, ttlMs: number, awaiting: Awaiting | null) {
+  /** `lifeMs`: how long the store may keep what is to be ended. */
+  constructor(core: Core, command: Release, ttlMs: number, lifeMs: number, awaiting: Awaiting | null) {
+    super();
     this.#core = core;
     this.#awaiting = awaiting;
-    this.#sinceMs = core.clock.monotonicMs();
-    this.#untilMs = this.#sinceMs + ttlMs + KEEP_MS;
+    const nowMs = core.clock.monotonicMs();
+    this.#untilMs = nowMs + lifeMs + KEEP_MS;
+    if (awaiting) core.agenda.schedule(this, nowMs + RELEASE_MS);
     this.#talk = new Conversation(core, command, ttlMs, this);
+  }
+
+  override get keepAlive(): boolean {
+    return true;
   }
 
   onReply(): void {
@@ -41,23 +47,22 @@ export class Farewell implements Speaker {
   }
 
   onUnknown(cause: unknown): void {
-    const { agenda, clock } = this.#core;
-    if (clock.monotonicMs() >= this.#untilMs) this.stop();
-    if (!this.#awaiting || this.#timer) return;
-    this.#timer = agenda.call(this.#sinceMs + RELEASE_MS, () => this.#onTimer(cause));
+    this.#cause = cause;
+    if (this.#core.clock.monotonicMs() >= this.#untilMs) this.stop();
+  }
+
+  /** Nobody awaits it any more; it goes on all the same. */
+  onDue(): void {
+    const key = this.#awaiting?.name;
+    const message =
+      `The store did not answer the release of "${key}". It is tried again in the background; ` +
+      'at the latest the lock is free when its lease runs out.';
+    this.#awaiting?.reject(new StoreError(message, { key, cause: this.#cause, operation: 'release' }));
   }
 
   stop(): void {
     this.#talk.stop();
-    this.#core.agenda.cancel(this.#timer);
+    this.#core.agenda.cancel(this);
     this.#core.farewellSaid(this);
-  }
-
-  #onTimer(cause: unknown): void {
-    const key = this.#awaiting?.name;
-    const message =
-      `The store did not answer the release of "${key}". It is tried again in the background; ` +
-      'at the latest the lock is free when its ttl is over.';
-    this.#awaiting?.reject(new StoreError(message, { key, cause, operation: 'release' }));
   }
 }

@@ -59,6 +59,11 @@ export class Hold {
     return Math.max(0, Math.min(this.deadlineMs - clock.monotonicMs(), this.deadlineWallMs - clock.wallMs()));
   }
 
+  /** How long the store may keep it, whatever is said from now on: a stretched one outlives its ttl. */
+  get lifeMs(): number {
+    return Math.max(this.request.ttlMs, this.expiresAt - this.core.storeNow());
+  }
+
   get tokensLeft(): number {
     return this.#tokenLast - this.#nextToken + 1;
   }
@@ -95,12 +100,13 @@ export class Hold {
   /** The hold is over without a release. Whoever stands on it is told at once. */
   lose(reason: string, toldByStore = false): void {
     if (this.ended) return;
-    this.end();
-    if (!toldByStore) this.core.withdraw(this.request.key, this.id, this.request.ttlMs);
     const { turn } = this;
+    turn?.noteLoss(reason);
+    this.end();
+    if (!toldByStore) this.core.withdraw(this.request.key, this.id, this.request.ttlMs, this.lifeMs);
     this.turn = null;
     this.turnstile.lost(this);
-    turn?.lose(reason);
+    turn?.tellLoss();
   }
 
   end(): void {

@@ -1,6 +1,6 @@
 /** Bounds what a caller awaits: nothing hangs because a store does. */
 import type { Command, Reply } from '../protocol/commands.js';
-import { StoreError } from '../protocol/errors.js';
+import { HoldfastError, StoreError } from '../protocol/errors.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
 
@@ -25,7 +25,7 @@ export function answerWithin<T>(core: Core, answer: Promise<T>, operation: strin
       },
       (cause: unknown) => {
         core.agenda.cancel(timer);
-        reject(unansweredError(operation, key, cause));
+        reject(cause instanceof HoldfastError ? cause : unansweredError(operation, key, cause));
       },
     );
   });

@@ -2,6 +2,8 @@
 import type { Ticket } from './ticket.js';
 
 export class TicketLine {
+  /** How many of them take the next answer as final. */
+  overdue = 0;
   #first: Ticket | null = null;
   #last: Ticket | null = null;
 
@@ -12,6 +14,7 @@ export class TicketLine {
   add(ticket: Ticket): void {
     ticket.previous = this.#last;
     ticket.inLine = true;
+    if (ticket.overdue) this.overdue += 1;
     if (this.#last) this.#last.next = ticket;
     else this.#first = ticket;
     this.#last = ticket;
@@ -21,6 +24,7 @@ export class TicketLine {
   remove(ticket: Ticket): void {
     if (!ticket.inLine) return;
     ticket.inLine = false;
+    if (ticket.overdue) this.overdue -= 1;
     const { previous, next } = ticket;
     if (previous) previous.next = next;
     else this.#first = next;

@@ -30,6 +30,8 @@ export class Ticket extends Appointment {
   /** It has waited as long as it wanted to, or never wanted to: the next answer is final. */
   overdue: boolean;
   contended = false;
+  /** Who held the key when last heard of; null while the last thing known is that the store is silent. */
+  seen: readonly HolderView[] | null = null;
   /** Its neighbours at the turnstile. */
   previous: Ticket | null = null;
   next: Ticket | null = null;
@@ -52,19 +54,21 @@ export class Ticket extends Appointment {
     });
     const firstMs = this.overdue ? this.#answerByMs() : this.sinceMs + request.waitMs;
     core.agenda.schedule(this, firstMs);
-    request.signal?.addEventListener('abort', this.#onAbort);
+    if (request.signal) core.aborts.add(request.signal, this);
   }
 
   settle(admission: Admission): void {
+    if (this.#settled) return;
     this.#settled = true;
     this.#core.agenda.cancel(this);
-    this.request.signal?.removeEventListener('abort', this.#onAbort);
+    if (this.request.signal) this.#core.aborts.remove(this.request.signal, this);
     this.#resolve(admission);
   }
 
   /** The store's silence, or its last complaint: what to say if no answer comes at all. */
   noteFailure(cause: unknown): void {
     this.#failure = cause;
+    this.seen = null;
   }
 
   #answerByMs(): number {
@@ -98,8 +102,8 @@ export class Ticket extends Appointment {
     return new StoreError(message, { key: name, cause: this.#failure, operation: 'acquire' });
   }
 
-  readonly #onAbort = (): void => {
+  onAbort(): void {
     this.settle({ kind: 'aborted', reason: this.request.signal?.reason });
     this.#keeper.gone(this);
-  };
+  }
 }

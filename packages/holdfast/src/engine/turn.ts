@@ -39,11 +39,14 @@ export class Turn {
     return false;
   }
 
-  lose(reason: string): void {
-    if (this.state !== 'held') return;
+  noteLoss(reason: string): void {
     this.state = 'lost';
     this.lostBecause = reason;
+  }
+
+  tellLoss(): void {
     const { events } = this.hold.core;
+    const reason = this.lostBecause;
     events.emit('lost', this.request, () => ({ token: this.token, heldMs: this.#heldMs(), reason }));
     this.onLost?.();
   }
@@ -52,7 +55,10 @@ export class Turn {
   renew(ttlMs: number): Promise<void> {
     const { hold, request } = this;
     const { agenda, clock } = hold.core;
-    hold.stretched ||= ttlMs !== hold.request.ttlMs;
+    if (ttlMs !== hold.request.ttlMs && !hold.stretched) {
+      hold.stretched = true;
+      hold.turnstile.stretched();
+    }
     return new Promise((resolve, reject) => {
       const timer = agenda.call(clock.monotonicMs() + RENEW_MS, () =>
         reject(unansweredError('renew', request.name)),

@@ -55,7 +55,8 @@ export class Turnstile implements TicketKeeper {
   }
 
   overdue(ticket: Ticket): void {
-    const holders = this.#knownHolders();
+    this.#tickets.overdue += 1;
+    const holders = this.#knownHolders() ?? ticket.seen;
     if (!holders) return;
     this.#answerBusy(ticket, holders);
     this.#advance();
@@ -123,6 +124,11 @@ export class Turnstile implements TicketKeeper {
     this.#advance();
   }
 
+  /** The passing hold is no longer what the next in line asked for. */
+  stretched(): void {
+    this.#advance();
+  }
+
   hint(why: Why): void {
     if (why === 'turn') this.#contender?.hint();
     if (why === 'evicted') this.#evictionMs = this.core.clock.monotonicMs();
@@ -141,8 +147,9 @@ export class Turnstile implements TicketKeeper {
     this.#tickets.remove(ticket);
     const turn = hold.begin(acquiredAt);
     const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;
-    this.core.events.emit('acquired', ticket.request, () => ({ token: turn.token, waitedMs, handedOver }));
+    // Settled before anybody is told: a listener may abort the caller's signal.
     ticket.settle({ kind: 'granted', turn });
+    this.core.events.emit('acquired', ticket.request, () => ({ token: turn.token, waitedMs, handedOver }));
   }
 
   #startPassing(hold: Hold): void {
@@ -164,7 +171,7 @@ export class Turnstile implements TicketKeeper {
 
   #giveBack(hold: Hold): void {
     this.#end(hold);
-    this.core.withdraw(this.key, hold.id, hold.request.ttlMs);
+    this.core.withdraw(this.key, hold.id, hold.request.ttlMs, hold.lifeMs);
   }
 
   #end(hold: Hold): void {
@@ -190,10 +197,23 @@ export class Turnstile implements TicketKeeper {
     if (!head) {
       if (this.#passing && this.#passing.turn === null) this.#giveBack(this.#passing);
       if (this.#holds.length === 0) this.core.forget(this);
-    } else if (!this.#contender && !(this.#passing && fitsNext(this.#passing, head.request))) {
-      this.#contender = new Contender(this, head.request);
-      this.#contender.start(this.#awayUntilMs);
+    } else if (!this.#contender) {
+      if (this.#passing && fitsNext(this.#passing, head.request)) this.#answerOverdue(head);
+      else this.#contend(head.request);
     }
+  }
+
+  #contend(request: Request): void {
+    this.#contender = new Contender(this, request);
+    this.#contender.start(this.#awayUntilMs);
+  }
+
+  /** Nobody contends, because this process holds the key itself: that is an answer for those who do not wait. */
+  #answerOverdue(head: Ticket): void {
+    const holders = this.#tickets.overdue > 0 ? this.#knownHolders() : null;
+    if (!holders) return;
+    for (const ticket of this.#tickets) if (ticket.overdue) this.#answerBusy(ticket, holders);
+    if (this.#tickets.first !== head) this.#advance();
   }
 
   /** Who holds the key, while this process knows that somebody does. */
@@ -214,6 +234,7 @@ export class Turnstile implements TicketKeeper {
       ticket.settle({ kind: 'busy', key: ticket.request.name, holders });
       return;
     }
+    ticket.seen = holders;
     if (ticket.contended) return;
     ticket.contended = true;
     const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;

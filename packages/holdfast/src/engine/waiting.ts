@@ -17,6 +17,8 @@ import type { Moment } from './validity.js';
 const TOGETHER_MAX = 16;
 /** Those further back ask a little later: the first in line should find the key free. */
 const STAGGER_MS = 10;
+/** So many in front ask as often as the store can prove a death: whoever is first now may not know it yet. */
+const VIGIL_PLACES = 8;
 /** Without hints: full jitter between these, the upper bound doubling. */
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
@@ -34,6 +36,7 @@ export class Contender extends Appointment implements Speaker {
   #leavesTraces = false;
   #hinted = false;
   #backoffs = 0;
+  #withdrawals = 0;
   #retired = false;
 
   constructor(turnstile: Turnstile, request: Request) {
@@ -137,9 +140,10 @@ export class Contender extends Appointment implements Speaker {
       this.#turnstile.admit(hold, this.#request, reply, sent);
       if (!this.#retired) this.#claimAnew();
     } else if (reply.kind === 'busy') {
+      this.#withdrawals = 0;
       this.#onBusy(reply);
     } else {
-      this.#claimAnew();
+      this.#onWithdrawn();
     }
   }
 
@@ -167,6 +171,15 @@ export class Contender extends Appointment implements Speaker {
     return new Conversation(core, command, ttlMs, this);
   }
 
+  /** A new number is above every mark, so once is enough; a store that says so again and again is not to be hurried. */
+  #onWithdrawn(): void {
+    const { agenda, clock } = this.#turnstile.core;
+    this.#anchor = null;
+    this.#withdrawals += 1;
+    if (this.#withdrawals === 1) this.#claimAnew();
+    else agenda.schedule(this, clock.monotonicMs() + BACKOFF_MS_MIN);
+  }
+
   #onBusy(reply: Busy): void {
     const { core } = this.#turnstile;
     this.heard = reply;
@@ -182,7 +195,7 @@ export class Contender extends Appointment implements Speaker {
     const { core } = this.#turnstile;
     const { clock, store } = core;
     const { vigilMs } = store.traits;
-    const vigil = vigilMs !== null && (position ?? 0) === 0 ? vigilMs : Number.POSITIVE_INFINITY;
+    const vigil = vigilMs !== null && (position ?? 0) < VIGIL_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
     if (position !== null && callsWaiters(store.traits) && core.hears()) {
       const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);
       return Math.min(pollMs, vigil, freeInMs + 1 + position * STAGGER_MS);

@@ -9,6 +9,7 @@
  * The same token may write as often as it likes. A token never goes down.
  */
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 
 /** `sqlite` writes parameters as `?`, `postgres` as `$1`. */
 export type SqlDialect = 'sqlite' | 'postgres';
@@ -44,6 +45,7 @@ export interface SqlGuard {
 }
 
 export function sqlGuard(options: SqlGuardOptions = {}): SqlGuard {
+  checkOptionNames(options, ['dialect', 'column', 'table']);
   const { dialect = 'sqlite' } = options;
   if (dialect !== 'sqlite' && dialect !== 'postgres') {
     throw new InvalidArgumentError(`The dialect is 'sqlite' or 'postgres', not ${JSON.stringify(dialect)}.`);

@@ -4,7 +4,7 @@
  * kept and renewed.
  */
 import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
-import { ALONE, checkKey, durationMs } from '../arguments.js';
+import { ALONE, checkKey, checkOptions, durationMs, OPTION_NAMES } from '../arguments.js';
 import { HeldGroup } from '../lease.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { acquireOne, type Context } from './single.js';
@@ -32,6 +32,7 @@ async function acquireAll(
   defaultWaitMs: number,
 ): Promise<Outcome<LeaseGroup>> {
   const { clock } = context.core;
+  if (options !== undefined) checkOptions(options, OPTION_NAMES);
   const waitMs = durationMs(options?.wait ?? defaultWaitMs, 'wait', 0, Number.POSITIVE_INFINITY);
   const untilMs = clock.monotonicMs() + waitMs;
   const leases: Lease[] = [];
@@ -43,9 +44,11 @@ async function acquireAll(
       if (outcome.kind === 'busy') return outcome;
       leases.push(outcome.lease);
     }
-    complete = leases.every(({ held }) => held);
-    if (!complete) return { kind: 'busy', key: keys.join('", "'), holders: [] };
-    return { kind: 'granted', lease: new HeldGroup(leases) };
+    const lease = new HeldGroup(leases);
+    // One may have been lost while the later ones were waited for.
+    lease.assertHeld();
+    complete = true;
+    return { kind: 'granted', lease };
   } finally {
     if (!complete) await new HeldGroup(leases)[Symbol.asyncDispose]();
   }

@@ -1,6 +1,6 @@
 /** Whichever of several keys is to be had first. A free one is taken in the order given; then all are waited for. */
 import type { AcquireOptions, Lease, Lockable } from '../api.js';
-import { ALONE, durationMs } from '../arguments.js';
+import { ALONE, checkOptions, durationMs, OPTION_NAMES } from '../arguments.js';
 import { distinctKeys } from './all.js';
 import { acquireOne, type Context } from './single.js';
 import { type Outcome, verbs } from './verbs.js';
@@ -19,6 +19,7 @@ async function acquireAny(
   options: AcquireOptions | undefined,
   defaultWaitMs: number,
 ): Promise<Outcome<Lease>> {
+  if (options !== undefined) checkOptions(options, OPTION_NAMES);
   const waitMs = durationMs(options?.wait ?? defaultWaitMs, 'wait', 0, Number.POSITIVE_INFINITY);
   let outcome: Outcome<Lease> | null = null;
   for (const key of keys) {
@@ -35,8 +36,10 @@ async function race(
   keys: readonly string[],
   options: AcquireOptions,
 ): Promise<Outcome<Lease>> {
-  const won = new AbortController();
-  const signal = options.signal ? AbortSignal.any([options.signal, won.signal]) : won.signal;
+  const ended = new AbortController();
+  const { signal } = ended;
+  const onAbort = (): void => ended.abort(options.signal?.reason);
+  options.signal?.addEventListener('abort', onAbort);
   let winner: Outcome<Lease> | null = null;
   const attempts = keys.map(async (key) => {
     const outcome = await acquireOne(context, key, { ...options, signal }, ALONE, 0);
@@ -44,11 +47,12 @@ async function race(
     if (outcome.kind === 'granted' && winner) void outcome.lease[Symbol.asyncDispose]();
     else if (outcome.kind === 'granted') {
       winner = outcome;
-      won.abort(new Error('Another of the keys was granted.'));
+      ended.abort(new Error('Another of the keys was granted.'));
     }
     return outcome;
   });
   const settled = await Promise.allSettled(attempts);
+  options.signal?.removeEventListener('abort', onAbort);
   if (winner) return winner;
   for (const attempt of settled) if (attempt.status === 'rejected') throw attempt.reason;
   const [first] = settled;

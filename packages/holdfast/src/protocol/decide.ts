@@ -31,6 +31,7 @@ export function decide(state: State | null, command: Command, now: number): Deci
   if (draft.waiters.length > 0) callNext(draft, now);
   const answer = answerTo(draft, command, now);
   if (draft.waiters.length > 0) callNext(draft, now);
+  if (draft.rests.length > 0) tellNewHead(draft);
   const next = finish(draft, now);
   answer.decision = next.decision;
   answer.othersWait = doOthersWait(draft, command);
@@ -41,6 +42,13 @@ function doOthersWait({ waiters }: Draft, command: Command): boolean {
   if (waiters.length === 0) return false;
   const own = command.kind === 'evict' ? null : command.hold.process;
   return waiters.some(({ hold }) => hold.process !== own);
+}
+
+/** Whoever comes to the head while the key rests has to learn how long: nothing else will wake it. */
+function tellNewHead(draft: Draft): void {
+  const [head] = draft.waiters;
+  const [before] = draft.from.waiters;
+  if (head && before && !sameHold(head.hold, before.hold)) draft.called = [...draft.called, head];
 }
 
 function answerTo(draft: Draft, command: Command, now: number): Answer {

@@ -8,6 +8,7 @@
 import { steadyMs } from '../clock.js';
 import {
   type Command,
+  checkOptionNames,
   decide,
   expendableAt,
   type Guarantees,
@@ -34,6 +35,7 @@ type Listener = (key: string, why: Why) => void;
 const CLEANUP_STEP = 2;
 
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
+  checkOptionNames(options, ['now']);
   const now = options.now ?? steadyMs;
   const time = (): number => Math.floor(now());
   const states = new Map<string, State>();

@@ -22,15 +22,15 @@ interface Inbox {
 export function inboxes(files: WakeFiles | null): Inboxes {
   const here = new Map<string, Inbox>();
 
-  function tell(inbox: Inbox, { key, why }: Hint): void {
-    for (const listener of inbox.listeners) queueMicrotask(() => listener(key, why));
+  function tell(listeners: ReadonlySet<Listener>, { key, why }: Hint): void {
+    for (const listener of listeners) queueMicrotask(() => listener(key, why));
   }
 
   function open(name: string): Inbox {
     const listeners = new Set<Listener>();
     const inbox: Inbox = {
       listeners,
-      stop: files?.listen(name, (hint) => tell(inbox, hint)) ?? (() => undefined),
+      stop: files?.listen(name, (hint) => tell(listeners, hint)) ?? (() => undefined),
     };
     here.set(name, inbox);
     return inbox;
@@ -40,7 +40,7 @@ export function inboxes(files: WakeFiles | null): Inboxes {
     deliver(hints) {
       for (const [name, those] of hints) {
         const inbox = here.get(name);
-        if (inbox) for (const hint of those) tell(inbox, hint);
+        if (inbox) for (const hint of those) tell(inbox.listeners, hint);
         else files?.send(name, those);
       }
     },

@@ -1,4 +1,5 @@
 /** The SQLite store: locks for all processes of one machine. See store.ts for how it works. */
+import { checkOptionNames, InvalidArgumentError } from '../../protocol/index.js';
 import { loadDriver, type SqliteDatabase } from './database.js';
 import { openFile } from './open.js';
 import { type SqliteStore, storeOn } from './store.js';
@@ -19,7 +20,13 @@ export interface SqliteStoreOptions {
  * missing, and closes it; or a `DatabaseSync` of your own, for this store alone, which you close yourself.
  */
 export function sqliteStore(target: string | SqliteDatabase, options: SqliteStoreOptions = {}): SqliteStore {
-  const parts = { liveness: options.liveness ?? true };
+  checkOptionNames(options, ['liveness']);
+  const { liveness = true } = options;
+  if (typeof liveness !== 'boolean') throw new InvalidArgumentError('liveness has to be true or false.');
+  if (typeof target !== 'string' && typeof target?.prepare !== 'function') {
+    throw new InvalidArgumentError('sqliteStore needs the path of a file, or a DatabaseSync.');
+  }
+  const parts = { liveness };
   if (typeof target !== 'string') return storeOn(target, { ...parts, closed: () => undefined });
   const database = openFile(target, loadDriver());
   try {
