@@ -177,7 +177,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     profile: 'quiet',
     seeds: 8,
     edits: [
-      { file: CORE, find: 'withdraw(key, hold, ttlMs) {', put: 'withdraw(key, hold, ttlMs) { return;' },
+      {
+        file: CORE,
+        find: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) {',
+        put: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) { return;',
+      },
     ],
     shows: ['orphan', 'idle', 'holds left'],
   },
