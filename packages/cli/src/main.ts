@@ -65,8 +65,17 @@ function quietOnClosedPipe(): void {
   });
 }
 
+/** From 22.13 on Node has SQLite of its own, and warns each time that it is experimental. That is for developers. */
+function quietAboutSqlite(): void {
+  const warn = process.emitWarning;
+  process.emitWarning = (...args: unknown[]): void => {
+    if (!String(args[0]).startsWith('SQLite is an experimental feature')) Reflect.apply(warn, process, args);
+  };
+}
+
 async function main(args: readonly string[]): Promise<number> {
   quietOnClosedPipe();
+  quietAboutSqlite();
   // Known before the arguments are: what is wrong with them is to be told in this form.
   const end = args.indexOf('--');
   const json = args.slice(0, end === -1 ? undefined : end).includes('--json');

@@ -9,13 +9,6 @@ const BATCH_MAX = 512;
 /** Cheaper than `queueMicrotask`, which keeps track of its caller. */
 const SETTLED = Promise.resolve();
 
-const ANSWERS: Readonly<Record<Command['kind'], readonly Reply['kind'][]>> = {
-  claim: ['granted', 'busy', 'withdrawn'],
-  renew: ['renewed', 'lost'],
-  release: ['released'],
-  evict: ['evicted'],
-};
-
 export interface Outgoing {
   readonly command: Command;
   onReply(reply: Reply): void;
@@ -74,8 +67,23 @@ export class Batching {
 }
 
 /** A store may be anybody's: what is no answer counts as none. */
-function isAnswerTo(command: Command, answer: Reply | null | undefined): boolean {
-  if (!answer || !ANSWERS[command.kind].includes(answer.kind) || !Number.isFinite(answer.now)) return false;
-  const needsExpiry = answer.kind === 'granted' || answer.kind === 'renewed';
-  return !needsExpiry || Number.isFinite(answer.expiresAt);
+function isAnswerTo({ kind }: Command, answer: Reply | null | undefined): boolean {
+  if (!answer || !Number.isFinite(answer.now)) return false;
+  switch (answer.kind) {
+    case 'granted':
+      return kind === 'claim' && Number.isFinite(answer.expiresAt);
+    case 'busy':
+    case 'withdrawn':
+      return kind === 'claim';
+    case 'renewed':
+      return kind === 'renew' && Number.isFinite(answer.expiresAt);
+    case 'lost':
+      return kind === 'renew';
+    case 'released':
+      return kind === 'release';
+    case 'evicted':
+      return kind === 'evict';
+    default:
+      return false;
+  }
 }

@@ -5,7 +5,7 @@
 import type { Command, Reply } from '../protocol/commands.js';
 import { ATTEMPT_MS } from '../protocol/constants.js';
 import { HoldfastError } from '../protocol/errors.js';
-import { Appointment } from './agenda.js';
+import type { Appointment } from './agenda.js';
 import type { Outgoing } from './batching.js';
 import type { Core } from './core.js';
 import type { Moment } from './validity.js';
@@ -26,8 +26,11 @@ export interface Speaker {
   onRefused?(error: HoldfastError, talk: Conversation): void;
 }
 
-export class Conversation extends Appointment {
+export class Conversation implements Appointment {
+  atMs = 0;
+  index = -1;
   readonly command: Command;
+  readonly sinceMs: number;
   readonly #core: Core;
   readonly #ttlMs: number;
   readonly #speaker: Speaker;
@@ -39,15 +42,19 @@ export class Conversation extends Appointment {
 
   /** A quarter of `ttlMs` bounds how long an attempt is awaited. */
   constructor(core: Core, command: Command, ttlMs: number, speaker: Speaker) {
-    super();
     this.#core = core;
     this.command = command;
     this.#ttlMs = ttlMs;
     this.#speaker = speaker;
     const nowMs = core.clock.monotonicMs();
+    this.sinceMs = nowMs;
     this.#attempts = 1;
     core.agenda.schedule(this, nowMs + this.#patienceMs(ATTEMPT_MS));
     this.#send(nowMs);
+  }
+
+  get keepAlive(): boolean {
+    return false;
   }
 
   /** Attempts whose outcome nobody knows: the store may apply them yet. */

@@ -5,7 +5,7 @@
 import type { Release } from '../protocol/commands.js';
 import { KEEP_MS } from '../protocol/constants.js';
 import { StoreError } from '../protocol/errors.js';
-import { Appointment } from './agenda.js';
+import type { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
 
@@ -19,7 +19,9 @@ export interface Awaiting {
   readonly reject: (error: StoreError) => void;
 }
 
-export class Farewell extends Appointment implements Speaker {
+export class Farewell implements Appointment, Speaker {
+  atMs = 0;
+  index = -1;
   readonly #core: Core;
   readonly #awaiting: Awaiting | null;
   readonly #untilMs: number;
@@ -28,16 +30,15 @@ export class Farewell extends Appointment implements Speaker {
 
   /** `lifeMs`: how long the store may keep what is to be ended. */
   constructor(core: Core, command: Release, ttlMs: number, lifeMs: number, awaiting: Awaiting | null) {
-    super();
     this.#core = core;
     this.#awaiting = awaiting;
-    const nowMs = core.clock.monotonicMs();
-    this.#untilMs = nowMs + lifeMs + KEEP_MS;
-    if (awaiting) core.agenda.schedule(this, nowMs + RELEASE_MS);
     this.#talk = new Conversation(core, command, ttlMs, this);
+    const { sinceMs } = this.#talk;
+    this.#untilMs = sinceMs + lifeMs + KEEP_MS;
+    if (awaiting) core.agenda.schedule(this, sinceMs + RELEASE_MS);
   }
 
-  override get keepAlive(): boolean {
+  get keepAlive(): boolean {
     return true;
   }
 

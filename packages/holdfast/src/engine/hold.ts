@@ -61,7 +61,8 @@ export class Hold {
 
   /** How long the store may keep it, whatever is said from now on: a stretched one outlives its ttl. */
   get lifeMs(): number {
-    return Math.max(this.request.ttlMs, this.expiresAt - this.core.storeNow());
+    const { ttlMs } = this.request;
+    return this.stretched ? Math.max(ttlMs, this.expiresAt - this.core.storeNow()) : ttlMs;
   }
 
   get tokensLeft(): number {

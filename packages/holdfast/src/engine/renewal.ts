@@ -5,7 +5,7 @@
  */
 import type { Reply } from '../protocol/commands.js';
 import { TOKEN_BLOCK } from '../protocol/constants.js';
-import { Appointment } from './agenda.js';
+import type { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Hold } from './hold.js';
 import { isExclusive } from './request.js';
@@ -19,7 +19,9 @@ type Heard = (outcome: 'renewed' | 'lost') => void;
 
 const NOBODY: readonly Heard[] = [];
 
-export class Renewal extends Appointment implements Speaker {
+export class Renewal implements Appointment, Speaker {
+  atMs = 0;
+  index = -1;
   readonly #hold: Hold;
   #conversation: Conversation | null = null;
   #jeopardy = false;
@@ -28,9 +30,12 @@ export class Renewal extends Appointment implements Speaker {
   #wantedTtlMs: number | null = null;
 
   constructor(hold: Hold) {
-    super();
     this.#hold = hold;
     hold.core.agenda.schedule(this, this.#nextMs());
+  }
+
+  get keepAlive(): boolean {
+    return false;
   }
 
   /** Whether the last attempt to renew went unanswered. */

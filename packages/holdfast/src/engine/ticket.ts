@@ -1,7 +1,7 @@
 /** A request standing at the turnstile, until it is admitted, answered, or gives up. Settles once. */
 import type { HolderView } from '../protocol/commands.js';
 import { type HoldfastError, StoreError } from '../protocol/errors.js';
-import { Appointment } from './agenda.js';
+import type { Appointment } from './agenda.js';
 import type { Core } from './core.js';
 import type { Request } from './request.js';
 import type { Turn } from './turn.js';
@@ -23,7 +23,9 @@ export interface TicketKeeper {
   gone(ticket: Ticket): void;
 }
 
-export class Ticket extends Appointment {
+export class Ticket implements Appointment {
+  atMs = 0;
+  index = -1;
   readonly request: Request;
   readonly sinceMs: number;
   readonly admission: Promise<Admission>;
@@ -43,7 +45,6 @@ export class Ticket extends Appointment {
   #failure: unknown;
 
   constructor(core: Core, request: Request, keeper: TicketKeeper) {
-    super();
     this.#core = core;
     this.#keeper = keeper;
     this.request = request;
@@ -76,7 +77,7 @@ export class Ticket extends Appointment {
     return this.sinceMs + Math.max(waitMs, Math.min(ANSWER_MS, ttlMs));
   }
 
-  override get keepAlive(): boolean {
+  get keepAlive(): boolean {
     return true;
   }
 

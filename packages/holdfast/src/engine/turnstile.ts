@@ -146,10 +146,12 @@ export class Turnstile implements TicketKeeper {
   #begin(hold: Hold, ticket: Ticket, acquiredAt: number, handedOver: boolean): void {
     this.#tickets.remove(ticket);
     const turn = hold.begin(acquiredAt);
-    const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;
     // Settled before anybody is told: a listener may abort the caller's signal.
     ticket.settle({ kind: 'granted', turn });
-    this.core.events.emit('acquired', ticket.request, () => ({ token: turn.token, waitedMs, handedOver }));
+    this.core.events.emit('acquired', ticket.request, () => {
+      const waitedMs = this.core.clock.monotonicMs() - ticket.sinceMs;
+      return { token: turn.token, waitedMs, handedOver };
+    });
   }
 
   #startPassing(hold: Hold): void {

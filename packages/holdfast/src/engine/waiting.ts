@@ -7,7 +7,7 @@ import type { Busy, Claim, Reply } from '../protocol/commands.js';
 import { POLL_MS, POLL_MS_MAX } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
-import { Appointment } from './agenda.js';
+import type { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import { callsWaiters } from './handover.js';
 import { areAlike, isExclusive, type Request } from './request.js';
@@ -23,7 +23,9 @@ const VIGIL_PLACES = 8;
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 
-export class Contender extends Appointment implements Speaker {
+export class Contender implements Appointment, Speaker {
+  atMs = 0;
+  index = -1;
   /** The last answer, while it is the last thing known. */
   heard: Busy | null = null;
   readonly #turnstile: Turnstile;
@@ -40,11 +42,14 @@ export class Contender extends Appointment implements Speaker {
   #retired = false;
 
   constructor(turnstile: Turnstile, request: Request) {
-    super();
     this.#turnstile = turnstile;
     this.#request = request;
     const { core } = turnstile;
     this.#queues = request.queue && request.waitMs > 0 && core.store.traits.queue;
+  }
+
+  get keepAlive(): boolean {
+    return false;
   }
 
   serves(request: Request): boolean {
@@ -54,7 +59,7 @@ export class Contender extends Appointment implements Speaker {
   /** Not before `fromMs`. */
   start(fromMs: number): void {
     const { core } = this.#turnstile;
-    if (fromMs > core.clock.monotonicMs()) core.agenda.schedule(this, fromMs);
+    if (fromMs > 0 && fromMs > core.clock.monotonicMs()) core.agenda.schedule(this, fromMs);
     else this.#claimAnew();
   }
 

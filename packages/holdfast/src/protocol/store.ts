@@ -14,7 +14,7 @@ export interface Traits {
   readonly shared: 'process' | 'machine' | 'network';
   /** Whether locks outlive a restart of the store. */
   readonly durable: boolean;
-  /** Where it can prove a holder dead before its ttl: how often the first in line should ask. */
+  /** Where it can prove a holder dead before its ttl: how often those in front of the line should ask. */
   readonly vigilMs: number | null;
 }
 

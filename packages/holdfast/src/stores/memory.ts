@@ -43,10 +43,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   let sweeping = states.entries();
   let closed = false;
 
-  function applyOne(command: Command): Promise<Reply> {
+  function applyOne(command: Command, at: number): Promise<Reply> {
     try {
       if (closed) throw new UnsupportedError('This memory store is closed.', { key: command.key });
-      const { state, changed, reply, wakes } = decide(states.get(command.key) ?? null, command, time());
+      const { state, changed, reply, wakes } = decide(states.get(command.key) ?? null, command, at);
       if (changed) states.set(command.key, state);
       for (const wake of wakes) deliver(command.key, wake);
       return Promise.resolve(reply);
@@ -60,8 +60,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     for (const listener of listeners.get(inbox) ?? []) queueMicrotask(() => listener(key, why));
   }
 
-  function cleanUp(steps: number): void {
-    const at = time();
+  function cleanUp(at: number, steps: number): void {
     for (let step = 0; step < steps; step++) {
       const next = sweeping.next();
       if (next.done) {
@@ -85,8 +84,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       vigilMs: null,
     },
     apply(commands) {
-      const replies = commands.map(applyOne);
-      cleanUp(commands.length * CLEANUP_STEP);
+      const at = time();
+      const replies = commands.map((command) => applyOne(command, at));
+      cleanUp(at, commands.length * CLEANUP_STEP);
       return replies;
     },
     listen(inbox, wake): Promise<Stop> {

@@ -57,7 +57,7 @@ export interface StoreParts {
   readonly now?: () => number;
 }
 
-/** How often the first in line asks, so that a death is noticed within 250 ms. */
+/** How often those in front of the line ask, so that a death is noticed within 250 ms. */
 const VIGIL_MS = 200;
 
 export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStore {
