@@ -21,7 +21,7 @@ export interface AcquireOptions {
   readonly renew?: boolean;
   /** However early it is released, nobody gets the key sooner than so long after the grant. */
   readonly minHold?: Duration;
-  /** Whether to stand in the store's line, where it has one. On unless told. */
+  /** Whether to stand in the store's line, where it has one. On unless told. Off, it polls, and others may come first. */
   readonly queue?: boolean;
 }
 
@@ -129,6 +129,11 @@ export interface WatchOptions {
   readonly signal?: AbortSignal;
 }
 
+export interface EvictOptions {
+  /** Only holders with this token or a lower one: those that the operator saw, and nobody who came since. */
+  readonly upToToken?: number;
+}
+
 /** What `watch` yields: a key that came into use, changed, or is free again (`info` is then its last view). */
 export interface KeyChange {
   readonly kind: 'appeared' | 'changed' | 'gone';
@@ -171,7 +176,7 @@ export interface Locks {
   list(options?: ListOptions): AsyncIterable<KeyInfo>;
   watch(options?: WatchOptions): AsyncIterable<KeyChange>;
   /** Ends whatever holds the key now; resolves to how many holders were ended. Those who wait go on. */
-  evict(key: string): Promise<number>;
+  evict(key: string, options?: EvictOptions): Promise<number>;
   /** Returns a function that unsubscribes. */
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void;
   /** What this store, as configured, really promises. */

@@ -2,6 +2,7 @@
 export type {
   AcquireOptions,
   Duration,
+  EvictOptions,
   HolderInfo,
   KeyChange,
   KeyInfo,

@@ -1,5 +1,5 @@
 /** Looking at keys, watching them, and ending what holds them. Nothing here shows a hold id. */
-import type { HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
+import type { EvictOptions, HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
 import { checkKey, checkOptions, checkPrefix, checkSignal, durationMs } from './arguments.js';
 import { answerWithin, askWithin } from './engine/patience.js';
 import { readMetadata } from './lease.js';
@@ -57,14 +57,24 @@ export async function* watch(context: Context, options: WatchOptions = {}): Asyn
   }
 }
 
-export async function evict(context: Context, key: string): Promise<number> {
+export async function evict(context: Context, key: string, options: EvictOptions = {}): Promise<number> {
   const name = checkKey(key);
-  const snapshot = await read(context, name, 'evict');
-  if (!snapshot) return 0;
-  const { core } = context;
-  const command = { kind: 'evict', key: snapshot.key, upToToken: snapshot.token } as const;
+  const { upToToken = await highestToken(context, name) } = checkOptions(options, ['upToToken']);
+  if (!Number.isSafeInteger(upToToken) || upToToken < 0) {
+    throw new InvalidArgumentError(
+      `upToToken is ${String(upToToken)}, but has to be a token as \`inspect\` shows it.`,
+    );
+  }
+  context.checkOpen();
+  const { core, defaults } = context;
+  const command = { kind: 'evict', key: defaults.prefix + name, upToToken } as const;
   const evicted = await askWithin(core, command, name);
   return evicted.kind === 'evicted' ? evicted.count : 0;
+}
+
+async function highestToken(context: Context, name: string): Promise<number> {
+  const snapshot = await read(context, name, 'evict');
+  return snapshot?.token ?? 0;
 }
 
 async function read(context: Context, name: string, operation: string): Promise<Snapshot | null> {

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type {
   AcquireOptions,
+  EvictOptions,
   KeyChange,
   KeyInfo,
   Lease,
@@ -72,7 +73,8 @@ function defaultsOf(options: LocksOptions): Defaults {
 class LocksOnStore implements Locks {
   readonly #core: Core;
   readonly #context: Context;
-  #closing: Promise<void> | null = null;
+  #closed = false;
+  #closing: Promise<void> = Promise.resolve();
 
   constructor(core: Core, defaults: Defaults) {
     this.#core = core;
@@ -126,8 +128,8 @@ class LocksOnStore implements Locks {
     return watch(this.#context, options);
   }
 
-  evict(key: string): Promise<number> {
-    return evict(this.#context, key);
+  evict(key: string, options?: EvictOptions): Promise<number> {
+    return evict(this.#context, key, options);
   }
 
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void {
@@ -150,7 +152,10 @@ class LocksOnStore implements Locks {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#close();
+    const isFirst = !this.#closed;
+    // Before anything else: what listeners do meanwhile is refused.
+    this.#closed = true;
+    if (isFirst) this.#closing = this.#close();
     return this.#closing;
   }
 
@@ -162,7 +167,7 @@ class LocksOnStore implements Locks {
   }
 
   #checkOpen(): void {
-    if (this.#closing) throw closedError();
+    if (this.#closed) throw closedError();
   }
 }
 

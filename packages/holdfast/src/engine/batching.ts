@@ -71,12 +71,14 @@ function isAnswerTo({ kind }: Command, answer: Reply | null | undefined): boolea
   if (!answer || !Number.isFinite(answer.now)) return false;
   switch (answer.kind) {
     case 'granted':
-      return kind === 'claim' && Number.isFinite(answer.expiresAt);
+      return kind === 'claim' && Number.isFinite(answer.expiresAt) && areTokens(answer);
     case 'busy':
     case 'withdrawn':
       return kind === 'claim';
     case 'renewed':
-      return kind === 'renew' && Number.isFinite(answer.expiresAt);
+      return (
+        kind === 'renew' && Number.isFinite(answer.expiresAt) && (!answer.block || areTokens(answer.block))
+      );
     case 'lost':
       return kind === 'renew';
     case 'released':
@@ -86,4 +88,8 @@ function isAnswerTo({ kind }: Command, answer: Reply | null | undefined): boolea
     default:
       return false;
   }
+}
+
+function areTokens({ token, tokenLast }: { readonly token: number; readonly tokenLast: number }): boolean {
+  return Number.isSafeInteger(token) && Number.isSafeInteger(tokenLast) && tokenLast >= token;
 }

@@ -4,7 +4,7 @@
  */
 import type { Command, Reply } from '../protocol/commands.js';
 import { ATTEMPT_MS } from '../protocol/constants.js';
-import { HoldfastError } from '../protocol/errors.js';
+import { UnsupportedError } from '../protocol/errors.js';
 import type { Appointment } from './agenda.js';
 import type { Outgoing } from './batching.js';
 import type { Core } from './core.js';
@@ -23,7 +23,7 @@ export interface Speaker {
   /** An attempt came to nothing known. More follow, until stopped. */
   onUnknown(cause: unknown, talk: Conversation): void;
   /** The store can never do this: said once, and nothing follows. Without it, that is unknown like anything else. */
-  onRefused?(error: HoldfastError, talk: Conversation): void;
+  onRefused?(error: UnsupportedError, talk: Conversation): void;
 }
 
 export class Conversation implements Appointment {
@@ -80,7 +80,8 @@ export class Conversation implements Appointment {
 
   rejected(attempt: Attempt, cause: unknown): void {
     if (!this.#open || attempt !== this.#awaited) return;
-    if (cause instanceof HoldfastError && this.#speaker.onRefused) {
+    if (cause instanceof UnsupportedError && this.#speaker.onRefused) {
+      this.#unanswered -= 1;
       this.stop();
       this.#speaker.onRefused(cause, this);
       return;

@@ -4,12 +4,14 @@
  */
 import type { Clock } from '../clock.js';
 import type { Release, Why } from '../protocol/commands.js';
+import { ATTEMPT_MS } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Stop, Store } from '../protocol/store.js';
 import { Aborts } from './aborts.js';
 import { Agenda } from './agenda.js';
 import { Batching } from './batching.js';
+import { ClockWatch } from './clock-watch.js';
 import { Events } from './events.js';
 import { type Awaiting, Farewell, RELEASE_MS } from './farewell.js';
 import type { Hold } from './hold.js';
@@ -32,10 +34,12 @@ export class Core {
   readonly aborts = new Aborts();
   /** Where hints for this process go. Another random id than `process`: inbox names may be seen. */
   readonly inbox: string | null;
+  holdsAlive = 0;
   readonly #process: string;
+  readonly #clockWatch = new ClockWatch(this);
   readonly #turnstiles = new Map<string, Turnstile>();
   readonly #farewells = new Set<Farewell>();
-  /** How long the store took to answer last. */
+  /** How long the store took to answer last; no more than a first attempt is awaited: a pause is no round trip. */
   roundTripMs = 0;
   /** What to add to this process's monotonic clock for the store's time, as far as the last answer tells. */
   #storeAheadMs = 0;
@@ -63,10 +67,28 @@ export class Core {
     return turnstile.enter(request).admission;
   }
 
-  /** Whether hints come, as far as this process knows. A waiter without them has to ask more often (F32). */
-  hears(): boolean {
+  /** Whether the store keeps waiters in line and calls them, and this process hears it, as far as it knows (F32). */
+  callsWaiters(): boolean {
+    const { queue, push } = this.store.traits;
+    if (!queue || !push) return false;
     this.#listen();
     return this.#listening !== null;
+  }
+
+  holdBegan(): void {
+    this.holdsAlive += 1;
+    this.#clockWatch.start();
+  }
+
+  holdEnded(): void {
+    this.holdsAlive -= 1;
+  }
+
+  /** Ends the holds that are over by either clock. */
+  checkHolds(): void {
+    for (const turnstile of [...this.#turnstiles.values()]) {
+      for (const hold of turnstile.holds) hold.check();
+    }
   }
 
   newHold(): HoldId {
@@ -79,7 +101,7 @@ export class Core {
   }
 
   noteAnswer(storeNow: number, sent: Moment): void {
-    this.roundTripMs = this.clock.monotonicMs() - sent.monotonicMs;
+    this.roundTripMs = Math.min(this.clock.monotonicMs() - sent.monotonicMs, ATTEMPT_MS);
     this.#storeAheadMs = storeNow - sent.monotonicMs;
   }
 
@@ -110,16 +132,20 @@ export class Core {
   release({ id, request, lifeMs }: Hold): Promise<void> {
     const { key, name, ttlMs, minHoldMs } = request;
     return new Promise((resolve, reject) => {
-      this.#bid({ kind: 'release', key, hold: id, minHoldMs }, ttlMs, lifeMs, { name, resolve, reject });
+      this.#sayFarewell({ kind: 'release', key, hold: id, minHoldMs }, ttlMs, lifeMs, {
+        name,
+        resolve,
+        reject,
+      });
     });
   }
 
   /** Takes back a claim whose outcome nobody waits for any more: a late grant is given back, never leaked (F5). */
   withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
-    this.#bid({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs, lifeMs, null);
+    this.#sayFarewell({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs, lifeMs, null);
   }
 
-  #bid(command: Release, ttlMs: number, lifeMs: number, awaiting: Awaiting | null): void {
+  #sayFarewell(command: Release, ttlMs: number, lifeMs: number, awaiting: Awaiting | null): void {
     this.#farewells.add(new Farewell(this, command, ttlMs, lifeMs, awaiting));
   }
 

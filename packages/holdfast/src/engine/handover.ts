@@ -3,12 +3,11 @@
  * Only like goes to like, only while it is certain to last, and only until others have waited their share.
  */
 import { HANDOVER_ALONE_MS, HANDOVER_MS } from '../protocol/constants.js';
-import type { Traits } from '../protocol/store.js';
 import type { Hold } from './hold.js';
 import { isExclusive, type Request } from './request.js';
 
-/** Pass it on now; renew it first; or give it back to the store. */
-export type Passing = 'now' | 'renew' | 'release';
+/** Pass it on now; renew it first; give it back to the store; or give it back because it is the turn of others. */
+export type Passing = 'now' | 'renew' | 'release' | 'yield';
 
 /** Whether holds of this kind are ever handed over. */
 export function canBeHandedOver(request: Request): boolean {
@@ -27,14 +26,10 @@ export function fitsNext(hold: Hold, next: Request): boolean {
   );
 }
 
-/** Whether a store brings hints to waiters that it keeps in line. */
-export function callsWaiters({ queue, push }: Traits): boolean {
-  return queue && push;
-}
-
 /** `sinceMs`: when the hold began to pass within this process. */
 export function howToPass(hold: Hold, next: Request, sinceMs: number): Passing {
-  if (!fitsNext(hold, next) || isTurnOfOthers(hold, sinceMs)) return 'release';
+  if (!fitsNext(hold, next)) return 'release';
+  if (isTurnOfOthers(hold, sinceMs)) return 'yield';
   const isFresh = hold.remainingMs >= hold.request.ttlMs / 2 && hold.tokensLeft > 0;
   if (isFresh && !hold.suspect && !hold.renewal.inJeopardy) return 'now';
   return hold.othersSinceMs === null ? 'renew' : 'release';
@@ -42,6 +37,6 @@ export function howToPass(hold: Hold, next: Request, sinceMs: number): Passing {
 
 function isTurnOfOthers({ core, othersSinceMs }: Hold, sinceMs: number): boolean {
   const nowMs = core.clock.monotonicMs();
-  if (!callsWaiters(core.store.traits)) return nowMs - sinceMs >= HANDOVER_ALONE_MS;
+  if (!core.callsWaiters()) return nowMs - sinceMs >= HANDOVER_ALONE_MS;
   return othersSinceMs !== null && nowMs - othersSinceMs >= Math.max(HANDOVER_MS, 2 * core.roundTripMs);
 }

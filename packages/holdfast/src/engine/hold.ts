@@ -4,7 +4,7 @@ import type { HoldId } from '../protocol/state.js';
 import type { Core } from './core.js';
 import { Renewal } from './renewal.js';
 import type { Request } from './request.js';
-import { Turn } from './turn.js';
+import { OVER, Turn } from './turn.js';
 import type { Turnstile } from './turnstile.js';
 import { type Moment, validityOf } from './validity.js';
 
@@ -40,7 +40,8 @@ export class Hold {
     this.core.noteAnswer(reply.now, sent);
     this.#nextToken = reply.token;
     this.#tokenLast = reply.tokenLast;
-    this.noteOthers(reply.othersWait);
+    this.noteOthers(reply.othersWait, sent.monotonicMs);
+    this.core.holdBegan();
     this.renewal = new Renewal(this);
   }
 
@@ -76,9 +77,10 @@ export class Hold {
     return this.turn;
   }
 
-  noteOthers(othersWait: boolean): void {
-    if (!othersWait) this.othersSinceMs = null;
-    else this.othersSinceMs ??= this.core.clock.monotonicMs();
+  /** `sentMs`: when what tells this was asked for. An answer older than a hint does not take it back. */
+  noteOthers(othersWait: boolean, sentMs: number): void {
+    if (othersWait) this.othersSinceMs ??= this.core.clock.monotonicMs();
+    else if (this.othersSinceMs !== null && sentMs >= this.othersSinceMs) this.othersSinceMs = null;
   }
 
   /** Takes a renewal in. A reply that answers an older attempt never shortens what a newer one granted. */
@@ -90,12 +92,19 @@ export class Hold {
     }
     this.expiresAt = Math.max(this.expiresAt, reply.expiresAt);
     this.core.noteAnswer(reply.now, sent);
-    this.noteOthers(reply.othersWait);
+    this.noteOthers(reply.othersWait, sent.monotonicMs);
     const { block } = reply;
     if (block && block.token >= this.#nextToken) {
       this.#nextToken = block.token;
       this.#tokenLast = block.tokenLast;
     }
+  }
+
+  /** The clocks went apart: it may be over by one of them, or be over sooner than its timer knows. */
+  check(): void {
+    if (this.ended) return;
+    if (this.remainingMs === 0) this.lose(OVER);
+    else this.renewal.dueWithin(this.remainingMs);
   }
 
   /** The hold is over without a release. Whoever stands on it is told at once. */
@@ -111,7 +120,9 @@ export class Hold {
   }
 
   end(): void {
+    if (this.ended) return;
     this.ended = true;
+    this.core.holdEnded();
     this.renewal.stop();
   }
 }

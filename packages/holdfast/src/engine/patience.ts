@@ -1,6 +1,6 @@
 /** Bounds what a caller awaits: nothing hangs because a store does. */
 import type { Command, Reply } from '../protocol/commands.js';
-import { HoldfastError, StoreError } from '../protocol/errors.js';
+import { HoldfastError, StoreError, type UnsupportedError } from '../protocol/errors.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
 
@@ -14,18 +14,24 @@ export function unansweredError(operation: string, key?: string, cause?: unknown
 }
 
 /** The answer, or a `StoreError` when it fails or does not come. */
-export function answerWithin<T>(core: Core, answer: Promise<T>, operation: string, key?: string): Promise<T> {
+export function answerWithin<T>(
+  core: Core,
+  answer: Promise<T>,
+  operation: string,
+  key?: string,
+  cause: () => unknown = () => undefined,
+): Promise<T> {
   return new Promise((resolve, reject) => {
-    const onTimer = (): void => reject(unansweredError(operation, key));
+    const onTimer = (): void => reject(unansweredError(operation, key, cause()));
     const timer = core.agenda.call(core.clock.monotonicMs() + PATIENCE_MS, onTimer);
     answer.then(
       (value) => {
         core.agenda.cancel(timer);
         resolve(value);
       },
-      (cause: unknown) => {
+      (error: unknown) => {
         core.agenda.cancel(timer);
-        reject(cause instanceof HoldfastError ? cause : unansweredError(operation, key, cause));
+        reject(error instanceof HoldfastError ? error : unansweredError(operation, key, error));
       },
     );
   });
@@ -36,7 +42,7 @@ export async function askWithin(core: Core, command: Command, key: string): Prom
   const question = new Question();
   const talk = new Conversation(core, command, 4 * PATIENCE_MS, question);
   try {
-    return await answerWithin(core, question.answer, command.kind, key);
+    return await answerWithin(core, question.answer, command.kind, key, () => question.cause);
   } finally {
     talk.stop();
   }
@@ -44,13 +50,18 @@ export async function askWithin(core: Core, command: Command, key: string): Prom
 
 class Question implements Speaker {
   readonly answer: Promise<Reply>;
+  cause: unknown;
   onReply: (reply: Reply) => void = () => undefined;
+  onRefused: (error: UnsupportedError) => void = () => undefined;
 
   constructor() {
-    this.answer = new Promise((resolve) => {
+    this.answer = new Promise((resolve, reject) => {
       this.onReply = resolve;
+      this.onRefused = reject;
     });
   }
 
-  onUnknown(): void {}
+  onUnknown(cause: unknown): void {
+    this.cause = cause;
+  }
 }

@@ -9,6 +9,7 @@ import type { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Hold } from './hold.js';
 import { isExclusive } from './request.js';
+import { OVER } from './turn.js';
 import type { Moment } from './validity.js';
 
 /** Renewals begin when this share of the ttl is left, a little earlier so that many fall together. */
@@ -54,6 +55,12 @@ export class Renewal implements Appointment, Speaker {
     else this.#send(ttlMs);
   }
 
+  /** Looks at the hold again in so long at the latest. */
+  dueWithin(ms: number): void {
+    const { agenda, clock } = this.#hold.core;
+    agenda.schedule(this, Math.min(this.atMs, clock.monotonicMs() + ms));
+  }
+
   stop(): void {
     const { core } = this.#hold;
     core.agenda.cancel(this);
@@ -64,12 +71,14 @@ export class Renewal implements Appointment, Speaker {
 
   onDue(): void {
     const hold = this.#hold;
-    if (hold.remainingMs === 0) {
-      hold.lose('its time ran out before a renewal was answered');
+    const { remainingMs } = hold;
+    if (remainingMs === 0) {
+      hold.lose(OVER);
       return;
     }
     if (this.#isDue() && !this.#conversation) this.#send(hold.request.ttlMs);
-    hold.core.agenda.schedule(this, this.#nextMs());
+    const { agenda, clock } = hold.core;
+    agenda.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + remainingMs));
   }
 
   #isDue(): boolean {
@@ -114,7 +123,7 @@ export class Renewal implements Appointment, Speaker {
     const hold = this.#hold;
     this.#jeopardy = true;
     if (hold.remainingMs === 0) {
-      hold.lose('its time ran out before a renewal was answered');
+      hold.lose(OVER);
     } else if (hold.turn) {
       const { token, request } = hold.turn;
       hold.core.events.emit('jeopardy', request, () => ({ token, remainingMs: hold.remainingMs, cause }));

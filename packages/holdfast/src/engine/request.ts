@@ -3,7 +3,7 @@
 export interface Request {
   /** As the store knows it. */
   readonly key: string;
-  /** As the caller wrote it. */
+  /** As the caller wrote it, in Unicode's normal form. */
   readonly name: string;
   readonly owner: string;
   readonly permits: number;

@@ -7,6 +7,9 @@ import type { Request } from './request.js';
 /** How long somebody awaits a renewal before its outcome counts as unknown. */
 const RENEW_MS = 2_000;
 
+/** Why most leases are lost. */
+export const OVER = 'its time ran out before a renewal was answered';
+
 export type TurnState = 'held' | 'released' | 'lost';
 
 export class Turn {
@@ -35,7 +38,7 @@ export class Turn {
   get held(): boolean {
     if (this.state !== 'held') return false;
     if (this.hold.remainingMs > 0) return true;
-    this.hold.lose('its time ran out before a renewal was answered');
+    this.hold.lose(OVER);
     return false;
   }
 

@@ -7,7 +7,7 @@ import { STAY_AWAY_MS, TOKEN_BLOCK } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Core } from './core.js';
-import { callsWaiters, canBeHandedOver, fitsNext, howToPass } from './handover.js';
+import { canBeHandedOver, fitsNext, howToPass } from './handover.js';
 import { Hold } from './hold.js';
 import { areAlike, isExclusive, type Request } from './request.js';
 import { Ticket, type TicketKeeper } from './ticket.js';
@@ -133,14 +133,16 @@ export class Turnstile implements TicketKeeper {
     if (why === 'turn') this.#contender?.hint();
     if (why === 'evicted') this.#evictionMs = this.core.clock.monotonicMs();
     for (const hold of this.#holds) {
-      if (why === 'waiting') hold.noteOthers(true);
+      if (why === 'waiting') hold.noteOthers(true, this.core.clock.monotonicMs());
       if (why === 'evicted') this.#suspect(hold);
     }
+    if (this.#passing?.turn === null) this.#advance();
   }
 
   #suspect(hold: Hold): void {
     hold.suspect = true;
-    hold.renewal.demand(hold.request.ttlMs);
+    // Only a question, where the caller wanted no renewals: an expiry never moves back.
+    hold.renewal.demand(hold.request.renew ? hold.request.ttlMs : 1);
   }
 
   #begin(hold: Hold, ticket: Ticket, acquiredAt: number, handedOver: boolean): void {
@@ -156,7 +158,7 @@ export class Turnstile implements TicketKeeper {
 
   #startPassing(hold: Hold): void {
     this.#passing = hold;
-    if (!callsWaiters(this.core.store.traits)) this.#passingSinceMs = this.core.clock.monotonicMs();
+    if (!this.core.callsWaiters()) this.#passingSinceMs = this.core.clock.monotonicMs();
   }
 
   /** False when the hold has to go back to the store. */
@@ -164,7 +166,11 @@ export class Turnstile implements TicketKeeper {
     const next = this.#tickets.first;
     if (!next || hold !== this.#passing) return false;
     const passing = howToPass(hold, next.request, this.#passingSinceMs);
-    if (passing === 'release' || (passing === 'renew' && !mayRenew)) return false;
+    if (passing === 'yield' && !this.core.callsWaiters()) {
+      // Nothing else lets other processes have their turn.
+      this.#awayUntilMs = this.core.clock.monotonicMs() + STAY_AWAY_MS;
+    }
+    if (passing === 'yield' || passing === 'release' || (passing === 'renew' && !mayRenew)) return false;
     if (passing === 'now') this.#begin(hold, next, this.core.storeNow(), true);
     const wantsRenewal = passing === 'renew' || hold.tokensLeft < TOKEN_BLOCK / 2;
     if (wantsRenewal && !hold.renewal.underWay) hold.renewal.demand(hold.request.ttlMs);
@@ -179,12 +185,7 @@ export class Turnstile implements TicketKeeper {
   #end(hold: Hold): void {
     hold.end();
     this.#holds = this.#holds.filter((other) => other !== hold);
-    if (this.#passing !== hold) return;
-    this.#passing = null;
-    // Without a line at the store, nothing else lets other processes have their turn.
-    if (!callsWaiters(this.core.store.traits) && this.#tickets.first) {
-      this.#awayUntilMs = this.core.clock.monotonicMs() + STAY_AWAY_MS;
-    }
+    if (this.#passing === hold) this.#passing = null;
   }
 
   #stopContending(): void {
@@ -196,8 +197,10 @@ export class Turnstile implements TicketKeeper {
   #advance(): void {
     const head = this.#tickets.first;
     if (this.#contender && !(head && this.#contender.serves(head.request))) this.#stopContending();
+    const idle = this.#passing?.turn === null ? this.#passing : null;
+    // It waits for its renewal, with nobody on it: not while others want it, or nobody here does.
+    if (idle && (!head || idle.othersSinceMs !== null || !fitsNext(idle, head.request))) this.#giveBack(idle);
     if (!head) {
-      if (this.#passing && this.#passing.turn === null) this.#giveBack(this.#passing);
       if (this.#holds.length === 0) this.core.forget(this);
     } else if (!this.#contender) {
       if (this.#passing && fitsNext(this.#passing, head.request)) this.#answerOverdue(head);

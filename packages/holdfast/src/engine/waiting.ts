@@ -5,11 +5,10 @@
  */
 import type { Busy, Claim, Reply } from '../protocol/commands.js';
 import { POLL_MS, POLL_MS_MAX } from '../protocol/constants.js';
-import type { HoldfastError } from '../protocol/errors.js';
+import type { UnsupportedError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
-import { callsWaiters } from './handover.js';
 import { areAlike, isExclusive, type Request } from './request.js';
 import type { Turnstile } from './turnstile.js';
 import type { Moment } from './validity.js';
@@ -100,7 +99,8 @@ export class Contender implements Appointment, Speaker {
   #claimAnew(): void {
     const { core } = this.#turnstile;
     this.#leavesTraces = false;
-    for (let extra = this.#countTogether() - 1; extra > 0; extra--) {
+    // Those of before that are not answered yet count too.
+    for (let extra = this.#countTogether() - 1 - this.#extras.length; extra > 0; extra--) {
       this.#extras = [...this.#extras, this.#claim(core.newHold(), false)];
     }
     this.#anchor = core.newHold();
@@ -127,7 +127,11 @@ export class Contender implements Appointment, Speaker {
     this.#turnstile.heardNothing(cause);
   }
 
-  onRefused(error: HoldfastError): void {
+  onRefused(error: UnsupportedError, talk: Conversation): void {
+    const isDoubtful = talk.unanswered > 0;
+    if (talk === this.#talk) this.#leavesTraces ||= isDoubtful;
+    else if (isDoubtful) this.#withdraw(holdOf(talk));
+    this.#extras = this.#extras.filter((other) => other !== talk);
     this.#turnstile.refused(error);
   }
 
@@ -201,7 +205,7 @@ export class Contender implements Appointment, Speaker {
     const { clock, store } = core;
     const { vigilMs } = store.traits;
     const vigil = vigilMs !== null && (position ?? 0) < VIGIL_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
-    if (position !== null && callsWaiters(store.traits) && core.hears()) {
+    if (position !== null && core.callsWaiters()) {
       const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);
       return Math.min(pollMs, vigil, freeInMs + 1 + position * STAGGER_MS);
     }

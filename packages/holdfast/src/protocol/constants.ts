@@ -15,7 +15,7 @@ export const ATTEMPT_MS = 250;
 
 /** How long room is kept for a woken waiter, and when it is named again. */
 export const WINDOW_MS = 500;
-export const RENAME_MS = 50;
+export const NAME_AGAIN_MS = 50;
 /** While a woken waiter stands ahead, a busy answer asks to look again within this. */
 export const WINDOW_HINT_MS = 100;
 

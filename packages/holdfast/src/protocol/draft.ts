@@ -12,7 +12,7 @@ export interface Draft {
   ended: readonly Mark[];
   /** Whether there is anything to store. */
   changed: boolean;
-  /** Waiters whose window this decision opened. */
+  /** Waiters to be told: their window opened, or they came to the head of a key that rests. */
   called: readonly Waiter[];
   wakes: readonly Wake[];
 }
@@ -39,7 +39,7 @@ export function finish(draft: Draft, now: number): State {
 
 /** Drops what is over. What expires has ended, so it is marked like anything else that ends. */
 export function sweep(draft: Draft, now: number): void {
-  const { ended, rests, holders, waiters } = draft;
+  const { ended, rests, holders } = draft;
   if (ended.some((mark) => mark.until <= now)) {
     draft.ended = ended.filter((mark) => mark.until > now);
     draft.changed = true;
@@ -53,6 +53,8 @@ export function sweep(draft: Draft, now: number): void {
     draft.changed = true;
     for (const { hold, expiresAt } of holders) if (expiresAt <= now) markEnded(draft, hold, now);
   }
+  // Only now: the end of a holder may have taken waiters of its process out of the line.
+  const { waiters } = draft;
   if (anyOver(waiters, now)) {
     draft.waiters = waiters.filter(({ expiresAt }) => expiresAt > now);
     draft.changed = true;

@@ -3,7 +3,6 @@ export * from './commands.js';
 export * from './constants.js';
 export { type Decision, decide } from './decide.js';
 export * from './errors.js';
-export { checkOptionNames } from './option-names.js';
 export {
   checkVersion,
   EMPTY_STATE,

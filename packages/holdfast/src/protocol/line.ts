@@ -1,9 +1,9 @@
 /** The line of waiters: who has room, who is called next, and how soon it is worth asking again. */
-import { RENAME_MS, WINDOW_HINT_MS, WINDOW_MS } from './constants.js';
+import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from './constants.js';
 import type { Draft } from './draft.js';
 import { missedItsWindow, type Waiter } from './state.js';
 
-interface Wants {
+interface Share {
   readonly permits: number;
   readonly capacity: number;
 }
@@ -13,12 +13,12 @@ class Tally {
   private permits = 0;
   private capacity = Number.MAX_SAFE_INTEGER;
 
-  add(taker: Wants): void {
+  add(taker: Share): void {
     this.permits += taker.permits;
     this.capacity = Math.min(this.capacity, taker.capacity);
   }
 
-  fits(wants: Wants): boolean {
+  fits(wants: Share): boolean {
     return this.permits + wants.permits <= Math.min(this.capacity, wants.capacity);
   }
 }
@@ -31,7 +31,7 @@ function taken(draft: Draft): Tally {
 }
 
 /** Whether a claimant behind the first `ahead` waiters fits beside holders, rests and what is kept for the woken. */
-export function hasRoom(draft: Draft, ahead: number, wants: Wants, now: number): boolean {
+export function hasRoom(draft: Draft, ahead: number, wants: Share, now: number): boolean {
   const tally = taken(draft);
   for (const waiter of draft.waiters.slice(0, ahead)) {
     if (missedItsWindow(waiter, now)) continue;
@@ -70,7 +70,7 @@ function replace(draft: Draft, index: number, waiter: Waiter): void {
 
 /** Called a while ago and not come yet: the hint may be lost, so it is named again. */
 export function isOverdue({ wokenAt }: Waiter, now: number): boolean {
-  return wokenAt !== null && now >= wokenAt + RENAME_MS && now < wokenAt + WINDOW_MS;
+  return wokenAt !== null && now >= wokenAt + NAME_AGAIN_MS && now < wokenAt + WINDOW_MS;
 }
 
 /** How soon something that stands before this claimant may be over. */

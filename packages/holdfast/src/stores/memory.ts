@@ -8,7 +8,6 @@
 import { steadyMs } from '../clock.js';
 import {
   type Command,
-  checkOptionNames,
   decide,
   expendableAt,
   type Guarantees,
@@ -23,6 +22,7 @@ import {
   type Wake,
   type Why,
 } from '../protocol/index.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 
 export interface MemoryStoreOptions {
   /** The store's time in milliseconds. For tests. */

@@ -135,6 +135,24 @@ test('others get their turn: with a foreign waiter, the process gives the key up
   expect(loop.state).toBe('done');
 });
 
+test('F32: a process that cannot hear hints hands over for 50 ms and no longer', async () => {
+  const { clock, open } = stage();
+  const busy = open();
+  busy.store.listen = () => Promise.reject(new Error('deaf'));
+  const other = open();
+  const work = (): Promise<void> => new Promise((resolve) => clock.timer(5, resolve));
+  const loop = watchOf(
+    Promise.all(Array.from({ length: 100 }, () => busy.locks.withLock('k', work, { wait: '1h' }))),
+  );
+  await clock.advance(10);
+  const waiting = watchOf(other.locks.acquire('k', { wait: '1h' }));
+  await clock.advance(300);
+  expect(waiting.state).toBe('done');
+  await waiting.value?.release();
+  await clock.advance(10_000);
+  expect(loop.state).toBe('done');
+});
+
 test('without queue or push a process hands over for 50 ms and then stays away for 150 ms', async () => {
   const { clock, open } = stage();
   const { locks, store } = open({}, { queue: false, push: false });

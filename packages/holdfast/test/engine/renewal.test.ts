@@ -127,6 +127,26 @@ test('renew rejects when the lease is over, and does not hang when the store doe
   await expect(lease.renew()).rejects.toBeInstanceOf(LeaseLostError);
 });
 
+test('F14: renewals go before claims, in batches that are bounded', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  await Promise.all(Array.from({ length: 600 }, (_, index) => locks.acquire(`k${index}`, { ttl: 3_000 })));
+  const batches: string[][] = [];
+  const apply = store.apply.bind(store);
+  store.apply = (commands) => {
+    batches.push(commands.map(({ kind }) => kind));
+    return apply(commands);
+  };
+  clock.timer(901, () => {
+    for (let index = 0; index < 600; index++) void watchOf(locks.acquire(`other${index}`));
+  });
+  clock.pause(905);
+  await clock.advance(5);
+  const sent = batches.flat();
+  expect(Math.max(...batches.map(({ length }) => length))).toBeLessThanOrEqual(512);
+  expect(sent.lastIndexOf('renew')).toBeLessThan(sent.indexOf('claim'));
+});
+
 test('ten thousand leases are one timer and a few batches', async () => {
   const { clock, open } = stage();
   const { locks, store } = open();

@@ -54,13 +54,24 @@ test('F11: a wall clock set forward past the deadline ends the lease; set back, 
   expect(back.held).toBe(false);
 });
 
-test('F11: no decision of the store uses the client clock', async () => {
+test('F11, P17: no decision of the store uses the client clock', async () => {
   const { clock, open } = stage();
   const a = open();
   const b = open();
   await a.locks.acquire('k', { ttl: 60_000 });
   clock.wallOffsetMs += 3_600_000;
   expect(await b.locks.tryAcquire('k')).toBeNull();
+});
+
+test('F1: after the machine slept, or its wall clock was set, the signal follows within a second or so', async () => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  const lease = await locks.acquire('k', { ttl: '1h', renew: false });
+  const { signal } = lease;
+  await clock.advance(2_500);
+  clock.wallOffsetMs += 2 * 3_600_000;
+  await clock.advance(1_001);
+  expect(signal.aborted).toBe(true);
 });
 
 test('F12: a delay beyond 2^31 - 1 ms does not fire at once', async () => {

@@ -9,6 +9,7 @@ import {
   LeaseLostError,
   type Lockable,
   StoreError,
+  UnsupportedError,
 } from '../../src/index.js';
 import type { Reply } from '../../src/protocol/commands.js';
 import type { Store } from '../../src/protocol/store.js';
@@ -277,4 +278,64 @@ test('stores and guards refuse options that they do not have', () => {
     () => sqlGuard(null as never),
   ];
   for (const call of wrong) expect(call, String(call)).toThrow(InvalidArgumentError);
+});
+
+test('callers of a semaphore claim no more than there are, also when the answers come in another order', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  let claims = 0;
+  store.fate = (command) => {
+    if (command.kind !== 'claim') return 'pass';
+    claims += 1;
+    return claims % 16 === 0 ? 'pass' : 'kept';
+  };
+  const semaphore = locks.semaphore('k', { capacity: 100 });
+  const waits = Array.from({ length: 17 }, () => watchOf(semaphore.acquire()));
+  for (let round = 0; round < 5; round++) await settle();
+  expect(claims).toBeLessThanOrEqual(20);
+  store.fate = () => 'pass';
+  store.deliver();
+  await clock.advance(300);
+  expect(waits.every(({ state }) => state === 'done')).toBe(true);
+  expect((await locks.inspect('k'))?.holders).toHaveLength(17);
+});
+
+test('P7: an error of the store, of whatever class, is unknown: asked again, and withdrawn on giving up', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const { inner } = store;
+  store.apply = (commands) =>
+    commands.map(async (command) => {
+      const [reply] = inner.apply([command]);
+      if (command.kind !== 'claim' && reply) return reply;
+      throw new StoreError('the connection broke', { operation: 'apply' });
+    });
+  const tried = watchOf(locks.tryAcquire('k'));
+  await clock.advance(2_100);
+  expect(tried.error).toBeInstanceOf(StoreError);
+  expect(await locks.inspect('k')).toBeNull();
+});
+
+test('what a listener asks for while the locks are closed is refused', async () => {
+  const { open } = stage();
+  const { locks } = open();
+  await locks.acquire('k');
+  const late: ReturnType<typeof watchOf>[] = [];
+  locks.on('released', () => late.push(watchOf(locks.acquire('other'))));
+  await locks.close();
+  expect(late).toHaveLength(1);
+  expect(late[0]?.error).toBeInstanceOf(InvalidArgumentError);
+});
+
+test('evict tells at once what the store can never do, and ends nobody who came since', async () => {
+  const { open } = stage();
+  const { locks, store } = open();
+  const first = await locks.acquire('k');
+  await first.release();
+  const second = await locks.acquire('k');
+  expect(await locks.evict('k', { upToToken: first.token })).toBe(0);
+  expect(second.held).toBe(true);
+  await expect(locks.evict('k', { upToToken: -1 })).rejects.toBeInstanceOf(InvalidArgumentError);
+  store.apply = (commands) => commands.map(() => Promise.reject(new UnsupportedError('a newer record')));
+  await expect(locks.evict('k')).rejects.toBeInstanceOf(UnsupportedError);
 });

@@ -166,3 +166,16 @@ describe('an evict', () => {
     expect(table.say(claimBy('b', 1)).reply.kind).toBe('granted');
   });
 });
+
+describe('an expiry', () => {
+  it('F27: takes the waiters of its process at or below it out of the line, though others expire with it', () => {
+    const table = new Table(START);
+    table.say(claimBy('p', 5, { ttlMs: 5_500 }));
+    table.say(claimBy('p', 4));
+    table.say(claimBy('q', 1));
+    table.say(claimBy('p', 4), 1_500);
+    const { reply } = table.say(claimBy('r', 1), 4_100);
+    expect(table.state?.waiters.map(({ hold }) => hold.process)).not.toContain('p');
+    expect(reply.kind).toBe('granted');
+  });
+});

@@ -4,8 +4,8 @@ import { describe, expect, it } from 'vitest';
 import {
   decide,
   type HoldId,
+  NAME_AGAIN_MS,
   POLL_MS,
-  RENAME_MS,
   type State,
   sameHold,
   WAITER_LIFE_MS,
@@ -79,7 +79,7 @@ describe('the line, whatever is said to it', () => {
       for (const waiter of state.waiters.filter((one) => one.inbox !== null && hasWindow(one, now))) {
         const old = before.waiters.find(({ hold }) => sameHold(hold, waiter.hold));
         const isNew = old?.wokenAt !== waiter.wokenAt;
-        const isOverdue = waiter.wokenAt !== null && now >= waiter.wokenAt + RENAME_MS;
+        const isOverdue = waiter.wokenAt !== null && now >= waiter.wokenAt + NAME_AGAIN_MS;
         if (isNew || isOverdue) expect(named(waiter.inbox)).toBe(true);
       }
     });

@@ -1,6 +1,6 @@
 /** Whose turn it is, who is told and when: rule by rule. */
 import { describe, expect, it } from 'vitest';
-import { RENAME_MS, WINDOW_HINT_MS, WINDOW_MS } from '../../src/protocol/index.js';
+import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from '../../src/protocol/index.js';
 import { START } from './scripts.js';
 import { claimBy, evictUpTo, releaseBy, renewBy, Table } from './table.js';
 
@@ -27,10 +27,10 @@ describe('the head of the line', () => {
   it('is named again by every command once 50 ms have passed, until its window is over', () => {
     const table = line('b');
     table.say(releaseBy('a', 1));
-    expect(table.turns(bystander, RENAME_MS - 1)).toEqual([]);
+    expect(table.turns(bystander, NAME_AGAIN_MS - 1)).toEqual([]);
     expect(table.turns(bystander, 1)).toEqual(['b']);
     expect(table.turns(bystander)).toEqual(['b']);
-    expect(table.turns(bystander, WINDOW_MS - RENAME_MS - 1)).toEqual(['b']);
+    expect(table.turns(bystander, WINDOW_MS - NAME_AGAIN_MS - 1)).toEqual(['b']);
     expect(table.turns(bystander, 1)).toEqual([]);
   });
 

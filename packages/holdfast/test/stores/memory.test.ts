@@ -1,5 +1,6 @@
 import { afterAll, describe, expect, it } from 'vitest';
 import { steadyMs } from '../../src/clock.js';
+import { createLocks } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { conformanceSuite, type Harness } from '../../src/testkit/index.js';
 import { connectionTo } from '../testkit/connection.js';
@@ -23,7 +24,7 @@ describe('the memory store', () => {
 
   for (const { name, run } of conformanceSuite(harness)) it(name, run);
 
-  it('rejects a command that cannot be decided, and that one alone', async () => {
+  it('F30: rejects a command that cannot be decided, and that one alone', async () => {
     const own = memoryStore({ now: () => Number.MAX_SAFE_INTEGER / 1_000 });
     const claim = (number: number) =>
       ({
@@ -42,6 +43,16 @@ describe('the memory store', () => {
       own.apply([claim(1), { kind: 'evict', key: 'other', upToToken: 0 }]),
     );
     expect([first?.status, second?.status]).toEqual(['rejected', 'fulfilled']);
+  });
+
+  it('F13: says that a restart forgets everything, and tokens rise all the same', async () => {
+    const claim = (store: ReturnType<typeof memoryStore>) => createLocks(store).acquire('k');
+    const first = memoryStore();
+    const before = await claim(first);
+    expect((await first.probe()).findings.some(({ text }) => /restart forgets/.test(text))).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const after = await claim(memoryStore());
+    expect(after.token).toBeGreaterThan(before.token);
   });
 
   it('forgets everything when closed, and refuses what comes after', async () => {

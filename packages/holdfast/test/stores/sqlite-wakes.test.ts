@@ -129,10 +129,10 @@ it.each(['../out', 'a/b', '.', '..', '', 'sp ace', 'nul\0', '~', 'é'])(
   },
 );
 
-it('an inbox with too long a name hears nothing, and nothing throws', () => {
+it('an inbox with too long a name cannot be listened to, and what is sent to it is lost', () => {
   const file = fileWithStore();
   const files = wakeFiles(file, new ScriptedTable());
-  files.listen('x'.repeat(300), () => undefined)();
+  expect(() => files.listen('x'.repeat(300), () => undefined)).toThrow(/ENAMETOOLONG/);
   files.send('x'.repeat(300), [{ key: 'k', why: 'turn' }]);
   expect(readdirSync(`${file}-wake`)).toEqual([]);
   expect(files.trouble()).toMatchObject({ code: 'ENAMETOOLONG' });
@@ -172,12 +172,11 @@ it('where the folder cannot be made, waiting works without hints, and probe says
   const file = freshFile();
   const store = storeAt(file);
   writeFileSync(`${file}-wake`, 'in the way');
-  const stop = await store.listen?.('inbox', () => undefined);
+  await expect(store.listen?.('inbox', () => undefined)).rejects.toThrow(/EEXIST/);
   expect((await ask(store, claimOf('k', 'a', 1, { inbox: 'elsewhere' }))).kind).toBe('granted');
   expect((await ask(store, claimOf('k', 'b'))).kind).toBe('busy');
   const { findings } = await store.probe();
   expect(findings).toContainEqual({ level: 'warning', text: expect.stringMatching(/Push does not work/) });
-  await stop?.();
 });
 
 it('files that dead processes left are cleared away, those of the living stay', () => {

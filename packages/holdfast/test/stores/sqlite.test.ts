@@ -53,7 +53,7 @@ it('a batch is one transaction, and commands of one key apply in order', async (
   expect(replies.map(({ kind }) => kind)).toEqual(['granted', 'busy', 'released', 'granted']);
 });
 
-it('a record of a newer version fails alone and stays as it was; the rest of the batch is committed', async () => {
+it('F30: a record of a newer version fails alone and stays as it was; the rest of the batch is committed', async () => {
   const file = freshFile();
   const store = storeAt(file);
   await ask(store, claimOf('newer', 'a'));
@@ -232,7 +232,7 @@ it('a connection that was given stays open when the store is closed', async () =
   database.close();
 });
 
-it('a file removed or replaced in use is refused: two files would mean two holders', async () => {
+it('P23: a file removed or replaced in use is refused: two files would mean two holders', async () => {
   const file = freshFile();
   const store = storeAt(file);
   await ask(store, claimOf('k', 'a'));

@@ -1,5 +1,5 @@
 /** Bugs of the line of waiters, each planted around `decide`. */
-import { decide, RENAME_MS, sameHold, WINDOW_MS } from '../../src/protocol/index.js';
+import { decide, NAME_AGAIN_MS, sameHold, WINDOW_MS } from '../../src/protocol/index.js';
 import { bug, leaving, type PlantedBug, seeing } from './planting.js';
 
 export const lineBugs: readonly PlantedBug[] = [
@@ -10,7 +10,7 @@ export const lineBugs: readonly PlantedBug[] = [
       ...state,
       waiters: state.waiters.map((waiter) =>
         waiter.wokenAt !== null && now >= waiter.wokenAt + WINDOW_MS
-          ? { ...waiter, wokenAt: now - RENAME_MS }
+          ? { ...waiter, wokenAt: now - NAME_AGAIN_MS }
           : waiter,
       ),
     })),

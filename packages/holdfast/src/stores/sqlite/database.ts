@@ -59,7 +59,7 @@ export function resultCode(error: unknown): number | null {
 
 /** How long a command may wait for another process's transaction: the event loop stands still meanwhile. */
 export const BUSY_MS = 50;
-/** The same for what happens once and cannot be asked again: opening, and noting a process. */
+/** The same for what happens once and cannot be asked again: opening. */
 export const PATIENT_MS = 5_000;
 
 export function patiently<T>(database: SqliteDatabase, work: () => T): T {

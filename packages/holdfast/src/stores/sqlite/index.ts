@@ -1,5 +1,6 @@
 /** The SQLite store: locks for all processes of one machine. See store.ts for how it works. */
-import { checkOptionNames, InvalidArgumentError } from '../../protocol/index.js';
+import { InvalidArgumentError } from '../../protocol/index.js';
+import { checkOptionNames } from '../../protocol/option-names.js';
 import { loadDriver, type SqliteDatabase } from './database.js';
 import { openFile } from './open.js';
 import { type SqliteStore, storeOn } from './store.js';

@@ -91,11 +91,20 @@ export function prepareDatabase(database: SqliteDatabase): { readonly file: stri
       keepLogAhead(database);
       database.exec('PRAGMA synchronous = NORMAL');
       ensureSchema(database, where);
-      // Writes nothing, but finds out now, not with the first claim, that the file cannot be written.
-      database.exec('DELETE FROM holdfast_records WHERE 0');
+      tryWriting(database);
       return { file };
     }),
   );
+}
+
+/** Writes nothing, but finds out now, not with the first claim, that the file cannot be written. Busy is: it can. */
+function tryWriting(database: SqliteDatabase): void {
+  database.exec('PRAGMA busy_timeout = 0');
+  try {
+    database.exec('DELETE FROM holdfast_records WHERE 0');
+  } catch (error) {
+    if (resultCode(error) !== SQLITE_BUSY) throw error;
+  }
 }
 
 function keepLogAhead(database: SqliteDatabase): void {

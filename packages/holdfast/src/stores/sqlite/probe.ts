@@ -23,12 +23,13 @@ const NETWORK =
   /^(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|lustre|gfs2|ocfs2|fuse\.(sshfs|glusterfs|s3fs|rclone|gcsfuse|ceph.*))$/;
 
 export async function probe(probed: Probed): Promise<Guarantees> {
-  const { database, file, files, now } = probed;
+  const { database, file, files } = probed;
+  const now = probed.now();
   const { version } = database.prepare('SELECT sqlite_version() AS version').get() as { version: string };
   const findings = file === null ? [inMemory()] : [journal(database), ...fileSystem(file), liveness(probed)];
   findings.push(time(probed));
   if (files) findings.push(await push(files));
-  return { server: `SQLite ${version}, ${file ?? 'in memory'}`, now: now(), findings };
+  return { server: `SQLite ${version}, ${file ?? 'in memory'}`, now, findings };
 }
 
 function inMemory(): Finding {
@@ -110,23 +111,30 @@ async function push(files: WakeFiles): Promise<Finding> {
   const inbox = systemClock.randomId();
   const began = machineMonotonicMs();
   let heardAt: number | null = null;
-  const stop = files.listen(inbox, () => {
-    heardAt = machineMonotonicMs();
-  });
-  files.send(inbox, [{ key: 'probe', why: 'turn' }]);
-  // Asking for anything lets the event loop turn; a store sets no timers.
-  while (heardAt === null && machineMonotonicMs() - began < PUSH_MS_MAX) await stat('.');
-  stop();
+  try {
+    const stop = files.listen(inbox, () => {
+      heardAt = machineMonotonicMs();
+    });
+    files.send(inbox, [{ key: 'probe', why: 'turn' }]);
+    // Asking for anything lets the event loop turn; a store sets no timers.
+    while (heardAt === null && machineMonotonicMs() - began < PUSH_MS_MAX) await stat('.');
+    stop();
+  } catch (error) {
+    return noPush(error);
+  }
   if (heardAt !== null) {
     return {
       level: 'good',
       text: `Push works: a hint through a file took ${(heardAt - began).toFixed(1)} ms.`,
     };
   }
-  const trouble = files.trouble();
+  return noPush(files.trouble());
+}
+
+function noPush(trouble: unknown): Finding {
   const why = trouble instanceof Error ? ` (${trouble.message})` : '';
   return {
     level: 'warning',
-    text: `Push does not work${why}: waiters find out by asking, every second or two.`,
+    text: `Push does not work${why}: waiters find out by asking, a few times a second.`,
   };
 }

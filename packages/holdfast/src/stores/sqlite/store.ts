@@ -29,7 +29,7 @@ import {
   UnsupportedError,
 } from '../../protocol/index.js';
 import { batches } from './batch.js';
-import { immediately, patiently, resultCode, SQLITE_BUSY, type SqliteDatabase } from './database.js';
+import { immediately, resultCode, SQLITE_BUSY, type SqliteDatabase } from './database.js';
 import { inboxes } from './inboxes.js';
 import { type Fates, type Liveness, liveness } from './liveness.js';
 import { explained, prepareDatabase } from './open.js';
@@ -101,7 +101,11 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
   async function change(pid: number, work: (known: Liveness) => void): Promise<void> {
     checkOpen();
     if (!Number.isSafeInteger(pid) || pid <= 0) throw new InvalidArgumentError(`${pid} is not a process id.`);
-    if (life) patiently(database, () => immediately(database, () => work(life)));
+    try {
+      if (life) immediately(database, () => work(life));
+    } catch (error) {
+      throw inWords(error, file);
+    }
   }
 
   return {

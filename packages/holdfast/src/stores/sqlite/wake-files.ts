@@ -24,7 +24,7 @@ import { errorCode, isProvablyGone, note, type ProcessTable } from './process-ta
 
 export interface WakeFiles {
   send(inbox: string, hints: readonly Hint[]): void;
-  /** Returns what stops it. */
+  /** Returns what stops it. Throws when there is no watching: whoever cannot hear has to ask more often. */
   listen(inbox: string, heard: (hint: Hint) => void): () => void;
   /** What went wrong last, if anything did. */
   trouble(): unknown;
@@ -89,19 +89,23 @@ export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
     },
     listen(inbox, heard) {
       let stop = (): void => undefined;
-      const start = (): void =>
-        attempt(() => {
-          const { mode } = statSync(database);
-          makeFolder(mode);
-          tidy();
-          const owner = note(process.pid, table);
-          stop = watchInbox({ path: join(folder, fileName(inbox)), mode, owner, heard, failed, removed });
-        });
+      const start = (): void => {
+        const { mode } = statSync(database);
+        makeFolder(mode);
+        tidy();
+        const owner = note(process.pid, table);
+        stop = watchInbox({ path: join(folder, fileName(inbox)), mode, owner, heard, failed, removed });
+      };
       const removed = (): void => {
         attempt(stop);
-        start();
+        attempt(start);
       };
-      start();
+      try {
+        start();
+      } catch (error) {
+        failed(error);
+        throw error;
+      }
       return () => attempt(stop);
     },
     trouble: () => trouble,

@@ -1,6 +1,6 @@
 /** Hints: whoever is concerned is told, across connections, and told again when it does not come. */
 import assert from 'node:assert/strict';
-import { RENAME_MS, type Store, type Traits, type Why, WINDOW_MS } from '../../protocol/index.js';
+import { NAME_AGAIN_MS, type Store, type Traits, type Why, WINDOW_MS } from '../../protocol/index.js';
 import { eventually, pause } from '../pause.js';
 import { claimOf, type Promised, releaseOf, renewOf, type Scene, say, sayFor } from './scene.js';
 
@@ -102,7 +102,7 @@ async function hintsAfter(scene: Scene, other: Store, freeing: 'release' | 'expi
   }
   await heard.hint(name, 'turn');
   const before = heard.heard.length;
-  await pause(RENAME_MS + 10);
+  await pause(NAME_AGAIN_MS + 10);
   await say(store, bystander);
   await heard.hint(name, 'turn', before);
   await sayFor(other, waiter, 'granted', `after ${freeing}`);

@@ -1,5 +1,5 @@
 /** The moments that matter to a key: when something of it ends, and whether a command met such an end. */
-import { type Command, RENAME_MS, type State, WINDOW_MS } from '../../protocol/index.js';
+import { type Command, NAME_AGAIN_MS, type State, WINDOW_MS } from '../../protocol/index.js';
 import type { Random } from '../random.js';
 
 export interface Met {
@@ -33,7 +33,7 @@ export function pauseTowards(state: State, now: number, random: Random): number 
   for (const { expiresAt } of [...state.holders, ...state.rests]) soon.push(expiresAt);
   for (const { wokenAt } of state.waiters) {
     if (wokenAt === null) continue;
-    soon.push(wokenAt + RENAME_MS);
+    soon.push(wokenAt + NAME_AGAIN_MS);
     late.push(wokenAt + WINDOW_MS);
   }
   const moments = (late.length > 0 && random.chance(0.3) ? late : soon).filter((moment) => moment > now);

@@ -16,6 +16,8 @@ import type { Tally } from './tally.js';
 
 /** How long after a loss its signal may come: timers are late, and a pause may have eaten the time. */
 const SIGNAL_MS = 100;
+/** How often the core compares its two clocks, and a little. */
+const LOOK_MS = 1_050;
 
 export interface Belief {
   readonly process: SimulatedProcess;
@@ -152,8 +154,9 @@ export class Beliefs {
     if (!isWatchful && nowMs < record.expiresAt) return;
     belief.doubted ??= { atMs: nowMs, pausedMs: process.pausedMs };
     const runMs = nowMs - belief.doubted.atMs - (process.pausedMs - belief.doubted.pausedMs);
-    // A deadline timer counts by the monotonic clock, which stood still while the machine was suspended.
-    const allowedMs = SIGNAL_MS + process.suspendedMs - belief.suspendedMs;
+    // A deadline timer counts by the monotonic clock, which stood still while the machine was suspended: then the
+    // signal follows from the next look at both clocks.
+    const allowedMs = SIGNAL_MS + (process.suspendedMs > belief.suspendedMs ? LOOK_MS : 0);
     if (runMs > allowedMs && !lease.signal.aborted) this.#violate('no signal', key, this.#tell(belief));
   }
 
