@@ -126,8 +126,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: RENEWAL,
-        find: "if (hold.remainingMs === 0) {\n            hold.lose('its time ran out before a renewal was answered');\n            return;\n        }",
-        put: 'if (hold.remainingMs === 0) return;',
+        find: 'if (remainingMs === 0) {\n            hold.lose(OVER);\n            return;\n        }',
+        put: 'if (remainingMs === 0) return;',
       },
       {
         file: RENEWAL,
@@ -202,7 +202,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'F32: a busy process keeps the key to itself',
     profile: 'busy',
     seeds: 8,
-    edits: [{ file: HANDOVER, find: ' || isTurnOfOthers(hold, sinceMs)', put: '' }],
+    edits: [{ file: HANDOVER, find: 'if (isTurnOfOthers(hold, sinceMs))', put: 'if (false)' }],
     shows: ['long wait'],
   },
   {

@@ -4,43 +4,29 @@
  */
 import type { Clock, Timer } from '../clock.js';
 
-/**
- * Something to do later. Whoever has much of it to do is one itself, and needs no object or function besides.
- * An interface and not a base class: with fields set by one constructor for many classes, making them costs half as
- * much again.
- */
+/** Something to do later. Whoever has much of it to do is one itself, and needs no object or function besides. */
 export interface Appointment {
-  /** The agenda's: when it is due. */
-  atMs: number;
-  /** The agenda's: place in the heap; -1 when it is not there. */
+  /** The agenda's own: its place, -1 when it has none. */
   index: number;
-  /** Whether it keeps the process alive: somebody awaits what it does. */
-  readonly keepAlive: boolean;
   onDue(): void;
 }
 
-/** A function called later, by which somebody's waiting is bounded: it keeps the process alive. */
 class Call implements Appointment {
-  atMs = 0;
   index = -1;
-  readonly #run: () => void;
+  readonly onDue: () => void;
 
   constructor(run: () => void) {
-    this.#run = run;
-  }
-
-  get keepAlive(): boolean {
-    return true;
-  }
-
-  onDue(): void {
-    this.#run();
+    this.onDue = run;
   }
 }
 
 export class Agenda {
   readonly #clock: Clock;
-  readonly #heap: Appointment[] = [];
+  // Three columns of one heap: what is compared and counted lies apart from objects of many classes, which are slow
+  // to look into.
+  readonly #what: Appointment[] = [];
+  readonly #whenMs: number[] = [];
+  readonly #keepsAlive: boolean[] = [];
   #timer: Timer | null = null;
   #armedForMs = Number.POSITIVE_INFINITY;
   #keptAliveBy = 0;
@@ -49,37 +35,37 @@ export class Agenda {
     this.#clock = clock;
   }
 
-  /** For what is not worth a class. */
+  /** For what is not worth a class: bounds what somebody awaits, so it keeps the process alive. */
   call(atMs: number, run: () => void): Appointment {
     const call = new Call(run);
-    this.schedule(call, atMs);
+    this.schedule(call, atMs, true);
     return call;
   }
 
-  /** Also moves one that is there already. */
-  schedule(appointment: Appointment, atMs: number): void {
-    if (appointment.index !== -1) {
-      if (appointment.atMs === atMs) return;
+  /** Also moves one that is there already. `keepAlive`: somebody awaits what it does, so the process must not end. */
+  schedule(appointment: Appointment, atMs: number, keepAlive = false): void {
+    const { index } = appointment;
+    if (index !== -1) {
+      if (this.#whenMs[index] === atMs) return;
       this.cancel(appointment);
     }
-    appointment.atMs = atMs;
-    this.#place(appointment, this.#heap.length);
-    this.#siftUp(appointment.index);
-    if (appointment.keepAlive) this.#countAlive(1);
+    this.#siftUp(this.#what.length, appointment, atMs, keepAlive);
+    if (keepAlive) this.#countAlive(1);
     this.#arm();
   }
 
+  /** When it is due; never, if it is not here. */
+  dueMs({ index }: Appointment): number {
+    return this.#whenMs[index] ?? Number.POSITIVE_INFINITY;
+  }
+
   cancel(appointment: Appointment | null): void {
-    if (!appointment || appointment.index === -1) return;
-    const { index } = appointment;
-    const last = this.#heap.pop();
+    const index = appointment?.index ?? -1;
+    if (!appointment || index === -1) return;
+    const keptAlive = this.#keepsAlive[index];
     appointment.index = -1;
-    if (last && last !== appointment) {
-      this.#place(last, index);
-      this.#siftDown(index);
-      this.#siftUp(last.index);
-    }
-    if (appointment.keepAlive) this.#countAlive(-1);
+    this.#fill(index);
+    if (keptAlive) this.#countAlive(-1);
   }
 
   /** Nothing of it happens any more, but for what somebody awaits: that happens now, so that nobody waits for ever. */
@@ -87,10 +73,14 @@ export class Agenda {
     this.#timer?.cancel();
     this.#timer = null;
     this.#armedForMs = Number.POSITIVE_INFINITY;
-    const left = this.#heap.splice(0);
-    for (const appointment of left) appointment.index = -1;
+    const left = this.#what.splice(0);
+    const awaited = this.#keepsAlive.splice(0);
+    this.#whenMs.length = 0;
     this.#keptAliveBy = 0;
-    for (const appointment of left) if (appointment.keepAlive) appointment.onDue();
+    for (const appointment of left) appointment.index = -1;
+    left.forEach((appointment, index) => {
+      if (awaited[index]) appointment.onDue();
+    });
   }
 
   #countAlive(by: 1 | -1): void {
@@ -102,11 +92,11 @@ export class Agenda {
 
   /** A timer armed too early is left alone: it fires once for nothing, and costs less than setting it anew. */
   #arm(): void {
-    const first = this.#heap[0];
-    if (!first || first.atMs >= this.#armedForMs) return;
+    const firstMs = this.#whenMs[0];
+    if (firstMs === undefined || firstMs >= this.#armedForMs) return;
     this.#timer?.cancel();
-    this.#armedForMs = first.atMs;
-    this.#timer = this.#clock.timer(first.atMs - this.#clock.monotonicMs(), () => this.#runDue());
+    this.#armedForMs = firstMs;
+    this.#timer = this.#clock.timer(firstMs - this.#clock.monotonicMs(), () => this.#runDue());
     this.#timer.keepAlive(this.#keptAliveBy > 0);
   }
 
@@ -115,7 +105,7 @@ export class Agenda {
     this.#armedForMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.monotonicMs();
     try {
-      for (let first = this.#heap[0]; first && first.atMs <= nowMs; first = this.#heap[0]) {
+      for (let [first] = this.#what; first && this.dueMs(first) <= nowMs; [first] = this.#what) {
         this.cancel(first);
         first.onDue();
       }
@@ -125,40 +115,53 @@ export class Agenda {
     }
   }
 
-  #place(appointment: Appointment, index: number): void {
-    this.#heap[index] = appointment;
+  /** Closes the gap that a cancelled one left with the last, and puts that where it belongs. */
+  #fill(gap: number): void {
+    const last = this.#what.pop();
+    const whenMs = this.#whenMs.pop();
+    const keepAlive = this.#keepsAlive.pop();
+    if (!last || whenMs === undefined || keepAlive === undefined || gap === this.#what.length) return;
+    const aboveMs = this.#whenMs[(gap - 1) >> 1];
+    if (gap > 0 && aboveMs !== undefined && aboveMs > whenMs) this.#siftUp(gap, last, whenMs, keepAlive);
+    else this.#siftDown(gap, last, whenMs, keepAlive);
+  }
+
+  #put(index: number, appointment: Appointment, whenMs: number, keepAlive: boolean): void {
+    this.#what[index] = appointment;
+    this.#whenMs[index] = whenMs;
+    this.#keepsAlive[index] = keepAlive;
     appointment.index = index;
   }
 
-  #siftUp(from: number): void {
-    const appointment = this.#heap[from];
-    if (!appointment) return;
-    let index = from;
-    while (index > 0) {
-      const parent = this.#heap[(index - 1) >> 1];
-      if (!parent || parent.atMs <= appointment.atMs) break;
-      this.#place(parent, index);
-      index = (index - 1) >> 1;
-    }
-    this.#place(appointment, index);
+  /** False when there is nothing to move. */
+  #move(from: number, to: number): boolean {
+    const appointment = this.#what[from];
+    const whenMs = this.#whenMs[from];
+    if (!appointment || whenMs === undefined) return false;
+    this.#put(to, appointment, whenMs, this.#keepsAlive[from] ?? false);
+    return true;
   }
 
-  #siftDown(from: number): void {
-    const appointment = this.#heap[from];
-    if (!appointment) return;
+  #siftUp(from: number, appointment: Appointment, whenMs: number, keepAlive: boolean): void {
+    let index = from;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      if ((this.#whenMs[above] ?? 0) <= whenMs || !this.#move(above, index)) break;
+      index = above;
+    }
+    this.#put(index, appointment, whenMs, keepAlive);
+  }
+
+  #siftDown(from: number, appointment: Appointment, whenMs: number, keepAlive: boolean): void {
     let index = from;
     for (;;) {
-      let childIndex = 2 * index + 1;
-      let child = this.#heap[childIndex];
-      const right = this.#heap[childIndex + 1];
-      if (child && right && right.atMs < child.atMs) {
-        child = right;
-        childIndex += 1;
-      }
-      if (!child || child.atMs >= appointment.atMs) break;
-      this.#place(child, index);
-      index = childIndex;
+      const left = 2 * index + 1;
+      const leftMs = this.#whenMs[left] ?? Number.POSITIVE_INFINITY;
+      const rightMs = this.#whenMs[left + 1] ?? Number.POSITIVE_INFINITY;
+      if (Math.min(leftMs, rightMs) >= whenMs || !this.#move(rightMs < leftMs ? left + 1 : left, index))
+        break;
+      index = rightMs < leftMs ? left + 1 : left;
     }
-    this.#place(appointment, index);
+    this.#put(index, appointment, whenMs, keepAlive);
   }
 }

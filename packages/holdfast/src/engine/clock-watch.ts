@@ -11,17 +11,12 @@ const LOOK_MS = 1_000;
 const APART_MS = 20;
 
 export class ClockWatch implements Appointment {
-  atMs = 0;
   index = -1;
   readonly #core: Core;
   #apartMs = 0;
 
   constructor(core: Core) {
     this.#core = core;
-  }
-
-  get keepAlive(): boolean {
-    return false;
   }
 
   /** While there are holds it goes on by itself. */

@@ -27,7 +27,6 @@ export interface Speaker {
 }
 
 export class Conversation implements Appointment {
-  atMs = 0;
   index = -1;
   readonly command: Command;
   readonly sinceMs: number;
@@ -51,10 +50,6 @@ export class Conversation implements Appointment {
     this.#attempts = 1;
     core.agenda.schedule(this, nowMs + this.#patienceMs(ATTEMPT_MS));
     this.#send(nowMs);
-  }
-
-  get keepAlive(): boolean {
-    return false;
   }
 
   /** Attempts whose outcome nobody knows: the store may apply them yet. */

@@ -20,7 +20,6 @@ export interface Awaiting {
 }
 
 export class Farewell implements Appointment, Speaker {
-  atMs = 0;
   index = -1;
   readonly #core: Core;
   readonly #awaiting: Awaiting | null;
@@ -35,11 +34,7 @@ export class Farewell implements Appointment, Speaker {
     this.#talk = new Conversation(core, command, ttlMs, this);
     const { sinceMs } = this.#talk;
     this.#untilMs = sinceMs + lifeMs + KEEP_MS;
-    if (awaiting) core.agenda.schedule(this, sinceMs + RELEASE_MS);
-  }
-
-  get keepAlive(): boolean {
-    return true;
+    if (awaiting) core.agenda.schedule(this, sinceMs + RELEASE_MS, true);
   }
 
   onReply(): void {

@@ -21,7 +21,6 @@ type Heard = (outcome: 'renewed' | 'lost') => void;
 const NOBODY: readonly Heard[] = [];
 
 export class Renewal implements Appointment, Speaker {
-  atMs = 0;
   index = -1;
   readonly #hold: Hold;
   #conversation: Conversation | null = null;
@@ -33,10 +32,6 @@ export class Renewal implements Appointment, Speaker {
   constructor(hold: Hold) {
     this.#hold = hold;
     hold.core.agenda.schedule(this, this.#nextMs());
-  }
-
-  get keepAlive(): boolean {
-    return false;
   }
 
   /** Whether the last attempt to renew went unanswered. */
@@ -58,7 +53,7 @@ export class Renewal implements Appointment, Speaker {
   /** Looks at the hold again in so long at the latest. */
   dueWithin(ms: number): void {
     const { agenda, clock } = this.#hold.core;
-    agenda.schedule(this, Math.min(this.atMs, clock.monotonicMs() + ms));
+    agenda.schedule(this, Math.min(agenda.dueMs(this), clock.monotonicMs() + ms));
   }
 
   stop(): void {

@@ -24,7 +24,6 @@ export interface TicketKeeper {
 }
 
 export class Ticket implements Appointment {
-  atMs = 0;
   index = -1;
   readonly request: Request;
   readonly sinceMs: number;
@@ -54,7 +53,7 @@ export class Ticket implements Appointment {
       this.#resolve = resolve;
     });
     const firstMs = this.overdue ? this.#answerByMs() : this.sinceMs + request.waitMs;
-    core.agenda.schedule(this, firstMs);
+    core.agenda.schedule(this, firstMs, true);
     if (request.signal) core.aborts.add(request.signal, this);
   }
 
@@ -77,10 +76,6 @@ export class Ticket implements Appointment {
     return this.sinceMs + Math.max(waitMs, Math.min(ANSWER_MS, ttlMs));
   }
 
-  get keepAlive(): boolean {
-    return true;
-  }
-
   onDue(): void {
     if (!this.overdue) {
       this.overdue = true;
@@ -88,7 +83,7 @@ export class Ticket implements Appointment {
       if (this.#settled) return;
     }
     if (this.#core.clock.monotonicMs() < this.#answerByMs()) {
-      this.#core.agenda.schedule(this, this.#answerByMs());
+      this.#core.agenda.schedule(this, this.#answerByMs(), true);
       return;
     }
     this.settle({ kind: 'failed', error: this.#unanswered() });

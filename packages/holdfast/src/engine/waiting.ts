@@ -23,7 +23,6 @@ const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 
 export class Contender implements Appointment, Speaker {
-  atMs = 0;
   index = -1;
   /** The last answer, while it is the last thing known. */
   heard: Busy | null = null;
@@ -45,10 +44,6 @@ export class Contender implements Appointment, Speaker {
     this.#request = request;
     const { core } = turnstile;
     this.#queues = request.queue && request.waitMs > 0 && core.store.traits.queue;
-  }
-
-  get keepAlive(): boolean {
-    return false;
   }
 
   serves(request: Request): boolean {

@@ -141,15 +141,24 @@ test('appointments run in the order of their time, also when moved and cancelled
   const clock = new FakeClock();
   const agenda = new Agenda(clock);
   const ran: number[] = [];
-  const all = Array.from({ length: 50 }, (_, index) => {
-    const at = clock.nowMs + ((index * 37) % 50);
-    return agenda.call(at, () => ran.push(all[index]?.atMs ?? 0));
+  const wanted = new Map<number, number>();
+  const all = Array.from({ length: 300 }, (_, index) => {
+    wanted.set(index, clock.nowMs + ((index * 37) % 200));
+    return agenda.call(wanted.get(index) ?? 0, () => ran.push(index));
   });
-  for (const index of [3, 17, 44]) agenda.cancel(all[index] ?? null);
-  const moved = all[20];
-  if (moved) agenda.schedule(moved, clock.nowMs + 49.5);
-  await clock.advance(60);
-  expect(ran).toHaveLength(47);
-  expect(ran).toEqual([...ran].sort((a, b) => a - b));
+  all.forEach((appointment, index) => {
+    if (index % 3 === 0) {
+      agenda.cancel(appointment);
+      wanted.delete(index);
+    } else if (index % 7 === 0) {
+      wanted.set(index, clock.nowMs + ((index * 53) % 200) + 0.5);
+      agenda.schedule(appointment, wanted.get(index) ?? 0);
+    }
+    if (wanted.has(index)) expect(agenda.dueMs(appointment)).toBe(wanted.get(index));
+  });
+  await clock.advance(300);
+  expect(ran.toSorted((a, b) => a - b)).toEqual([...wanted.keys()]);
+  const times = ran.map((index) => wanted.get(index) ?? 0);
+  expect(times).toEqual(times.toSorted((a, b) => a - b));
   expect(clock.timers.size).toBe(0);
 });
