@@ -1,6 +1,5 @@
 /** A few worlds of every profile. `npm run simulate` visits many more. */
 import { describe, expect, it } from 'vitest';
-import { openLocks } from '../../src/locks.js';
 import { PROFILES, runWorld, simulate, type Tally } from '../../src/testkit/world/index.js';
 
 const RUN_MS_MAX = 60_000;
@@ -16,7 +15,7 @@ describe('the real engine in a simulated world', () => {
   for (const profile of PROFILES) {
     for (const seed of SEEDS) {
       it(`keeps its promises in "${profile.name}", seed ${seed}`, { timeout: RUN_MS_MAX }, async () => {
-        const tally = await runWorld({ profile, seed, open: openLocks });
+        const tally = await runWorld({ profile, seed });
         expect(told(tally)).toBe('');
         expect(tally.grants).toBeGreaterThan(300);
         all.grants += tally.grants;
@@ -36,9 +35,9 @@ describe('the real engine in a simulated world', () => {
     const [profile] = PROFILES;
     if (!profile) throw new Error('There is no profile.');
     const short = { ...profile, durationMs: 20_000 };
-    const first = await runWorld({ profile: short, seed: 42, open: openLocks });
-    const second = await runWorld({ profile: short, seed: 42, open: openLocks });
-    const other = await runWorld({ profile: short, seed: 43, open: openLocks });
+    const first = await runWorld({ profile: short, seed: 42 });
+    const second = await runWorld({ profile: short, seed: 42 });
+    const other = await runWorld({ profile: short, seed: 43 });
     expect(second.digest).toBe(first.digest);
     expect(second.grants).toBe(first.grants);
     expect(other.digest).not.toBe(first.digest);

@@ -4,4 +4,3 @@ export { PROFILES } from './profiles.js';
 export { type RunOptions, runWorld } from './run.js';
 export { type Output, simulate } from './simulate.js';
 export type { FaultKind, Tally, Violation } from './tally.js';
-export type { Open } from './world.js';

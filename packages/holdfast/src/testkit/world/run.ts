@@ -2,7 +2,7 @@
 import { befall, operate } from './mishaps.js';
 import type { Profile } from './profile.js';
 import type { Tally } from './tally.js';
-import { type Open, World } from './world.js';
+import { World } from './world.js';
 
 /** How long everything may take to come to rest once nothing goes wrong any more. */
 const REST_MS = 120_000;
@@ -12,13 +12,12 @@ const CLOSE_MS = 10_000;
 export interface RunOptions {
   readonly profile: Profile;
   readonly seed: number;
-  readonly open: Open;
   /** Is told the whole history, line by line. */
   readonly onNote?: (line: string) => void;
 }
 
-export async function runWorld({ profile, seed, open, onNote }: RunOptions): Promise<Tally> {
-  const world = new World(profile, seed, open);
+export async function runWorld({ profile, seed, onNote }: RunOptions): Promise<Tally> {
+  const world = new World(profile, seed);
   const { tally, schedule } = world;
   const onUnhandled = (reason: unknown): void => {
     const text = reason instanceof Error ? (reason.stack ?? reason.message) : String(reason);

@@ -1,7 +1,6 @@
 /** The simulation as a command: many worlds, a table, and for every violation the seed that shows it again. */
 import { parseArgs } from 'node:util';
 import { systemClock } from '../../clock.js';
-import { openLocks } from '../../locks.js';
 import type { Profile } from './profile.js';
 import { PROFILES } from './profiles.js';
 import { Sum, tableOf } from './report.js';
@@ -88,7 +87,7 @@ interface Ran {
 
 async function runOne(profile: Profile, seed: number, sum: Sum, onNote: OnNote): Promise<Ran> {
   const startMs = systemClock.monotonicMs();
-  const tally = await runWorld({ profile, seed, open: openLocks, ...(onNote ? { onNote } : {}) });
+  const tally = await runWorld({ profile, seed, ...(onNote ? { onNote } : {}) });
   sum.add(tally, (systemClock.monotonicMs() - startMs) / 1_000);
   const { digest, violations } = tally;
   if (violations.length === 0) return { digest, complaint: null };

@@ -1,7 +1,7 @@
 /** A world from a seed: processes with the real engine in them, one store, bad lines, mishaps, and eyes everywhere. */
-import type { Lease, Locks, LocksOptions } from '../../api.js';
-import type { Clock } from '../../clock.js';
-import { HoldfastError, type HoldId, type Store, type Waiter } from '../../protocol/index.js';
+import type { Lease } from '../../api.js';
+import { openLocks } from '../../locks.js';
+import { HoldfastError, type HoldId, type Waiter } from '../../protocol/index.js';
 import { type Belief, Beliefs } from './beliefs.js';
 import { ANSWERS_MS, type Call, Calls } from './calls.js';
 import { connect } from './connection.js';
@@ -16,9 +16,6 @@ import { Schedule } from './schedule.js';
 import { Server } from './server.js';
 import { Tally } from './tally.js';
 import { isExpected, work } from './workers.js';
-
-/** How the world puts an engine on a store and a clock. */
-export type Open = (store: Store, options: LocksOptions, clock: Clock) => Locks;
 
 /** How often all beliefs, calls and keys are looked at. */
 const LOOK_MS = 20;
@@ -38,15 +35,13 @@ export class World {
   readonly residents: Resident[] = [];
   /** No new work is begun, and nothing goes wrong any more. */
   isEnding = false;
-  readonly #open: Open;
   readonly #ledger: Ledger;
   readonly #liveness: Liveness;
   #count = 0;
   onSettled: (resident: Resident) => void = () => {};
 
-  constructor(profile: Profile, seed: number, open: Open) {
+  constructor(profile: Profile, seed: number) {
     this.profile = profile;
-    this.#open = open;
     this.dice = new Dice(seed);
     const { schedule, tally } = this;
     this.#ledger = new Ledger(schedule, tally);
@@ -85,7 +80,7 @@ export class World {
       if (!resident.holds.has(number)) resident.holds.set(number, { sinceMs: schedule.nowMs, suspendedMs });
     };
     const store = connect({ server, link, schedule, variant: profile.variant, onHint, onHold });
-    const locks = this.#open(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
+    const locks = openLocks(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
     const resident: Resident = {
       process,
       link,
