@@ -57,6 +57,19 @@ it('a database of another version is refused with a clear error, byte for byte a
   expectRefused(file, /tables of version 2.*Nothing was changed/);
 });
 
+it('a table of our name that is not ours is refused, and the file stays as it was; a fence table is no such table', async () => {
+  const file = freshFile();
+  const database = new Driver(file);
+  database.exec('CREATE TABLE holdfast_records (mine)');
+  database.close();
+  expectRefused(file, /a table "holdfast_records" that this library did not make/);
+  const guarded = freshFile();
+  const other = new Driver(guarded);
+  other.exec('CREATE TABLE holdfast_fences (resource, token)');
+  other.close();
+  await sqliteStore(guarded).close();
+});
+
 it('a database of another version given as a connection is refused, and not even switched to WAL', () => {
   const file = freshFile();
   const database = connection(file);

@@ -141,9 +141,12 @@ function explain(where: string, cause: unknown): HoldfastError {
     case SQLITE_READONLY:
       return readOnly(where, cause);
     case SQLITE_CANTOPEN:
-      return new UnsupportedError(`${where} cannot be opened: its folder must be writable. (${text})`, {
-        cause,
-      });
+      return new UnsupportedError(
+        `${where} cannot be opened: its folder must be writable, and file handles left. (${text})`,
+        {
+          cause,
+        },
+      );
     case SQLITE_BUSY:
       return new StoreError(`${where} was in use by another process for too long.`, {
         operation: 'open',
