@@ -1,0 +1,114 @@
+import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { expect, test, vi } from 'vitest';
+import { createLocks, type KeyChange } from '../../src/index.js';
+import { memoryStore } from '../../src/stores/memory.js';
+import { stage, watchOf } from '../engine/stage.js';
+
+test('events tell the story, on the locks and on diagnostics_channel, and a listener that throws harms nobody', async () => {
+  const { clock, open } = stage();
+  const a = open({ owner: 'a' });
+  const b = open({ owner: 'b' });
+  const seen: string[] = [];
+  const published: unknown[] = [];
+  const onPublished = (message: unknown): void => void published.push(message);
+  subscribe('holdfast:acquired', onPublished);
+  const warned = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined);
+  b.locks.on('acquired', () => {
+    throw new Error('a bad listener');
+  });
+  for (const name of ['acquired', 'contended', 'renewed', 'jeopardy', 'lost', 'released'] as const) {
+    b.locks.on(name, (detail) => seen.push(`${name} ${detail.key} ${detail.owner}`));
+  }
+  const held = await a.locks.acquire('k');
+  const waiting = b.locks.acquire('k', { ttl: 3_000 });
+  await clock.advance(10);
+  await held.release();
+  const lease = await waiting;
+  await clock.advance(1_100);
+  b.store.fate = () => 'rejected';
+  await clock.advance(5_000);
+  expect(lease.state).toBe('lost');
+  unsubscribe('holdfast:acquired', onPublished);
+  expect([...new Set(seen)]).toEqual([
+    'contended k b',
+    'acquired k b',
+    'renewed k b',
+    'jeopardy k b',
+    'lost k b',
+  ]);
+  expect(published).toHaveLength(2);
+  expect(published[1]).toMatchObject({ key: 'k', owner: 'b', token: lease.token, handedOver: false });
+  expect(warned).toHaveBeenCalledOnce();
+  warned.mockRestore();
+});
+
+test('on returns a function that unsubscribes', async () => {
+  const locks = createLocks(memoryStore());
+  const tokens: number[] = [];
+  const off = locks.on('acquired', ({ token }) => tokens.push(token));
+  await (await locks.acquire('k')).release();
+  off();
+  await (await locks.acquire('k')).release();
+  expect(tokens).toHaveLength(1);
+});
+
+test('inspect and list show who holds and who waits, and never a hold id or an inbox', async () => {
+  const { clock, open } = stage();
+  const a = open({ owner: 'a' });
+  const b = open({ owner: 'b' });
+  await a.locks.acquire('order:1', { metadata: { job: 7 } });
+  void watchOf(b.locks.acquire('order:1', { wait: '1h' }));
+  await a.locks.acquire('order:2');
+  await a.locks.acquire('other');
+  await clock.advance(10);
+  const info = await b.locks.inspect('order:1');
+  expect(info).toMatchObject({
+    key: 'order:1',
+    holders: [{ owner: 'a', metadata: { job: 7 } }],
+    waiters: [{ owner: 'b' }],
+  });
+  expect(JSON.stringify(info)).not.toContain('random-');
+  const keys: string[] = [];
+  for await (const { key } of b.locks.list({ prefix: 'order:' })) keys.push(key);
+  expect(keys).toEqual(['order:1', 'order:2']);
+  const limited: string[] = [];
+  for await (const { key } of b.locks.list({ limit: 1 })) limited.push(key);
+  expect(limited).toEqual(['order:1']);
+  expect(await b.locks.inspect('free')).toBeNull();
+});
+
+test('watch tells what appears, changes and goes', async () => {
+  const { clock, open } = stage();
+  const { locks } = open({ owner: 'a' });
+  const changes: string[] = [];
+  const stop = new AbortController();
+  const watching = (async () => {
+    const stream: AsyncIterable<KeyChange> = locks.watch({ every: 100, signal: stop.signal });
+    for await (const { kind, info } of stream) changes.push(`${kind} ${info.key}`);
+  })();
+  await clock.advance(10);
+  const lease = await locks.acquire('k');
+  await clock.advance(150);
+  await lease.release();
+  const again = await locks.acquire('k');
+  await clock.advance(150);
+  await again.release();
+  await clock.advance(150);
+  stop.abort();
+  await clock.advance(10);
+  await watching;
+  expect(changes).toEqual(['appeared k', 'changed k', 'gone k']);
+});
+
+test('evict ends the holder, tells it, lets the next in; on a free key it ends nobody', async () => {
+  const { clock, open } = stage();
+  const a = open();
+  const b = open();
+  const evicted = await a.locks.acquire('k', { ttl: 60_000 });
+  const waiting = watchOf(b.locks.acquire('k', { wait: '1h' }));
+  await clock.advance(10);
+  expect(await b.locks.evict('k')).toBe(1);
+  await clock.advance(5);
+  expect([evicted.state, waiting.state]).toEqual(['lost', 'done']);
+  expect(await b.locks.evict('free')).toBe(0);
+});
