@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach } from 'vitest';
 
-const BINARY = fileURLToPath(new URL('../../packages/cli/bin/holdfast.js', import.meta.url));
+export const BINARY = fileURLToPath(new URL('../../packages/cli/bin/holdfast.js', import.meta.url));
 const PATIENCE_MS = 20_000;
 
 /** A program for Node that says each signal that it gets, and ends with status 7 on the last line of its input. */

@@ -33,6 +33,13 @@ describe('holdfast run', () => {
     expect((await place.run(['run', 'job', '--', 'sh', '-c', 'kill -KILL $$'])).status).toBe(137);
   });
 
+  it.runIf(process.platform === 'linux')('does so for signals without a name, too', async () => {
+    for (const number of [34, 64]) {
+      const ended = await place.run(['run', 'job', '--', 'sh', '-c', `kill -${number} $$`]);
+      expect(ended).toMatchObject({ status: 128 + number, stderr: '' });
+    }
+  });
+
   it('exits like a shell when the command is missing or cannot be executed, and keeps no lock', async () => {
     writeFileSync(join(place.folder, 'data.txt'), 'data', { mode: 0o644 });
     const missing = await place.run(['run', 'job', '--', 'no-such-command']);
@@ -82,6 +89,18 @@ describe('holdfast run', () => {
     const again = await place.run(once);
     expect(again.status).toBe(75);
     expect(again.stderr).toMatch(/held by .+, released but at rest until .+ \(in 1h|59m/);
+  });
+});
+
+describe('a command that was not started', () => {
+  it('leaves no rest behind', async () => {
+    const hourly = ['run', 'hourly', '--wait', '0', '--min-hold', '1h', '--'];
+    expect(await place.run([...hourly, 'no-such-command'])).toMatchObject({
+      status: 127,
+      stderr: 'holdfast: no-such-command: command not found\n',
+    });
+    expect((await place.run([...hourly, 'true'])).status).toBe(0);
+    expect((await place.run([...hourly, 'true'])).status).toBe(75);
   });
 });
 

@@ -62,6 +62,21 @@ describe.runIf(hasTerminals)('at a terminal', () => {
     expect((await holder.ended).status).toBe(76);
   });
 
+  it.each([
+    ['Ctrl-C', '\u0003', 130],
+    ['Ctrl-D', '\u0004', 1],
+  ])('evict takes %s for a no', async (_name, typed, expected) => {
+    const holder = await hold('job');
+    const session = atTerminal('evict job');
+    await session.said(/Take it away/);
+    session.child.stdin?.write(typed);
+    const { status, stdout } = await session.ended;
+    expect(stdout).toMatch(/^holdfast: nothing was done\s*$/m);
+    expect(stdout).not.toContain('bug');
+    expect(status).toBe(expected);
+    expect(holder.child.exitCode).toBeNull();
+  });
+
   it('F31: evict ends nobody who came while it asked', async () => {
     const first = await hold('job');
     const session = atTerminal('evict job');

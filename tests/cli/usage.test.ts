@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { usePlace } from './holdfast.js';
@@ -49,15 +49,25 @@ describe('a wrong call is told in one line and exits 64', () => {
     [['run', 'job', '--ttl', '5', '--', 'true'], /^--ttl: "5" is not a duration; add a unit, as in 5s$/],
     [['run', 'job', '--ttl', '0s', '--', 'true'], /^--ttl must be longer than 0$/],
     [['run', 'job', '--permits', '2', '--', 'true'], /^--permits needs --capacity$/],
+    [['run', 'job', '--ttl', '1ms', '--', 'true'], /^--ttl must be from 10ms to 168h \(7 days\)$/],
+    [['run', 'job', '--ttl', '169h', '--', 'true'], /^--ttl must be from 10ms to 168h \(7 days\)$/],
+    [['run', 'job', '--min-hold', '200h', '--', 'true'], /^--min-hold must be at most 168h \(7 days\)$/],
+    [
+      ['run', 'job', '--capacity', '1000001', '--', 'true'],
+      /^--capacity: 1000001 is too large; at most 1000000$/,
+    ],
+    [['run', 'job', '--', ''], /^the command after -- is empty; usage: /],
     [['run', '', '--', 'true'], /key/i],
     [['run', 'a\nb', '--', 'true'], /key/i],
     [['run', 'k'.repeat(5_000), '--', 'true'], /key/i],
     [['inspect'], /^inspect needs a KEY; usage: holdfast inspect KEY$/],
     [['inspect', 'a', 'b'], /^unexpected "b"; usage: /],
     [['ls', '--limit', 'many'], /^--limit: "many" is not a whole number above 0$/],
+    [['ls', '--limit', '99999999999999999999'], /^--limit: 9+ is too large; at most \d+$/],
     [['ls', '--yes'], /^--yes is an option of evict, not of ls$/],
     [['watch', '--every', '1ms'], /^--every must be at least 50ms$/],
-    [['doctor', 'store'], /^unexpected "store"; usage: holdfast doctor/],
+    [['watch', '--every', '2h'], /^--every must be at most 1h$/],
+    [['doctor', 'store'], /^unexpected "store"; usage: holdfast doctor$/],
     [['ls', '--store', 'carrier-pigeon:coop'], /carrier-pigeon/],
     [['ls', '--store', 'nonsense'], /nonsense/],
   ];
@@ -131,5 +141,23 @@ describe('without --store and HOLDFAST_STORE', () => {
     const ran = await place.run(['run', 'job', '--', 'ls', '.local/state/holdfast'], environment);
     expect(ran).toMatchObject({ status: 0 });
     expect(ran.stdout).toContain('locks.db');
+  });
+
+  it.each([{ HOME: '' }, { HOME: 'home' }, { HOME: '', XDG_STATE_HOME: 'state' }])(
+    'and without an absolute home folder, %j, nothing is done',
+    async (variables) => {
+      const environment = { HOLDFAST_STORE: '', XDG_STATE_HOME: '', ...variables };
+      const ran = await place.run(['run', 'job', '--', 'touch', 'ran'], environment);
+      expect(ran.status).toBe(64);
+      expect(ran.stderr).toMatch(/^holdfast: there is no home folder to keep the locks in: .+--store.+\n$/);
+      expect(readdirSync(place.folder)).toEqual([]);
+    },
+  );
+
+  it('a relative XDG_STATE_HOME does not count', async () => {
+    const environment = { HOLDFAST_STORE: '', XDG_STATE_HOME: 'state', HOME: place.folder };
+    const ran = await place.run(['run', 'job', '--', 'true'], environment);
+    expect(ran).toMatchObject({ status: 0, stderr: '' });
+    expect(readdirSync(place.folder)).toEqual(['.local']);
   });
 });

@@ -29,3 +29,17 @@ export async function within<T>(limitMs: number, work: Promise<T>): Promise<T | 
     cancel();
   }
 }
+
+/** Resolves after so long, or as soon as the signal aborts. */
+export function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = (): void => {
+      cancel();
+      signal.removeEventListener('abort', stop);
+      resolve();
+    };
+    const cancel = after(ms, stop);
+    signal.addEventListener('abort', stop, { once: true });
+    if (signal.aborted) stop();
+  });
+}

@@ -48,7 +48,7 @@ export function commandHelp(terminal: Terminal, command: Command): string {
     command.about,
     '',
     terminal.paint('bold', 'USAGE'),
-    `  holdfast ${command.name} ${command.operands.text}`,
+    `  holdfast ${command.name} ${command.operands.text}`.trimEnd(),
     '',
     terminal.paint('bold', 'OPTIONS'),
     ...optionLines([...command.options, 'store', 'namespace', 'json', 'help']),

@@ -1,5 +1,6 @@
 /** The `holdfast` command: finds the command, runs it, tells failures in one line, exits. */
 import { readFileSync } from 'node:fs';
+import { within } from './clock.js';
 import type { Command } from './command.js';
 import { doctor } from './commands/doctor.js';
 import { evict } from './commands/evict.js';
@@ -7,13 +8,16 @@ import { inspect } from './commands/inspect.js';
 import { ls } from './commands/ls.js';
 import { run } from './commands/run.js';
 import { watch } from './commands/watch.js';
-import { EXIT, usageFailure } from './exit.js';
+import { EXIT, Failure, usageFailure } from './exit.js';
 import { failureOf } from './failure.js';
 import { commandHelp, generalHelp } from './help.js';
 import { parseInvocation } from './options.js';
+import { type Outlet, openOutlets } from './outlet.js';
 import { openTerminal, printable, type Terminal } from './output.js';
 
 const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor];
+/** A stderr that nobody reads must not keep the status from whoever waits for it. */
+const LAST_WORDS_MS_MAX = 1_000;
 
 async function dispatch(args: readonly string[], terminal: Terminal): Promise<number> {
   // People try `holdfast help run` too.
@@ -53,18 +57,6 @@ function tell(error: unknown, json: boolean, terminal: Terminal): number {
   return status;
 }
 
-/** A reader that has gone (`holdfast ls | head -1`) has seen enough. A closed stderr is no reason to stop anything. */
-function quietOnClosedPipe(): void {
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') process.exit(EXIT.ok);
-    process.stderr.write(`holdfast: the output cannot be written: ${error.message}\n`);
-    process.exit(EXIT.other);
-  });
-  process.stderr.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error;
-  });
-}
-
 /** From 22.13 on Node has SQLite of its own, and warns each time that it is experimental. That is for developers. */
 function quietAboutSqlite(): void {
   const warn = process.emitWarning;
@@ -73,24 +65,35 @@ function quietAboutSqlite(): void {
   };
 }
 
-async function main(args: readonly string[]): Promise<number> {
-  quietOnClosedPipe();
+async function main(args: readonly string[], stdout: Outlet, stderr: Outlet): Promise<number> {
   quietAboutSqlite();
   // Known before the arguments are: what is wrong with them is to be told in this form.
   const end = args.indexOf('--');
   const json = args.slice(0, end === -1 ? undefined : end).includes('--json');
-  const terminal = openTerminal(process.stdout, process.stderr, process.env, json);
+  const terminal = openTerminal(stdout, stderr, process.env, json);
+  let status: number;
   try {
-    return await dispatch(args, terminal);
+    status = await dispatch(args, terminal);
   } catch (error) {
-    return tell(error, json, terminal);
+    status = tell(error, json, terminal);
   }
+  // What was asked for is waited for, as by every program; `run` writes nothing there.
+  if (stdout.used) await stdout.flushed();
+  const { failure } = stdout;
+  // A reader that has gone (`holdfast ls | head -1`) has seen enough.
+  if (failure && failure.code !== 'EPIPE' && status === EXIT.ok) {
+    status = tell(
+      new Failure(EXIT.other, `the output cannot be written: ${failure.message}`),
+      json,
+      terminal,
+    );
+  }
+  await within(LAST_WORDS_MS_MAX, stderr.flushed());
+  return status;
 }
 
-const status = await main(process.argv.slice(2));
-// An error of the last write shows before this one is done.
-await new Promise<void>((resolve) => {
-  process.stdout.write('', () => resolve());
-});
+// Without a listener, USR1 would open Node's debugger.
+process.on('SIGUSR1', () => undefined);
+const { stdout, stderr } = openOutlets();
 // Not left to an empty event loop: a client's open connection would keep the shell waiting.
-process.exit(status);
+process.exit(await main(process.argv.slice(2), stdout, stderr));

@@ -87,11 +87,12 @@ export class Options {
     return text === undefined ? undefined : parseDuration(name, text);
   }
 
-  count(name: OptionName): number | undefined {
+  count(name: OptionName, max: number): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
-    if (/^[1-9]\d{0,14}$/.test(text)) return Number(text);
-    throw usageFailure(`--${name}: "${text}" is not a whole number above 0`);
+    if (!/^0*[1-9]\d*$/.test(text)) throw usageFailure(`--${name}: "${text}" is not a whole number above 0`);
+    if (Number(text) > max) throw usageFailure(`--${name}: ${text} is too large; at most ${max}`);
+    return Number(text);
   }
 }
 
@@ -180,7 +181,7 @@ function checkOperands(
   commandLine: readonly string[],
 ): void {
   const { min, max, text } = command.operands;
-  const usage = `usage: holdfast ${command.name} ${text}`;
+  const usage = `usage: holdfast ${command.name} ${text}`.trimEnd();
   if (operands.length < min) throw usageFailure(`${command.name} needs a KEY; ${usage}`);
   if (operands.length > max) {
     const extra = operands[max];
@@ -190,4 +191,5 @@ function checkOperands(
   if (command.takesCommandLine && commandLine.length === 0) {
     throw usageFailure(`${command.name} needs a command after --; ${usage}`);
   }
+  if (commandLine[0] === '') throw usageFailure(`the command after -- is empty; ${usage}`);
 }

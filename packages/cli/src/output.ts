@@ -14,6 +14,10 @@ const CODES: { readonly [colour in Colour]: readonly [number, number] } = {
 export interface Terminal {
   readonly isTty: boolean;
   readonly rows: number;
+  /** Resolves once stdout has taken everything, or has failed. */
+  flushed(): Promise<void>;
+  /** Whether nobody will read stdout any more. */
+  readerLeft(): boolean;
   /** A line on stdout. */
   out(line: string): void;
   /** As it is, without a line's end. */
@@ -29,6 +33,8 @@ interface Stream {
   readonly isTTY?: boolean;
   readonly rows?: number;
   write(text: string): unknown;
+  flushed?(): Promise<void>;
+  readerLeft?(): boolean;
 }
 
 type Environment = { readonly [name: string]: string | undefined };
@@ -47,6 +53,8 @@ export function openTerminal(
       // Some terminals do not know their size, and say 0.
       return stdout.rows || 24;
     },
+    flushed: async () => stdout.flushed?.(),
+    readerLeft: () => stdout.readerLeft?.() ?? false,
     out: (line) => void stdout.write(`${line}\n`),
     raw: (text) => void stdout.write(text),
     err: (line) => void stderr.write(`${line}\n`),

@@ -6,9 +6,11 @@
  *    kill between its start and its note would free the lock under a living command. With it, the ttl decides.
  * 2. Once it has started its id is noted, and then the first note is taken back.
  *
- * Closing the store takes the notes back. One that cannot be made is a warning and no failure: again the ttl decides.
+ * A store that cannot take a note now is asked again until the lease is over: without the first note the command does
+ * not start. Only a store that never will is a warning and no failure. Closing the store takes the notes back.
  */
-import type { Store } from 'holdfast';
+import { HoldfastError, type Lease, type Store } from 'holdfast';
+import { pause } from './clock.js';
 import { type Terminal, warn } from './output.js';
 
 interface Recording {
@@ -18,25 +20,39 @@ interface Recording {
 
 /** The first process of a system, or of a container. */
 const NEVER_ENDS = 1;
+const RETRY_MS = 75;
 
-/** To be called with the command's process id as soon as there is one. */
-export type NoteStart = (pid: number) => void;
+/** To be called with the command's process id as soon as there is one; not awaited, and given up with the signal. */
+export type NoteStart = (pid: number, over: AbortSignal) => void;
 
-export async function announceCommand(store: Store, terminal: Terminal): Promise<NoteStart> {
+/** Gives up with the signal, or once the lease is over. */
+export async function announceCommand(
+  store: Store,
+  lease: Pick<Lease, 'held'>,
+  terminal: Terminal,
+  stopped: AbortSignal,
+): Promise<NoteStart> {
   if (!isRecording(store)) return () => undefined;
-  const attempt = async (work: () => Promise<void>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      warn(terminal, 'the store could not take note of the process of the command', error);
+  const insist = async (work: () => Promise<void>, over: AbortSignal): Promise<void> => {
+    while (!over.aborted && lease.held) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        if (error instanceof HoldfastError) {
+          warn(terminal, 'the store could not take note of the process of the command', error);
+          return;
+        }
+      }
+      await pause(RETRY_MS, over);
     }
   };
-  await attempt(() => store.recordProcess(NEVER_ENDS));
-  return (pid) => {
-    void attempt(async () => {
+  await insist(() => store.recordProcess(NEVER_ENDS), stopped);
+  return (pid, over) => {
+    void insist(async () => {
       await store.recordProcess(pid);
       await store.forgetProcess(NEVER_ENDS);
-    });
+    }, over);
   };
 }
 

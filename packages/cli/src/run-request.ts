@@ -6,6 +6,10 @@ import type { Invocation } from './options.js';
 
 const TTL_MS = 30_000;
 const WAIT_MS = 10_000;
+/** What the library takes. */
+const TTL_MS_MIN = 10;
+const TTL_MS_MAX = 168 * 3_600_000;
+const CAPACITY_MAX = 1_000_000;
 const GRACE_MS_MAX = 5_000;
 
 export interface RunRequest {
@@ -22,11 +26,14 @@ export interface RunRequest {
 export function readRequest({ operands, commandLine, options }: Invocation): RunRequest {
   const ttlMs = options.durationMs('ttl') ?? TTL_MS;
   if (ttlMs <= 0) throw usageFailure('--ttl must be longer than 0');
+  if (ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX)
+    throw usageFailure('--ttl must be from 10ms to 168h (7 days)');
   const waitMs = options.durationMs('wait') ?? WAIT_MS;
   const minHoldMs = options.durationMs('min-hold');
+  if ((minHoldMs ?? 0) > TTL_MS_MAX) throw usageFailure('--min-hold must be at most 168h (7 days)');
   const owner = options.text('owner');
-  const capacity = options.count('capacity') ?? null;
-  const permits = options.count('permits') ?? 1;
+  const capacity = options.count('capacity', CAPACITY_MAX) ?? null;
+  const permits = options.count('permits', CAPACITY_MAX) ?? 1;
   if (capacity === null && options.has('permits')) throw usageFailure('--permits needs --capacity');
   if (capacity !== null && permits > capacity) {
     throw usageFailure(`--permits ${permits} is more than --capacity ${capacity}`);

@@ -1,9 +1,9 @@
 /** Opens the store that the options name. Passwords in its URL are never shown. */
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { isAbsolute, join } from 'node:path';
 import { createLocks, type Locks, openStore, type Store } from 'holdfast';
 import { within } from './clock.js';
-import { Failure } from './exit.js';
+import { Failure, usageFailure } from './exit.js';
 import { failureOf } from './failure.js';
 import type { Options } from './options.js';
 import { type Terminal, warn } from './output.js';
@@ -25,8 +25,23 @@ export interface Session {
 /** `$XDG_STATE_HOME` counts only when absolute, as its specification says. */
 function defaultStorePath(environment: Environment): string {
   const state = environment.XDG_STATE_HOME;
-  const folder = state?.startsWith('/') ? state : join(homedir(), '.local', 'state');
+  const folder = state && isAbsolute(state) ? state : join(homeFolder(), '.local', 'state');
   return join(folder, 'holdfast', 'locks.db');
+}
+
+/** A relative one would mean other locks in every folder, and nobody would notice. */
+function homeFolder(): string {
+  let home = '';
+  try {
+    home = homedir();
+  } catch (error) {
+    // No HOME, and the user is in no list of users.
+    if (!(error instanceof Error && 'code' in error)) throw error;
+  }
+  if (isAbsolute(home)) return home;
+  throw usageFailure(
+    'there is no home folder to keep the locks in: HOME is no absolute path; give --store URL or set HOLDFAST_STORE',
+  );
 }
 
 export function storeUrl(options: Options, environment: Environment): string {

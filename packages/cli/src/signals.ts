@@ -6,6 +6,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
+import { isatty } from 'node:tty';
 import { SIGNAL_BASE } from './exit.js';
 
 /** All that can be caught and mean something to another program. Without a listener, USR1 would open Node's debugger. */
@@ -76,7 +77,7 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
 
 /** Asked anew each time: a job moves between foreground and background. */
 function isInForeground(): boolean {
-  if (process.platform !== 'linux') return process.stdin.isTTY === true;
+  if (process.platform !== 'linux') return isatty(0);
   return foregroundOf(readFileSync('/proc/self/stat', 'utf8'));
 }
 

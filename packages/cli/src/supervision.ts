@@ -3,7 +3,7 @@
  * a command that ended well after its lease was lost is no success, as another may have run meanwhile.
  */
 import type { Lease, Locks } from 'holdfast';
-import { type Child, startChild } from './child.js';
+import { type Child, prepareChild } from './child.js';
 import { formatDuration } from './duration.js';
 import { EXIT, Failure } from './exit.js';
 import { guardLease, type LeaseGuard } from './lease-guard.js';
@@ -19,25 +19,34 @@ export interface Supervision {
   readonly request: RunRequest;
   readonly relay: SignalRelay;
   readonly terminal: Terminal;
+  /** Called once the command runs. */
+  readonly onStart: () => void;
 }
 
 /** The command's status. Rejects with a `Failure` when it could not be started or its lease was lost. */
 export async function superviseCommand(supervision: Supervision): Promise<number> {
   const { session, lease, request, relay, terminal } = supervision;
   const trouble = noteTrouble(session.locks, lease);
-  const noteStart = await announceCommand(session.store, terminal);
+  const [start, noteStart] = await Promise.all([
+    prepareChild(),
+    announceCommand(session.store, lease, terminal, relay.stopped),
+  ]);
+  relay.stopped.throwIfAborted();
   lease.assertHeld();
-  const child = await startChild(request.commandLine, {
+  const child = await start(request.commandLine, {
     ...process.env,
     HOLDFAST_KEY: lease.key,
     HOLDFAST_TOKEN: String(lease.token),
   });
+  supervision.onStart();
   relay.passTo(child.signal);
   const guard = guardLease(lease, request.graceMs, endable(supervision, child, trouble));
-  noteStart(child.pid);
+  const over = new AbortController();
+  noteStart(child.pid, over.signal);
   const status = await child.ended;
   // Before anything is awaited: a later look at the clocks says nothing about the time when the command ran.
   guard.stop();
+  over.abort();
   const verdict = judge(status, lease, guard, trouble);
   relay.passTo(null);
   if (verdict) throw verdict;
@@ -47,9 +56,10 @@ export async function superviseCommand(supervision: Supervision): Promise<number
 function endable({ lease, terminal }: Supervision, child: Child, trouble: Trouble) {
   return {
     terminate(remainingMs: number): void {
+      // First: telling may fail or take its time.
+      child.signal('SIGTERM');
       const what = `"${lease.key}" could not be renewed${trouble.renewal()}`;
       terminal.warn(`${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
-      child.signal('SIGTERM');
     },
     kill: child.kill,
   };

@@ -19,7 +19,7 @@ export const ls: Command = {
   ],
 
   async run({ operands, options }, terminal) {
-    const limit = options.count('limit');
+    const limit = options.count('limit', Number.MAX_SAFE_INTEGER);
     const session = await openSession(options);
     try {
       const keys: KeyInfo[] = [];

@@ -1,5 +1,5 @@
 /** `holdfast run`: a command under a lock. */
-import type { Lease } from 'holdfast';
+import { type Lease, StoreError } from 'holdfast';
 import { acquire } from '../acquisition.js';
 import { within } from '../clock.js';
 import type { Command } from '../command.js';
@@ -27,7 +27,10 @@ the lock may be another's and KILL when it may be, and run exits 76. If the lock
   examples: [
     ['holdfast run nightly-report -- ./report.sh', 'one at a time; wait up to 10 seconds for it'],
     ['holdfast run nightly-report --wait 0 -- ./report.sh', 'now or not at all: exits 75 if another runs'],
-    ['holdfast run deploy:web --wait 15m --owner "$USER" -- make deploy', 'wait longer, and say who you are'],
+    [
+      'holdfast run deploy:web --wait 15m --owner "$(id -un)" -- make deploy',
+      'wait longer, and say who you are',
+    ],
     ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
     ['holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh', 'once an hour, however many start it'],
   ],
@@ -62,23 +65,52 @@ async function runUnderLock(
   terminal: Terminal,
 ): Promise<number> {
   const lease = await acquire(session.locks, request, relay.stopped);
+  let hasStarted = false;
+  const onStart = (): void => {
+    hasStarted = true;
+  };
   try {
     relay.stopped.throwIfAborted();
-    return await superviseCommand({ session, lease, request, relay, terminal });
+    return await superviseCommand({ session, lease, request, relay, terminal, onStart });
   } finally {
-    await release(lease, terminal);
+    await release(lease, session, terminal);
+    if (!hasStarted && request.acquire.minHold !== undefined)
+      await endRest(lease, session, request, terminal);
   }
 }
 
 /** Whatever happens here, the command has ended and its status is what counts. */
-async function release(lease: Lease, terminal: Terminal): Promise<void> {
+async function release(lease: Lease, { store }: Session, terminal: Terminal): Promise<void> {
   if (!lease.held) return;
-  const text = `"${printable(lease.key)}" could not be released, and stays taken until its ttl is over`;
+  const end = 'when its ttl is over';
+  const free = store.traits.vigilMs === null ? end : `once this process is gone, or ${end}`;
+  const text = `"${printable(lease.key)}" could not be released; it is free ${free}`;
   try {
     const limitMs = Math.min(lease.remainingMs, RELEASE_MS_MAX);
     const released = lease.release().then(() => true);
     if (!(await within(limitMs, released))) warn(terminal, text, new Error('the store does not answer'));
   } catch (error) {
-    warn(terminal, text, error);
+    // That it is tried again in the background is true only for as long as this process lives.
+    const { cause } = error instanceof StoreError ? error : { cause: error };
+    warn(terminal, text, cause ?? new Error('the store does not answer'));
+  }
+}
+
+/**
+ * A command that never ran needs no rest. A lock has no other holder with a token so low; of a semaphore others would be
+ * evicted too, so there the rest stays.
+ */
+async function endRest(
+  lease: Lease,
+  session: Session,
+  request: RunRequest,
+  terminal: Terminal,
+): Promise<void> {
+  if (request.capacity !== null) return;
+  try {
+    const evicted = session.locks.evict(request.key, { upToToken: lease.token });
+    await within(RELEASE_MS_MAX, evicted);
+  } catch (error) {
+    warn(terminal, `"${printable(lease.key)}" stays at rest, though the command was not started`, error);
   }
 }

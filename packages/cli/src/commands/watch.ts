@@ -1,15 +1,19 @@
 /** `holdfast watch`: a live view on a terminal, a line a change elsewhere. */
 import type { KeyChange, KeyInfo, Locks, WatchOptions } from 'holdfast';
-import { after, wallMs } from '../clock.js';
+import { pause, wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { keyJson, keyTable } from '../describe.js';
 import { formatTime } from '../duration.js';
 import { EXIT, usageFailure } from '../exit.js';
 import { printable, type Terminal } from '../output.js';
 import { openSession } from '../session.js';
+import { unlessAborted } from '../signals.js';
 
 const EVERY_MS = 500;
 const EVERY_MS_MIN = 50;
+const EVERY_MS_MAX = 3_600_000;
+/** How soon a reader that has left is noticed, though there is nothing to print. */
+const READER_MS = 250;
 
 /** No cursor, and long lines are cut off: wrapped ones would push the rest off the screen. */
 const BEGIN = '\u001b[?25l\u001b[?7l';
@@ -36,10 +40,12 @@ line. Ends with Ctrl-C.`,
   async run({ operands, options }, terminal) {
     const everyMs = options.durationMs('every') ?? EVERY_MS;
     if (everyMs < EVERY_MS_MIN) throw usageFailure(`--every must be at least ${EVERY_MS_MIN}ms`);
+    if (everyMs > EVERY_MS_MAX) throw usageFailure('--every must be at most 1h');
     const session = await openSession(options);
     const stopping = new AbortController();
     const stop = (): void => stopping.abort();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
+    void stopWithoutReader(terminal, stopping);
     const query = { prefix: operands[0] ?? '', every: everyMs, signal: stopping.signal };
     try {
       const live = terminal.isTty && !options.has('json');
@@ -49,11 +55,20 @@ line. Ends with Ctrl-C.`,
     } catch (error) {
       if (!stopping.signal.aborted) throw error;
     } finally {
+      stop();
       await session.close(terminal);
     }
     return EXIT.ok;
   },
 };
+
+/** `holdfast watch | head -1`: otherwise it would look on until the next change, which may be tomorrow. */
+async function stopWithoutReader(terminal: Terminal, stopping: AbortController): Promise<void> {
+  while (!stopping.signal.aborted) {
+    if (terminal.readerLeft()) stopping.abort();
+    await pause(READER_MS, stopping.signal);
+  }
+}
 
 type Query = Required<WatchOptions> & { readonly every: number };
 
@@ -61,6 +76,8 @@ async function printChanges(locks: Locks, query: Query, json: boolean, terminal:
   for await (const { kind, info } of locks.watch(query)) {
     if (json) terminal.out(JSON.stringify({ kind, ...keyJson(info) }));
     else terminal.out(`${formatTime(new Date(wallMs()))}  ${changeText(kind, info)}`);
+    // A reader that is slow sees fewer looks, and not the memory full of old ones.
+    await unlessAborted(terminal.flushed(), query.signal);
   }
 }
 
@@ -97,16 +114,4 @@ function frame(terminal: Terminal, keys: readonly KeyInfo[], url: string): strin
   const shown = hidden > 0 ? [...lines.slice(0, room), `… and ${hidden} more lines`] : lines;
   const all = [terminal.paint('dim', title), '', ...shown];
   return HOME + all.map((line) => `${line}${CLEAR_LINE_END}\n`).join('') + CLEAR_BELOW;
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const cancel = after(ms, resolve);
-    const stop = (): void => {
-      cancel();
-      resolve();
-    };
-    signal.addEventListener('abort', stop, { once: true });
-    if (signal.aborted) stop();
-  });
 }
