@@ -7,7 +7,7 @@
  * (files, sockets, pipes where there is no /proc) is written by a thread. A thread that hangs in a socket which nobody
  * reads does not hold up the work, but Node ends only after it.
  */
-import { constants, fstatSync, openSync, write, writeSync } from 'node:fs';
+import { type BigIntStats, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { after } from './clock.js';
 import { followReaders } from './pipe-readers.js';
@@ -166,10 +166,18 @@ function openAgain(fd: number): number {
   return openSync(`/proc/self/fd/${fd}`, O_WRONLY | O_NONBLOCK | O_NOCTTY);
 }
 
+/**
+ * As bigints, and only so: the numbers of a plain `fstat` stay behind in Node, and when they are a pipe's or a socket's,
+ * its module loader leaves symbolic links unresolved, and misses the dependencies that lie beside their targets.
+ */
+function stateOf(fd: number): BigIntStats {
+  return fstatSync(fd, { bigint: true });
+}
+
 function isPipe(fd: number): boolean {
   if (process.platform !== 'linux') return false;
   try {
-    return fstatSync(fd).isFIFO();
+    return stateOf(fd).isFIFO();
   } catch (error) {
     if (codeOf(error) === 'EBADF') return false;
     throw error;
@@ -178,7 +186,7 @@ function isPipe(fd: number): boolean {
 
 function isSameFile(a: number, b: number): boolean {
   try {
-    const [one, other] = [fstatSync(a), fstatSync(b)];
+    const [one, other] = [stateOf(a), stateOf(b)];
     return one.dev === other.dev && one.ino === other.ino;
   } catch (error) {
     if (codeOf(error) === 'EBADF') return false;

@@ -37,14 +37,21 @@ CREATE TABLE holdfast_processes (
 ) WITHOUT ROWID;
 `;
 
-/** Whether the tables are there. Reads only; throws when they are of another version. */
+/** Whether the tables are there. Reads only; throws when they are of another version, or not ours. */
 export function hasSchema(database: SqliteDatabase, where: string): boolean {
-  const table = database.prepare(
-    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'holdfast_schema'",
-  );
-  if (!table.get()) {
-    refuseForeignTables(database, where);
-    return false;
+  // In one look: another process may be making them.
+  const names = database
+    .prepare(
+      `SELECT name FROM sqlite_master
+       WHERE name IN ('holdfast_schema', 'holdfast_records', 'holdfast_clocks', 'holdfast_processes')`,
+    )
+    .all() as { name: string }[];
+  const [foreign] = names;
+  if (!foreign) return false;
+  if (!names.some(({ name }) => name === 'holdfast_schema')) {
+    throw new UnsupportedError(
+      `${where} has a table "${foreign.name}" that this library did not make. Use another file. Nothing was changed.`,
+    );
   }
   const row = database.prepare('SELECT version FROM holdfast_schema').get() as
     | { version: unknown }
@@ -53,19 +60,6 @@ export function hasSchema(database: SqliteDatabase, where: string): boolean {
   throw new UnsupportedError(
     `${where} has tables of version ${String(row?.version)}, and this library knows version ${SCHEMA_VERSION}. ` +
       'Another version of Holdfast made it: use that version, or another file. Nothing was changed.',
-  );
-}
-
-/** Tables of ours without a version are not ours: found before the file is touched. */
-function refuseForeignTables(database: SqliteDatabase, where: string): void {
-  const foreign = database
-    .prepare(
-      "SELECT name FROM sqlite_master WHERE name IN ('holdfast_records', 'holdfast_clocks', 'holdfast_processes')",
-    )
-    .get() as { name: string } | undefined;
-  if (!foreign) return;
-  throw new UnsupportedError(
-    `${where} has a table "${foreign.name}" that this library did not make. Use another file. Nothing was changed.`,
   );
 }
 
