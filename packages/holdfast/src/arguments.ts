@@ -2,7 +2,6 @@
  * Checks what a caller gives, once, at the door, and makes a frozen request of it. Whatever is wrong is an
  * `InvalidArgumentError` that says what to do, and nothing has been sent to the store.
  */
-import { inspect } from 'node:util';
 import type { AcquireOptions } from './api.js';
 import type { Request } from './engine/request.js';
 import { InvalidArgumentError } from './protocol/errors.js';
@@ -189,7 +188,9 @@ export function checkSignal(signal: unknown): void {
 
 /** Short, and safe to print. */
 function show(value: unknown): string {
-  const text =
-    typeof value === 'string' ? JSON.stringify(value) : inspect(value, { depth: 1, breakLength: Infinity });
+  const isPrimitive = value === null || !['object', 'function'].includes(typeof value);
+  // An object's own way of showing itself may be missing, or throw.
+  const other = isPrimitive ? String(value) : Object.prototype.toString.call(value);
+  const text = typeof value === 'string' ? JSON.stringify(value) : other;
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;
 }

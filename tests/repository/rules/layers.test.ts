@@ -13,7 +13,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   clock: ['node:'],
   api: ['protocol'],
-  arguments: ['node:', 'protocol', 'api', 'engine'],
+  arguments: ['protocol', 'api', 'engine'],
   engine: ['node:', 'protocol', 'clock', 'api'],
   stores: ['node:', 'protocol', 'clock', '@photostructure/sqlite'],
   fences: ['protocol'],
