@@ -135,9 +135,7 @@ describe.runIf(process.platform === 'linux')('pipes that are shared with others'
       `{ { echo "pid $BASHPID" >&3; exec ${HOLDFAST} watch --every 50ms 2> >(exec cat >&3); } | exec cat; } 3>&1`,
     );
     const [, pid] = await watching.said(/pid (\d+)\n[\s\S]*held by/);
-    // From 22 on Node itself looks at stderr when `node:util` is loaded, and makes it so.
-    const ours = Number.parseInt(process.versions.node, 10) < 22 ? [1, 2] : [1];
-    for (const fd of ours) {
+    for (const fd of [1, 2]) {
       const [, flags = ''] =
         /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8')) ?? [];
       expect(Number.parseInt(flags, 8) & constants.O_NONBLOCK).toBe(0);

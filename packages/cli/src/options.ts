@@ -1,8 +1,8 @@
 /** From arguments to an invocation: which command, which options. Refuses what it does not know, naming what was probably meant. */
-import { parseArgs } from 'node:util';
 import { parseDuration } from './duration.js';
 import { usageFailure } from './exit.js';
 import { nearest } from './nearest.js';
+import { tokensOf } from './tokens.js';
 
 export interface OptionSpec {
   readonly type: 'string' | 'boolean';
@@ -106,13 +106,7 @@ export function parseInvocation<C extends CommandShape>(
 ): Invocation<C> {
   const end = args.indexOf('--');
   const before = end === -1 ? args : args.slice(0, end);
-  const { tokens } = parseArgs({
-    args: [...before],
-    options: OPTIONS,
-    strict: false,
-    allowPositionals: true,
-    tokens: true,
-  });
+  const tokens = tokensOf(before, OPTIONS);
   const words = tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : []));
   const command = findCommand(words[0], commands);
   const given = new Map<OptionName, string>();

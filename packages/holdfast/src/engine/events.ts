@@ -1,6 +1,5 @@
 /** Tells listeners, and `node:diagnostics_channel`, what happens. A listener that throws harms nobody else. */
 import { type Channel, channel } from 'node:diagnostics_channel';
-import { inspect } from 'node:util';
 import type { LockEventName, LockEvents } from '../api.js';
 import type { Request } from './request.js';
 
@@ -38,7 +37,8 @@ export class Events {
       try {
         listener(detail);
       } catch (error) {
-        process.emitWarning(`A listener of the Holdfast event "${name}" threw: ${inspect(error)}`);
+        const what = error instanceof Error ? error.stack : Object.prototype.toString.call(error);
+        process.emitWarning(`A listener of the Holdfast event "${name}" threw: ${what}`);
       }
     }
   }
