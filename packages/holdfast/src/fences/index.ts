@@ -1,2 +1,3 @@
 /** Guards for the resource's side: what makes a resource refuse a stale token. */
+export { type Evaluate, type GuardedWrite, type RedisGuard, redisGuard } from './redis.js';
 export { type SqlDialect, type SqlGuard, type SqlGuardOptions, type SqlStatement, sqlGuard } from './sql.js';

@@ -10,6 +10,7 @@
  */
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
+import { checkToken } from './token.js';
 
 /** `sqlite` writes parameters as `?`, `postgres` as `$1`. */
 export type SqlDialect = 'sqlite' | 'postgres';
@@ -96,11 +97,6 @@ function checkChanged(rowsChanged: number | bigint, token: number): void {
     `Nothing was written with token ${token}: a later holder has written, or there is no such row. ` +
       'Roll back, and stop.',
   );
-}
-
-function checkToken(token: number): void {
-  if (Number.isSafeInteger(token) && token > 0) return;
-  throw new InvalidArgumentError(`A fencing token is a positive safe integer, not ${String(token)}.`);
 }
 
 /** Names cannot be parameters, so only plain ones are let through. In quotes, so that `order` works too. */

@@ -1,0 +1,69 @@
+/**
+ * Makes Redis refuse a stale token. It writes a script and nothing else: it opens no connection and imports no client.
+ *
+ * Your write is a piece of Lua. Before it, in the same script and so at the same moment, the token is compared with the
+ * highest that wrote, which is kept under a key beside the resource: the fence. A lower token writes nothing.
+ *
+ * The same token may write as often as it likes. The fence belongs to the resource and lives as long: delete both
+ * together. On Cluster the fence and the keys need one hash tag, such as `{ann}:fence` and `{ann}:amount`.
+ */
+import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import { checkToken } from './token.js';
+
+export interface GuardedWrite {
+  /** The key that keeps the highest token. */
+  readonly fence: string;
+  readonly token: number;
+  /** `KEYS` of your script. */
+  readonly keys?: readonly string[];
+  /** `ARGV` of your script. */
+  readonly args?: readonly (string | number)[];
+}
+
+/** Runs a script with whatever client you have: `EVAL` with these keys and arguments. */
+export type Evaluate = (script: string, keys: string[], args: string[]) => Promise<unknown>;
+
+export interface RedisGuard {
+  /** The whole script, for those who load it themselves: the fence is `KEYS[1]`, the token `ARGV[1]`. */
+  readonly script: string;
+  /** What your script returned; `LeaseLostError`, and nothing written, when a later holder has written. */
+  write(evaluate: Evaluate, what: GuardedWrite): Promise<unknown>;
+}
+
+const STALE = 'HOLDFAST_STALE';
+
+/** `lua` is your write, with its own `KEYS` and `ARGV` from 1. */
+export function redisGuard(lua: string): RedisGuard {
+  if (typeof lua !== 'string' || lua.trim() === '') {
+    throw new InvalidArgumentError(
+      "The guard needs the Lua of your write, such as `return redis.call('SET', KEYS[1], ARGV[1])`.",
+    );
+  }
+  const script = `local function write(KEYS, ARGV)
+${lua}
+end
+local highest = tonumber(redis.call('GET', KEYS[1]) or 0)
+if highest == nil then return redis.error_reply('The fence ' .. KEYS[1] .. ' holds something that is no token.') end
+if highest > tonumber(ARGV[1]) then return redis.error_reply('${STALE} a later holder has written') end
+redis.call('SET', KEYS[1], ARGV[1])
+return write({unpack(KEYS, 2)}, {unpack(ARGV, 2)})
+`;
+  return {
+    script,
+    async write(evaluate, { fence, token, keys = [], args = [] }) {
+      checkToken(token);
+      if (typeof fence !== 'string' || fence === '') {
+        throw new InvalidArgumentError('The fence is the name of a key: a string that is not empty.');
+      }
+      try {
+        return await evaluate(script, [fence, ...keys], [token, ...args].map(String));
+      } catch (cause) {
+        if (!(cause instanceof Error) || !cause.message.includes(STALE)) throw cause;
+        throw new LeaseLostError(
+          `Nothing was written with token ${token}: a later holder has written. Stop.`,
+          { cause },
+        );
+      }
+    },
+  };
+}

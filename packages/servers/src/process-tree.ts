@@ -1,0 +1,67 @@
+/** Processes by their ids: who their children are, and whether they run, are stopped or are gone. */
+import { execFileSync } from 'node:child_process';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+
+type State = 'running' | 'stopped' | 'gone';
+
+interface Stat {
+  readonly letter: string;
+  readonly parent: number;
+}
+
+const hasProc = existsSync('/proc/self/stat');
+
+function isMissing(error: unknown): boolean {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined;
+  return code === 'ENOENT' || code === 'ESRCH';
+}
+
+/** The name in parentheses may hold spaces and parentheses: what follows the last one is fixed. */
+function statOf(pid: number): Stat | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    const [letter = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
+    return { letter, parent: Number(parent) };
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+}
+
+/** Without /proc, as on macOS, the system's own list. */
+function listed(): ReadonlyMap<number, Stat> {
+  const lines = execFileSync('ps', ['-A', '-o', 'pid=,ppid=,stat='], { encoding: 'utf8' }).split('\n');
+  const rows = lines.map((line) => line.trim().split(/\s+/)).filter((row) => row.length === 3);
+  return new Map(rows.map(([pid, parent, letter = '']) => [Number(pid), { letter, parent: Number(parent) }]));
+}
+
+function all(): ReadonlyMap<number, Stat> {
+  if (!hasProc) return listed();
+  const found = new Map<number, Stat>();
+  for (const name of readdirSync('/proc')) {
+    const stat = /^\d+$/.test(name) ? statOf(Number(name)) : undefined;
+    if (stat !== undefined) found.set(Number(name), stat);
+  }
+  return found;
+}
+
+export function childrenOf(pid: number): readonly number[] {
+  return [...all()].filter(([, { parent }]) => parent === pid).map(([child]) => child);
+}
+
+/** A zombie is gone: it holds no port, no file and no memory. */
+export function stateOf(pid: number): State {
+  const stat = hasProc ? statOf(pid) : listed().get(pid);
+  if (stat === undefined || /^[ZX]/.test(stat.letter)) return 'gone';
+  return /^[Tt]/.test(stat.letter) ? 'stopped' : 'running';
+}
+
+/** Whether the signal reached anybody. */
+export function signal(pid: number, name: NodeJS.Signals): boolean {
+  try {
+    return process.kill(pid, name);
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}

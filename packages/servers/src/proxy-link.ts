@@ -1,0 +1,144 @@
+/** One connection through the proxy: two sockets, and a queue for each way. */
+import { connect, type Socket } from 'node:net';
+import { later, nowMs } from './clock.js';
+
+export type Mode =
+  | { readonly kind: 'pass' }
+  | { readonly kind: 'cut' }
+  | { readonly kind: 'hang' }
+  | { readonly kind: 'lose replies' }
+  | { readonly kind: 'delay'; readonly ms: number };
+
+export interface Link {
+  change(mode: Mode): void;
+}
+
+interface Events {
+  readonly onLoss: () => void;
+  readonly onEnd: () => void;
+}
+
+/** Bytes, or the end of them. */
+type Piece = Buffer | 'end';
+
+interface Way {
+  push(piece: Piece): void;
+  /** Sends what is due, or says when. */
+  flush(mode: Mode): void;
+  clear(): void;
+}
+
+const HELD_BYTES_MAX = 1 << 20;
+
+/** Pieces leave in the order in which they came, whatever the mode was meanwhile. */
+function openWay(from: () => Socket | undefined, to: () => Socket | undefined): Way {
+  const held: { readonly piece: Piece; readonly atMs: number }[] = [];
+  let heldBytes = 0;
+  let cancel = (): void => undefined;
+
+  const send = (piece: Piece, socket: Socket): void => {
+    if (piece === 'end') socket.end();
+    else socket.write(piece);
+  };
+  const flush = (mode: Mode): void => {
+    cancel();
+    if (mode.kind === 'hang' || mode.kind === 'cut') return;
+    const delayMs = mode.kind === 'delay' ? mode.ms : 0;
+    const socket = to();
+    if (socket === undefined) return;
+    for (let next = held[0]; next !== undefined; next = held[0]) {
+      const restMs = next.atMs + delayMs - nowMs();
+      if (restMs > 0) {
+        cancel = later(Math.ceil(restMs), () => flush(mode));
+        return;
+      }
+      held.shift();
+      heldBytes -= next.piece.length;
+      send(next.piece, socket);
+    }
+    if (from()?.isPaused() === true) from()?.resume();
+  };
+  return {
+    push: (piece) => {
+      held.push({ piece, atMs: nowMs() });
+      heldBytes += piece.length;
+      if (heldBytes >= HELD_BYTES_MAX) from()?.pause();
+    },
+    flush,
+    clear: () => {
+      cancel();
+      held.length = 0;
+    },
+  };
+}
+
+/**
+ * The target is reached only once something may pass: a hanging proxy leaves no trace there. While it hangs, neither
+ * side learns that the other one is gone.
+ */
+export function openLink(client: Socket, target: { host: string; port: number }, events: Events): Link {
+  let mode: Mode = { kind: 'hang' };
+  let server: Socket | undefined;
+  let ended = false;
+  const requests = openWay(
+    () => client,
+    () => server,
+  );
+  const answers = openWay(
+    () => server,
+    () => client,
+  );
+
+  const end = (): void => {
+    if (ended) return;
+    ended = true;
+    requests.clear();
+    answers.clear();
+    client.resetAndDestroy();
+    server?.resetAndDestroy();
+    events.onEnd();
+  };
+  const gone = (way: Way): void => {
+    if (mode.kind === 'hang') way.push('end');
+    else end();
+  };
+  /** The server is closed gently, so that it reads all that it was sent: only the way back is gone. */
+  const lose = (): void => {
+    server?.removeAllListeners('data');
+    server?.resume();
+    server?.end();
+    server = undefined;
+    end();
+    events.onLoss();
+  };
+  const attach = (socket: Socket, way: Way): void => {
+    socket.on('data', (piece: Buffer) => {
+      if (ended) return;
+      if (way === answers && mode.kind === 'lose replies') return lose();
+      way.push(piece);
+      way.flush(mode);
+    });
+    socket.on('end', () => {
+      way.push('end');
+      way.flush(mode);
+    });
+    // An error is always followed by the close that is looked at.
+    socket.on('error', () => undefined);
+    socket.on('close', () => gone(way));
+  };
+  attach(client, requests);
+
+  return {
+    change: (next) => {
+      mode = next;
+      if (ended) return;
+      if (next.kind === 'cut') return end();
+      if (next.kind !== 'hang' && server === undefined) {
+        server = connect({ ...target, noDelay: true, allowHalfOpen: true });
+        attach(server, answers);
+      }
+      requests.flush(next);
+      answers.flush(next);
+    },
+  };
+}

@@ -1,0 +1,98 @@
+/**
+ * A TCP proxy that breaks connections in the ways that networks do. It never throws by itself: an error of one side ends
+ * the other side. Changing the mode reaches connections that are open.
+ */
+import { createServer, type Socket } from 'node:net';
+import { freePort } from './ports.js';
+import { type Mode, openLink, type Link } from './proxy-link.js';
+
+export interface ProxyTarget {
+  readonly host: string;
+  readonly port: number;
+}
+
+export interface Proxy {
+  readonly host: string;
+  readonly port: number;
+  /** Connections open now. */
+  readonly connections: number;
+  /** Answers lost so far. */
+  readonly lost: number;
+  /** Forwards everything, at once. What was held back goes on its way. */
+  pass(): void;
+  /** Resets every connection, and every new one. */
+  cut(): void;
+  /** Half-open: connections stay, new ones are accepted, and nothing is forwarded either way. */
+  hang(): void;
+  /**
+   * Requests go through; the answer is dropped and the connection reset. After `times` such losses it passes again;
+   * without `times` it goes on.
+   */
+  loseReplies(times?: number): void;
+  /** Every piece comes this much later, each way: a round trip takes twice as long. */
+  delay(ms: number): void;
+  stop(): Promise<void>;
+}
+
+const PORTS_MAX = 20;
+
+async function listen(accept: (client: Socket) => void): Promise<{ port: number; close: () => Promise<void> }> {
+  for (let attempt = 0; attempt < PORTS_MAX; attempt += 1) {
+    const port = await freePort();
+    const server = createServer({ noDelay: true, allowHalfOpen: true }, accept);
+    const bound = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen({ host: '127.0.0.1', port, exclusive: true }, () => resolve(true));
+    });
+    // A connection that breaks while it is accepted is the client's affair.
+    server.on('error', () => undefined);
+    const close = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
+    if (bound) return { port, close };
+  }
+  throw new Error(`the proxy found ${PORTS_MAX} ports in a row taken`);
+}
+
+export async function startProxy(target: ProxyTarget): Promise<Proxy> {
+  const links = new Set<Link>();
+  let mode: Mode = { kind: 'pass' };
+  let lost = 0;
+  let lossesLeft = Number.POSITIVE_INFINITY;
+
+  const change = (next: Mode): void => {
+    mode = next;
+    for (const link of [...links]) link.change(next);
+  };
+  const onLoss = (): void => {
+    lost += 1;
+    lossesLeft -= 1;
+    if (lossesLeft <= 0) change({ kind: 'pass' });
+  };
+  const { port, close } = await listen((client) => {
+    const link = openLink(client, target, { onLoss, onEnd: () => links.delete(link) });
+    links.add(link);
+    link.change(mode);
+  });
+
+  return {
+    host: '127.0.0.1',
+    port,
+    get connections() {
+      return links.size;
+    },
+    get lost() {
+      return lost;
+    },
+    pass: () => change({ kind: 'pass' }),
+    cut: () => change({ kind: 'cut' }),
+    hang: () => change({ kind: 'hang' }),
+    loseReplies: (times = Number.POSITIVE_INFINITY) => {
+      lossesLeft = times;
+      change({ kind: 'lose replies' });
+    },
+    delay: (ms) => change({ kind: 'delay', ms }),
+    stop: async () => {
+      change({ kind: 'cut' });
+      await close();
+    },
+  };
+}

@@ -1,0 +1,102 @@
+/**
+ * A private Redis on loopback. It keeps nothing on disk unless its configuration says so. A server that the user named
+ * in HOLDFAST_TEST_REDIS_URL is used as it is: it is never stopped, paused or emptied.
+ */
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { borrowed } from './borrowed.js';
+import { need } from './install.js';
+import { type Controls, type Plan, supervise } from './supervise.js';
+
+export interface RedisServer extends Controls {
+  readonly url: string;
+}
+
+export interface RedisOptions {
+  /** Lines of redis.conf: `{ appendonly: 'yes' }`. Asking for any means a private server. */
+  readonly config?: Readonly<Record<string, string>>;
+  /** A private server even if the user named one: for tests that stop, pause or kill it. */
+  readonly own?: boolean;
+}
+
+const CONFIG = { bind: '127.0.0.1', save: '""', appendonly: 'no', 'repl-diskless-sync-delay': '0' };
+
+export type Reply = string | number | null | readonly Reply[];
+
+/** One command over a connection of its own, without retries. */
+export async function ask(port: number, password: string | undefined, ...command: string[]): Promise<Reply> {
+  const [name = '', ...args] = command;
+  const client = new Redis({
+    host: '127.0.0.1',
+    port,
+    lazyConnect: true,
+    connectTimeout: 1000,
+    commandTimeout: 2000,
+    retryStrategy: () => null,
+    ...(password === undefined ? {} : { password }),
+  });
+  let reason: unknown;
+  client.on('error', (error) => {
+    reason = error;
+  });
+  try {
+    await client.connect();
+    return (await client.call(name, ...args)) as Reply;
+  } catch (error) {
+    throw reason ?? error;
+  } finally {
+    client.disconnect();
+  }
+}
+
+export function fieldOf(info: Reply, name: string): string | undefined {
+  return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(String(info))?.[1];
+}
+
+/** Another Redis may sit on the port that this one could not bind: the process id tells them apart. */
+async function answers(port: number, pid: number, password: string | undefined): Promise<boolean> {
+  const info = await ask(port, password, 'INFO');
+  return fieldOf(info, 'process_id') === String(pid) && fieldOf(info, 'loading') !== '1';
+}
+
+/**
+ * The file is written once and then belongs to the server, which rewrites it when a Sentinel changes its role: only so
+ * does a master that comes back know that it is a replica now.
+ */
+export function redisPlan(
+  binary: string,
+  config: Readonly<Record<string, string>>,
+  mode: 'redis' | 'sentinel' = 'redis',
+): Plan {
+  const file = 'redis.conf';
+  let written: number | undefined;
+  return {
+    name: mode,
+    gentle: 'SIGTERM',
+    launch: (port, folder) => {
+      if (written !== port) {
+        const lines = Object.entries({ ...config, port: String(port), dir: folder });
+        writeFileSync(join(folder, file), `${lines.map(([key, value]) => `${key} ${value}`).join('\n')}\n`);
+      }
+      written = port;
+      const args = [join(folder, file), ...(mode === 'sentinel' ? ['--sentinel'] : [])];
+      return { command: binary, args, folder };
+    },
+    answers: (port, pid) => answers(port, pid, config.requirepass),
+  };
+}
+
+export async function startPrivateRedis(config: Readonly<Record<string, string>> = {}): Promise<RedisServer> {
+  const all = { ...CONFIG, ...config };
+  const controls = await supervise(redisPlan(await need('redis'), all));
+  const auth = config.requirepass === undefined ? '' : `:${encodeURIComponent(config.requirepass)}@`;
+  return Object.assign(controls, { url: `redis://${auth}${controls.host}:${controls.port}` });
+}
+
+export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
+  const given = process.env.HOLDFAST_TEST_REDIS_URL;
+  const own = options.own === true || options.config !== undefined;
+  if (given === undefined || given === '' || own) return startPrivateRedis(options.config);
+  return borrowed('HOLDFAST_TEST_REDIS_URL', given, 6379);
+}

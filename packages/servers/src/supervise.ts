@@ -1,0 +1,112 @@
+/**
+ * Starts a server on some port, waits for a real command to answer, and gives the controls that tests break it with.
+ * A server that ends before it answers because somebody took its port is tried on another one.
+ */
+import { type Child, type Launch, startChild } from './child.js';
+import { nowMs, sleep } from './clock.js';
+import { makeFolder, removeFolder } from './folders.js';
+import { freePort } from './ports.js';
+
+export interface Controls {
+  readonly host: string;
+  readonly port: number;
+  /** Of the process that runs now: another one after `restart`. */
+  readonly pid: number;
+  /** On the same port with the same folder; ends the process gently first, if it still runs. */
+  restart(): Promise<void>;
+  /** SIGSTOP, for the server and its children: connections stay, nothing answers. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** SIGKILL. What it wrote stays for `restart`. */
+  kill(): Promise<void>;
+  /** Ends it and removes its folder. May be called twice. */
+  stop(): Promise<void>;
+}
+
+export interface Plan {
+  readonly name: string;
+  /** Called for every start; `port` changes only until the first start succeeded. */
+  readonly launch: (port: number, folder: string) => Launch | Promise<Launch>;
+  /** Whether this process answers, not only somebody on this port. A rejection is a no. */
+  readonly answers: (port: number, pid: number, folder: string) => Promise<boolean>;
+  readonly gentle: NodeJS.Signals;
+  readonly prepare?: (folder: string) => Promise<void>;
+}
+
+type Start = { readonly kind: 'up'; readonly child: Child } | { readonly kind: 'port taken' };
+
+const HOST = '127.0.0.1';
+const READY_MS_MAX = 30_000;
+const PORTS_MAX = 20;
+const PORT_TAKEN = /already in use|could not bind|cannot bind|resource busy/i;
+
+async function startOnce(plan: Plan, folder: string, port: number): Promise<Start> {
+  const child = await startChild(await plan.launch(port, folder));
+  const before = child.log().length;
+  const endMs = nowMs() + READY_MS_MAX;
+  let refusal: unknown;
+  while (child.alive() && nowMs() < endMs) {
+    try {
+      if (await plan.answers(port, child.pid, folder)) return { kind: 'up', child };
+    } catch (error) {
+      refusal = error;
+    }
+    await sleep(15);
+  }
+  const ended = !child.alive();
+  await child.end('SIGKILL');
+  if (ended && PORT_TAKEN.test(child.log().slice(Math.min(before, 0)))) return { kind: 'port taken' };
+  const what = ended ? 'ended before it answered' : `did not answer within ${READY_MS_MAX} ms`;
+  throw new Error(`${plan.name} ${what}. It printed:\n${child.log()}`, { cause: refusal });
+}
+
+async function startSomewhere(plan: Plan, folder: string): Promise<{ child: Child; port: number }> {
+  for (let attempt = 0; attempt < PORTS_MAX; attempt += 1) {
+    const port = await freePort();
+    const start = await startOnce(plan, folder, port);
+    if (start.kind === 'up') return { child: start.child, port };
+  }
+  throw new Error(`${plan.name}: ${PORTS_MAX} ports in a row were taken`);
+}
+
+async function startAgain(plan: Plan, folder: string, port: number): Promise<Child> {
+  const start = await startOnce(plan, folder, port);
+  if (start.kind === 'up') return start.child;
+  throw new Error(`${plan.name} cannot start again: somebody else took port ${port}`);
+}
+
+export async function supervise(plan: Plan): Promise<Controls> {
+  const folder = makeFolder(plan.name);
+  let first: { readonly child: Child; readonly port: number };
+  try {
+    await plan.prepare?.(folder);
+    first = await startSomewhere(plan, folder);
+  } catch (error) {
+    removeFolder(folder);
+    throw error;
+  }
+  const { port } = first;
+  let child = first.child;
+  let stopped = false;
+  return {
+    host: HOST,
+    port,
+    get pid() {
+      return child.pid;
+    },
+    restart: async () => {
+      if (stopped) throw new Error(`${plan.name} was stopped, and its folder removed`);
+      await child.end(plan.gentle);
+      child = await startAgain(plan, folder, port);
+    },
+    pause: () => child.pause(),
+    resume: async () => child.resume(),
+    kill: () => child.end('SIGKILL'),
+    stop: async () => {
+      if (stopped) return;
+      stopped = true;
+      await child.end(plan.gentle);
+      removeFolder(folder);
+    },
+  };
+}
