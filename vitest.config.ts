@@ -14,6 +14,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'behaviour',
+          globalSetup: 'tests/servers/global-setup.ts',
           include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
           exclude: [rules, '**/node_modules/**'],
         },

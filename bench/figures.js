@@ -7,6 +7,12 @@ export function jainIndex(counts) {
   return squares === 0 ? 0 : (sum * sum) / (counts.length * squares);
 }
 
+/** The value that so large a share of them does not exceed. @param {readonly number[]} values @param {number} share */
+export function quantile(values, share) {
+  const sorted = [...values].sort((a, b) => a - b);
+  return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;
+}
+
 /** @param {readonly number[]} values */
 function median(values) {
   const sorted = [...values].sort((a, b) => a - b);

@@ -2,18 +2,22 @@
 
 /** @typedef {import('./types.d.ts').WorkloadName} WorkloadName */
 /** @typedef {import('./types.d.ts').Sizes} Sizes */
+/** @typedef {import('./types.d.ts').Family} Family */
 
 /** @type {Sizes} */
 export const FULL = {
-  repetitions: 5,
+  repetitions: 3,
   warmUpMs: 400,
   measureMs: 1_000,
   ttlMs: 30_000,
   leases: 10_000,
   spreadMs: 10_000,
-  heldMs: 10_000,
+  heldMs: 6_000,
   waiters: 1_000,
-  idleMs: 5_000,
+  idleMs: 3_000,
+  handoverMs: 2_000,
+  trials: 200,
+  killedTtlMs: 2_000,
 };
 
 /** Shows that everything runs. Its figures mean nothing. @type {Sizes} */
@@ -27,23 +31,74 @@ export const QUICK = {
   heldMs: 600,
   waiters: 50,
   idleMs: 200,
+  handoverMs: 200,
+  trials: 20,
+  killedTtlMs: 600,
 };
 
-/** @type {readonly { title: string, subject: string, peers: readonly string[], minimum: string }[]} */
+/** On a server leases are short, for a crash of the holder to cost little: a third of what the others have. */
+const SERVER_TTL_SHARE = 1 / 3;
+
+/** How often the peers on a server look whether a key is free. */
+export const RETRY_MS = 10;
+
+/** @type {readonly Family[]} */
 export const FAMILIES = [
-  { title: 'Memory', subject: 'holdfast-memory', peers: ['verrou', 'async-mutex'], minimum: 'bare-map' },
-  { title: 'SQLite', subject: 'holdfast-sqlite', peers: ['proper-lockfile'], minimum: 'bare-sqlite' },
+  {
+    engine: 'memory',
+    title: 'Memory',
+    subject: 'holdfast-memory',
+    peers: ['verrou', 'async-mutex'],
+    minimums: ['bare-map'],
+    holding: [],
+    idling: ['verrou', 'async-mutex'],
+    reach: 'process',
+  },
+  {
+    engine: 'sqlite',
+    title: 'SQLite',
+    subject: 'holdfast-sqlite',
+    peers: ['proper-lockfile'],
+    minimums: ['bare-sqlite'],
+    holding: ['proper-lockfile'],
+    idling: ['proper-lockfile'],
+    reach: 'machine',
+  },
+  {
+    engine: 'redis',
+    title: 'Redis',
+    subject: 'holdfast-redis',
+    peers: ['redlock-4', 'redlock-5', 'redis-semaphore', 'verrou-redis'],
+    minimums: ['minimum-redis', 'bare-redis'],
+    holding: ['redis-semaphore'],
+    idling: ['verrou-redis'],
+    reach: 'network',
+  },
+  {
+    engine: 'postgres',
+    title: 'PostgreSQL',
+    subject: 'holdfast-postgres',
+    peers: ['verrou-knex', 'verrou-kysely'],
+    minimums: ['minimum-postgres', 'bare-postgres'],
+    holding: [],
+    idling: ['verrou-knex'],
+    reach: 'network',
+  },
 ];
 
-/** @type {Readonly<Record<WorkloadName, readonly string[]>>} */
-const CONTENDERS = {
-  sequential: FAMILIES.flatMap(({ subject, peers, minimum }) => [subject, ...peers, minimum]),
-  'in-flight': FAMILIES.flatMap(({ subject, peers, minimum }) => [subject, ...peers, minimum]),
-  contended: FAMILIES.flatMap(({ subject, peers }) => [subject, ...peers]),
-  across: ['holdfast-sqlite', 'proper-lockfile'],
-  held: ['holdfast-memory', 'holdfast-sqlite', 'proper-lockfile'],
-  idle: FAMILIES.flatMap(({ subject, peers }) => [subject, ...peers]),
-};
+/** @param {Family} family @returns {Readonly<Record<WorkloadName, readonly string[]>>} */
+function contendersOf({ subject, peers, minimums, holding, idling, reach }) {
+  return {
+    sequential: [subject, ...peers, ...minimums],
+    'in-flight': [subject, ...peers, ...minimums],
+    contended: [subject, ...peers],
+    across: reach === 'process' ? [] : [subject, ...peers],
+    handover: reach === 'network' ? [subject, ...peers] : [],
+    held: [subject, ...holding],
+    idle: [subject, ...idling],
+    killed: reach === 'network' ? [subject] : [],
+  };
+}
 
 /** As people read them. @type {Readonly<Record<WorkloadName, string>>} */
 export const LABELS = {
@@ -51,33 +106,50 @@ export const LABELS = {
   'in-flight': '64 in flight',
   contended: '16 contenders',
   across: '16 in 4 processes',
+  handover: 'hand-over',
   held: 'held leases',
   idle: 'idle waiters',
+  killed: 'holder killed',
 };
 
 /** @type {readonly WorkloadName[]} */
 export const THROUGHPUT = ['sequential', 'in-flight', 'contended', 'across'];
-/** How many processes meet in the workload `across`. */
-export const PROCESSES = 4;
 /** @type {readonly WorkloadName[]} */
-const ONCE = ['held', 'idle'];
+const REPEATED = [...THROUGHPUT, 'handover'];
+/** @type {readonly WorkloadName[]} */
+const ONCE = ['held', 'idle', 'killed'];
 
 /**
  * Repetitions are interleaved: whatever else the machine does meanwhile meets all contenders alike.
- * Holding and idling are long and steady, and run once.
+ * Holding, idling and killing are long and steady, and run once.
  * @param {Sizes} sizes
- * @param {string | undefined} only a part of `workload/contender`
- * @returns {{ workload: WorkloadName, contender: string }[]}
+ * @param {string | undefined} only a part of `engine/workload/contender`
+ * @returns {import('./types.d.ts').Planned[]}
  */
 export function planOf(sizes, only) {
   const all = [];
-  for (const workload of THROUGHPUT) {
-    for (let repetition = 0; repetition < sizes.repetitions; repetition++) {
-      for (const contender of CONTENDERS[workload]) all.push({ workload, contender });
+  for (const workload of [...REPEATED, ...ONCE]) {
+    const repetitions = ONCE.includes(workload) ? 1 : sizes.repetitions;
+    for (let repetition = 0; repetition < repetitions; repetition++) {
+      for (const family of FAMILIES) {
+        const { engine } = family;
+        for (const contender of contendersOf(family)[workload]) {
+          all.push({ engine, workload, contender, sizes: sizesFor(family, sizes) });
+        }
+      }
     }
   }
-  for (const workload of ONCE) {
-    for (const contender of CONTENDERS[workload]) all.push({ workload, contender });
-  }
-  return all.filter(({ workload, contender }) => !only || `${workload}/${contender}`.includes(only));
+  return all.filter(
+    ({ engine, workload, contender }) => !only || `${engine}/${workload}/${contender}`.includes(only),
+  );
+}
+
+/** @param {Family} family @param {Sizes} sizes @returns {Sizes} */
+export function sizesFor({ reach }, sizes) {
+  if (reach !== 'network') return sizes;
+  return {
+    ...sizes,
+    ttlMs: Math.round(sizes.ttlMs * SERVER_TTL_SHARE),
+    spreadMs: Math.round(sizes.spreadMs * SERVER_TTL_SHARE),
+  };
 }

@@ -1,6 +1,7 @@
 /** The chart for the docs: how many times as fast as each peer, on a logarithmic scale, with the targets as marks. */
+import { bestPeerOf, figureOf } from './comparison.js';
 import { FAMILIES, LABELS, THROUGHPUT } from './plan.js';
-import { figureOf, RATIOS } from './targets.js';
+import { ratiosOf } from './targets.js';
 import { number, ratio } from './words.js';
 
 const WIDTH = 760;
@@ -13,11 +14,7 @@ const TOP = 58;
 
 /** @param {import('./types.d.ts').Report} report */
 export function chartOf({ outcomes, machine, versions }) {
-  const bars = FAMILIES.flatMap(({ title, subject, peers }) =>
-    peers.flatMap((peer) =>
-      THROUGHPUT.flatMap((workload) => barOf(outcomes, { title, subject, peer, workload })),
-    ),
-  );
+  const bars = FAMILIES.flatMap((family) => barsOf(outcomes, family));
   const lowest = Math.min(0.1, ...bars.map((bar) => bar.value));
   const highest = Math.max(10, ...bars.map((bar) => bar.value));
   const from = Math.floor(Math.log10(lowest));
@@ -47,6 +44,24 @@ ${[...grid, ...rows].join('\n')}
 }
 
 /**
+ * On a server, where the peers are many, only against the best of them and the hand-written minimum.
+ * @param {readonly import('./types.d.ts').Outcome[]} outcomes
+ * @param {import('./types.d.ts').Family} family
+ */
+function barsOf(outcomes, { title, subject, peers, minimums, reach }) {
+  if (reach !== 'network') {
+    return peers.flatMap((peer) =>
+      THROUGHPUT.flatMap((workload) => barOf(outcomes, { title, subject, peer, workload })),
+    );
+  }
+  return THROUGHPUT.flatMap((workload) =>
+    [bestPeerOf(outcomes, subject, workload), minimums[0]].flatMap((peer) =>
+      peer ? barOf(outcomes, { title, subject, peer, workload }) : [],
+    ),
+  );
+}
+
+/**
  * @param {readonly import('./types.d.ts').Outcome[]} outcomes
  * @param {{ title: string, subject: string, peer: string, workload: import('./types.d.ts').WorkloadName }} pair
  * @returns {Bar[]}
@@ -55,9 +70,7 @@ function barOf(outcomes, { title, subject, peer, workload }) {
   const own = figureOf(outcomes, subject, workload, 'cyclesPerSecond');
   const other = figureOf(outcomes, peer, workload, 'cyclesPerSecond');
   if (own === undefined || other === undefined || own <= 0 || other <= 0) return [];
-  const target = RATIOS.find(
-    (one) => one.subject === subject && one.peer === peer && one.workload === workload,
-  );
+  const target = ratiosOf(outcomes, subject, workload).find((one) => one.peer === peer);
   return [{ label: `${title} / ${peer}, ${LABELS[workload]}`, value: own / other, target: target?.atLeast }];
 }
 

@@ -1,6 +1,7 @@
 /** The report for people, as tables: aligned plain text for the terminal, Markdown for the docs. */
-import { FAMILIES, LABELS, THROUGHPUT } from './plan.js';
-import { figureOf, RATIOS } from './targets.js';
+import { figureOf } from './comparison.js';
+import { FAMILIES, LABELS, sizesFor, THROUGHPUT } from './plan.js';
+import { ratiosOf } from './targets.js';
 import { number, percent, ratio } from './words.js';
 
 /** @typedef {import('./types.d.ts').Report} Report */
@@ -32,16 +33,18 @@ function tablesOf(report) {
   const { outcomes } = report;
   return [
     ...FAMILIES.map((family) => throughput(outcomes, family)),
+    ...FAMILIES.map((family) => times(outcomes, family)),
     contention(outcomes),
-    holding(report),
+    ...FAMILIES.map((family) => holding(report, family)),
     idling(report),
+    killing(report),
     targets(report),
   ].filter(({ rows }) => rows.length > 1);
 }
 
 /** @param {readonly Outcome[]} outcomes @param {(typeof FAMILIES)[number]} family @returns {Table} */
-function throughput(outcomes, { title, subject, peers, minimum }) {
-  const others = [...peers, minimum];
+function throughput(outcomes, { title, subject, peers, minimums }) {
+  const others = [...peers, ...minimums];
   const rows = THROUGHPUT.flatMap((workload) => {
     const own = figureOf(outcomes, subject, workload, 'cyclesPerSecond');
     const cells = others.map((other) => {
@@ -49,8 +52,9 @@ function throughput(outcomes, { title, subject, peers, minimum }) {
       if (rate === undefined) return '–';
       return own === undefined ? number(rate) : `${number(rate)} (${ratio(own / rate)})`;
     });
-    const target = RATIOS.find((one) => one.subject === subject && one.workload === workload);
-    const wanted = target ? `${ratio(target.atLeast)} ${target.peer}` : '';
+    const wanted = ratiosOf(outcomes, subject, workload)
+      .map(({ atLeast, best, peer }) => `${ratio(atLeast)} ${best ? 'the best peer' : peer}`)
+      .join(', ');
     const shown = [own === undefined ? '–' : number(own), ...cells];
     return shown.every((cell) => cell === '–') ? [] : [[LABELS[workload], ...shown, wanted]];
   });
@@ -60,13 +64,33 @@ function throughput(outcomes, { title, subject, peers, minimum }) {
   };
 }
 
+/** On a server the time of one cycle counts, not only how many go by. @param {readonly Outcome[]} outcomes @param {(typeof FAMILIES)[number]} family @returns {Table} */
+function times(outcomes, { title, subject, peers, minimums, reach }) {
+  const contenders = reach === 'network' ? [subject, ...peers, ...minimums] : [];
+  const rows = contenders.flatMap((contender) => {
+    const of = (/** @type {'sequential' | 'handover'} */ workload, /** @type {string} */ figure) => {
+      const value = figureOf(outcomes, contender, workload, figure);
+      return value === undefined ? '–' : number(value);
+    };
+    const cells = [
+      of('sequential', 'p50Us'),
+      of('sequential', 'callsPerCycle'),
+      of('handover', 'p50Ms'),
+      of('handover', 'p99Ms'),
+    ];
+    return cells.every((cell) => cell === '–') ? [] : [[contender, ...cells]];
+  });
+  const heading = ['', 'cycle p50, µs', 'round trips a cycle', 'hand-over p50, ms', 'hand-over p99, ms'];
+  return { title: `${title}: one cycle, and from one process to another`, rows: [heading, ...rows] };
+}
+
 /** @param {readonly Outcome[]} outcomes @returns {Table} */
 function contention(outcomes) {
   const rows = outcomes.flatMap(({ contender, workload, figures }) => {
-    const { jain = 0, overlaps, refusedReleases } = figures;
-    if (workload === 'across') return [[`${contender}, 4 processes`, jain.toFixed(4), '–', '–']];
-    if (workload !== 'contended') return [];
-    return [[contender, jain.toFixed(4), number(overlaps ?? 0), number(refusedReleases ?? 0)]];
+    const { jain = 0, overlaps = 0, refusedReleases = 0 } = figures;
+    if (workload !== 'contended' && workload !== 'across') return [];
+    const name = workload === 'across' ? `${contender}, 4 processes` : contender;
+    return [[name, jain.toFixed(4), number(overlaps), number(refusedReleases)]];
   });
   return {
     title: '16 contenders on one key: fairness, and what went wrong',
@@ -74,17 +98,18 @@ function contention(outcomes) {
   };
 }
 
-/** @param {Report} report @returns {Table} */
-function holding({ outcomes, sizes }) {
-  const rows = outcomes.flatMap(({ contender, workload, figures }) => {
-    if (workload !== 'held') return [];
+/** @param {Report} report @param {(typeof FAMILIES)[number]} family @returns {Table} */
+function holding({ outcomes, sizes }, family) {
+  const { leases, ttlMs } = sizesFor(family, sizes);
+  const rows = outcomes.flatMap(({ engine, contender, workload, figures }) => {
+    if (workload !== 'held' || engine !== family.engine) return [];
     const { storeCallsPerSecond = 0, timers = 0, heapBytesPerLease = 0, cpuShare = 0 } = figures;
     return [
       [contender, number(storeCallsPerSecond), number(timers), number(heapBytesPerLease), percent(cpuShare)],
     ];
   });
   return {
-    title: `${number(sizes.leases)} leases held, ttl ${number(sizes.ttlMs / 1_000)} s`,
+    title: `${family.title}: ${number(leases)} leases held, ttl ${number(ttlMs / 1_000)} s`,
     rows: [['', 'store calls a second', 'timers', 'heap bytes a lease', 'processor'], ...rows],
   };
 }
@@ -113,6 +138,19 @@ function idling({ outcomes, sizes }) {
   return {
     title: 'Idle waiters on one key: store calls a second, processor',
     rows: [['', 'calls, 1 waiter', `calls, ${all}`, 'processor, 1', `processor, ${all}`], ...rows],
+  };
+}
+
+/** @param {Report} report @returns {Table} */
+function killing({ outcomes }) {
+  const rows = outcomes.flatMap(({ contender, workload, figures }) => {
+    if (workload !== 'killed') return [];
+    const { p50Ms = 0, p99Ms = 0, ttlMs = 0, trials = 0 } = figures;
+    return [[contender, number(p50Ms), number(p99Ms), number(ttlMs), number(trials)]];
+  });
+  return {
+    title: 'The holder is killed: milliseconds until the next waiter has its turn',
+    rows: [['', 'p50', 'p99', 'ttl', 'trials'], ...rows],
   };
 }
 

@@ -1,18 +1,28 @@
 /** What was promised, beside what was measured. A target that was not reached is reported, never moved. */
-import { LABELS } from './plan.js';
+import { bestPeerOf, figureOf, rangeOf } from './comparison.js';
+import { FAMILIES, LABELS } from './plan.js';
+import { serverVerdicts } from './server-targets.js';
 import { number, percent, ratio } from './words.js';
 
 /** @typedef {import('./types.d.ts').Outcome} Outcome */
 /** @typedef {import('./types.d.ts').WorkloadName} WorkloadName */
 /** @typedef {import('./types.d.ts').Verdict} Verdict */
+/** Without a peer: the best of them. @typedef {{ workload: WorkloadName, subject: string, peer?: string, atLeast: number }} Ratio */
 
-/** @type {readonly { workload: WorkloadName, subject: string, peer: string, atLeast: number }[]} */
-export const RATIOS = [
+/** @type {readonly Ratio[]} */
+const RATIOS = [
   { workload: 'sequential', subject: 'holdfast-memory', peer: 'verrou', atLeast: 1.5 },
   { workload: 'in-flight', subject: 'holdfast-memory', peer: 'verrou', atLeast: 1.5 },
   { workload: 'contended', subject: 'holdfast-memory', peer: 'verrou', atLeast: 1.5 },
   { workload: 'in-flight', subject: 'holdfast-sqlite', peer: 'proper-lockfile', atLeast: 2 },
   { workload: 'contended', subject: 'holdfast-sqlite', peer: 'proper-lockfile', atLeast: 10 },
+  { workload: 'in-flight', subject: 'holdfast-redis', atLeast: 1.5 },
+  { workload: 'contended', subject: 'holdfast-redis', atLeast: 8 },
+  { workload: 'across', subject: 'holdfast-redis', atLeast: 4 },
+  { workload: 'in-flight', subject: 'holdfast-postgres', atLeast: 6 },
+  { workload: 'in-flight', subject: 'holdfast-postgres', peer: 'minimum-postgres', atLeast: 3 },
+  { workload: 'contended', subject: 'holdfast-postgres', atLeast: 10 },
+  { workload: 'across', subject: 'holdfast-postgres', atLeast: 4 },
 ];
 
 const JAIN_AT_LEAST = 0.99;
@@ -23,72 +33,64 @@ const HELD_HEAP_BELOW = 1_000;
 /** What all further waiters together may add to the calls of the first, a second: the noise of its own poll. */
 const IDLE_CALLS_AT_MOST = 0.5;
 
-/**
- * @param {readonly Outcome[]} outcomes
- * @param {string} contender
- * @param {WorkloadName} workload
- * @param {string} figure
- */
-export function figureOf(outcomes, contender, workload, figure) {
-  const outcome = outcomes.find((one) => one.contender === contender && one.workload === workload);
-  return outcome?.figures[figure];
+/** The targets of a subject in a workload, with the peer that each is about in this run. @param {readonly Outcome[]} outcomes @param {string} subject @param {WorkloadName} workload */
+export function ratiosOf(outcomes, subject, workload) {
+  return RATIOS.filter((one) => one.subject === subject && one.workload === workload).map((one) => ({
+    ...one,
+    best: one.peer === undefined,
+    peer: one.peer ?? bestPeerOf(outcomes, subject, workload) ?? 'best peer',
+  }));
 }
 
 /** @param {readonly Outcome[]} outcomes @returns {Verdict[]} */
 export function verdictsOn(outcomes) {
-  const subjects = ['holdfast-memory', 'holdfast-sqlite'];
+  const local = ['holdfast-memory', 'holdfast-sqlite'];
+  const served = FAMILIES.flatMap(({ reach, subject }) => (reach === 'network' ? [subject] : []));
   return [
-    ...RATIOS.flatMap((target) => ratioVerdict(outcomes, target)),
-    ...subjects.flatMap((subject) => contendedVerdicts(outcomes, subject)),
-    ...subjects.flatMap((subject) => heldVerdicts(outcomes, subject)),
-    ...subjects.flatMap((subject) => idleVerdict(outcomes, subject)),
+    ...FAMILIES.flatMap(({ subject }) => ratioVerdicts(outcomes, subject)),
+    ...FAMILIES.flatMap(({ subject }) => contendedVerdicts(outcomes, subject, 'contended')),
+    ...served.flatMap((subject) => contendedVerdicts(outcomes, subject, 'across')),
+    ...served.flatMap((subject) => serverVerdicts(outcomes, subject)),
+    ...local.flatMap((subject) => heldVerdicts(outcomes, subject)),
+    ...local.flatMap((subject) => idleVerdict(outcomes, subject)),
   ];
-}
-
-/** @param {readonly Outcome[]} outcomes @param {(typeof RATIOS)[number]} target @returns {Verdict[]} */
-function ratioVerdict(outcomes, { workload, subject, peer, atLeast }) {
-  const own = figureOf(outcomes, subject, workload, 'cyclesPerSecond');
-  const other = figureOf(outcomes, peer, workload, 'cyclesPerSecond');
-  if (own === undefined || other === undefined) return [];
-  const measured = own / other;
-  return [
-    {
-      what: `${subject} against ${peer}, ${LABELS[workload]}`,
-      target: `at least ${ratio(atLeast)}`,
-      measured: `${ratio(measured)}${rangeOf(outcomes, workload, subject, peer)}`,
-      reached: measured >= atLeast,
-    },
-  ];
-}
-
-/**
- * Between which ratios the repetitions lie: a median may hide that one of them missed the target.
- * @param {readonly Outcome[]} outcomes @param {WorkloadName} workload @param {string} subject @param {string} peer
- */
-function rangeOf(outcomes, workload, subject, peer) {
-  const ratesOf = (/** @type {string} */ contender) =>
-    outcomes
-      .find((one) => one.contender === contender && one.workload === workload)
-      ?.repetitions.map(({ cyclesPerSecond = 0 }) => cyclesPerSecond) ?? [];
-  const others = ratesOf(peer);
-  const ratios = ratesOf(subject).flatMap((rate, index) => (others[index] ? [rate / others[index]] : []));
-  return ratios.length < 2 ? '' : ` (${ratio(Math.min(...ratios))} to ${ratio(Math.max(...ratios))})`;
 }
 
 /** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
-function contendedVerdicts(outcomes, subject) {
-  const jain = figureOf(outcomes, subject, 'contended', 'jain');
-  const overlaps = figureOf(outcomes, subject, 'contended', 'overlaps');
+function ratioVerdicts(outcomes, subject) {
+  /** @type {WorkloadName[]} */
+  const workloads = ['sequential', 'in-flight', 'contended', 'across'];
+  const targets = workloads.flatMap((workload) => ratiosOf(outcomes, subject, workload));
+  return targets.flatMap(({ workload, peer, best, atLeast }) => {
+    const own = figureOf(outcomes, subject, workload, 'cyclesPerSecond');
+    const other = figureOf(outcomes, peer, workload, 'cyclesPerSecond');
+    if (own === undefined || other === undefined) return [];
+    const measured = own / other;
+    return [
+      {
+        what: `${subject} against ${best ? `the best peer, ${peer}` : peer}, ${LABELS[workload]}`,
+        target: `at least ${ratio(atLeast)}`,
+        measured: `${ratio(measured)}${rangeOf(outcomes, workload, 'cyclesPerSecond', subject, peer)}`,
+        reached: measured >= atLeast,
+      },
+    ];
+  });
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @param {'contended' | 'across'} workload @returns {Verdict[]} */
+function contendedVerdicts(outcomes, subject, workload) {
+  const jain = figureOf(outcomes, subject, workload, 'jain');
+  const overlaps = figureOf(outcomes, subject, workload, 'overlaps');
   if (jain === undefined || overlaps === undefined) return [];
   return [
     {
-      what: `${subject}, fairness over 16 contenders (Jain)`,
+      what: `${subject}, ${LABELS[workload]}: fairness (Jain)`,
       target: `at least ${JAIN_AT_LEAST}`,
       measured: jain.toFixed(4),
       reached: jain >= JAIN_AT_LEAST,
     },
     {
-      what: `${subject}, two holders at once`,
+      what: `${subject}, ${LABELS[workload]}: two holders at once`,
       target: 'never',
       measured: number(overlaps),
       reached: overlaps === 0,

@@ -1,6 +1,30 @@
 /** The shapes that the parts of the benchmark share. */
 
-export type WorkloadName = 'sequential' | 'in-flight' | 'contended' | 'across' | 'held' | 'idle';
+export type EngineName = 'memory' | 'sqlite' | 'redis' | 'postgres';
+
+export type WorkloadName =
+  | 'sequential'
+  | 'in-flight'
+  | 'contended'
+  | 'across'
+  | 'handover'
+  | 'held'
+  | 'idle'
+  | 'killed';
+
+/** What is compared on one engine. */
+export interface Family {
+  readonly engine: EngineName;
+  readonly title: string;
+  readonly subject: string;
+  readonly peers: readonly string[];
+  /** Written by hand: they can do little, and run only where nobody contends. */
+  readonly minimums: readonly string[];
+  /** The peers that hold leases, and those that wait idly, for comparison. */
+  readonly holding: readonly string[];
+  readonly idling: readonly string[];
+  readonly reach: 'process' | 'machine' | 'network';
+}
 
 /** What runs under the lock. Undefined: nothing at all. */
 export type Work = (() => Promise<void>) | undefined;
@@ -13,7 +37,7 @@ export interface Session {
   hold?(key: string): Promise<unknown>;
   /** Like `hold`, but as somebody whom the waiters of this session do not share a process with. */
   holdApart?(key: string): Promise<unknown>;
-  /** Waits for a key that is held; settles when the session is closed or never. */
+  /** Waits for a key that is held; settles when the key is got, when the session is closed, or never. */
   wait?(key: string): Promise<unknown>;
   /** How often the store was asked so far. */
   storeCalls?(): number;
@@ -22,8 +46,17 @@ export interface Session {
   close?(): Promise<void>;
 }
 
+export interface Place {
+  /** A fresh one a run. */
+  readonly folder: string;
+  /** Of the server: a fresh database a run. Empty where the engine has none. */
+  readonly url: string;
+}
+
 export interface Contender {
-  open(options: { readonly folder: string; readonly ttlMs: number }): Promise<Session>;
+  /** What has to be there before its processes start: tables. */
+  prepare?(place: Place): Promise<void>;
+  open(options: Place & { readonly ttlMs: number }): Promise<Session>;
 }
 
 export interface Sizes {
@@ -36,23 +69,52 @@ export interface Sizes {
   readonly heldMs: number;
   readonly waiters: number;
   readonly idleMs: number;
+  readonly handoverMs: number;
+  /** How many locks lose their holder to a kill. */
+  readonly trials: number;
+  readonly killedTtlMs: number;
+}
+
+export interface Planned {
+  readonly engine: EngineName;
+  readonly workload: WorkloadName;
+  readonly contender: string;
+  readonly sizes: Sizes;
 }
 
 /** What a child is told to do. */
-export interface Task {
+export interface Task extends Place {
   readonly contender: string;
   readonly workload: WorkloadName;
   readonly sizes: Sizes;
-  readonly folder: string;
   /** When to begin, by the wall clock: processes that contend with each other begin together. */
   readonly startAt: number;
+  /** The keys of a holder that will be killed, or of those who wait for it. */
+  readonly keys?: readonly string[];
+  readonly part?: 'holder' | 'waiter';
+}
+
+/** One turn at a key, in milliseconds of the machine's monotonic clock, which its processes share. */
+export interface Turn {
+  readonly askedAt: number;
+  readonly grantedAt: number;
+  readonly releasedAt: number;
 }
 
 /** What a child measured: named numbers. */
 export type Figures = Readonly<Record<string, number>>;
 
+/** What a child sends when it is done. What is not a figure is for its parent to make figures of. */
+export interface Answer {
+  readonly figures: Figures;
+  /** Cycles of each contender. */
+  readonly counts?: readonly number[];
+  readonly turns?: readonly Turn[];
+}
+
 /** Of one contender in one workload: the median of each figure over the repetitions. */
 export interface Outcome {
+  readonly engine: EngineName;
   readonly contender: string;
   readonly workload: WorkloadName;
   readonly figures: Figures;

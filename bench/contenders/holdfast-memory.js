@@ -6,6 +6,6 @@ import { openHoldfast } from './holdfast.js';
 export const contender = {
   async open({ ttlMs }) {
     const store = memoryStore();
-    return openHoldfast(store, store, ttlMs);
+    return openHoldfast(store, { ttlMs, openApart: async () => store });
   },
 };

@@ -7,7 +7,6 @@ import { openHoldfast } from './holdfast.js';
 export const contender = {
   async open({ folder, ttlMs }) {
     const url = `sqlite:${join(folder, 'locks.db')}`;
-    const store = await openStore(url);
-    return openHoldfast(store, await openStore(url), ttlMs);
+    return openHoldfast(await openStore(url), { ttlMs, openApart: () => openStore(url) });
   },
 };

@@ -1,22 +1,20 @@
 /** Holdfast on one store, by its public names alone, every option at its default but the ttl. */
 import { createLocks } from 'holdfast';
 
+/** @typedef {import('holdfast').Store} Store */
+
 /**
- * @param {import('holdfast').Store} store used for everything that is measured
- * @param {import('holdfast').Store} apart the same locks, for the holder whom the waiters stand against
- * @param {number} ttlMs
+ * @param {Store} store used for everything that is measured
+ * @param {object} parts
+ * @param {number} parts.ttlMs
+ * @param {() => Promise<Store>} parts.openApart the same locks, for the holder whom the waiters stand against
+ * @param {() => number} [parts.storeCalls] where the client counts its round trips; else the calls of `apply` are counted
+ * @param {() => Promise<unknown>} [parts.closed]
  * @returns {import('../types.d.ts').Session}
  */
-export function openHoldfast(store, apart, ttlMs) {
-  let calls = 0;
-  /** @type {import('holdfast').Store} */
-  const counted = Object.assign(Object.create(store), {
-    apply(/** @type {Parameters<typeof store.apply>[0]} */ commands) {
-      calls += 1;
-      return store.apply(commands);
-    },
-  });
-  const locks = createLocks(counted, { ttl: ttlMs });
+export function openHoldfast(store, { ttlMs, openApart, storeCalls, closed }) {
+  const counted = counting(store);
+  const locks = createLocks(storeCalls ? store : counted.store, { ttl: ttlMs });
   /** @type {import('holdfast').Locks | undefined} */
   let others;
   const ended = new AbortController();
@@ -27,16 +25,30 @@ export function openHoldfast(store, apart, ttlMs) {
       await lease.release();
     },
     hold: (key) => locks.acquire(key),
-    holdApart(key) {
-      others = createLocks(apart, { ttl: ttlMs });
+    async holdApart(key) {
+      others = createLocks(await openApart(), { ttl: ttlMs });
       return others.acquire(key);
     },
     wait: (key) => locks.acquire(key, { wait: '1h', signal: ended.signal }),
-    storeCalls: () => calls,
+    storeCalls: storeCalls ?? counted.calls,
     async close() {
       ended.abort(new Error('The measurement is over.'));
       await locks.close();
       await others?.close();
+      await closed?.();
     },
   };
+}
+
+/** @param {Store} store */
+function counting(store) {
+  let calls = 0;
+  /** @type {Store} */
+  const counted = Object.assign(Object.create(store), {
+    apply(/** @type {Parameters<typeof store.apply>[0]} */ commands) {
+      calls += 1;
+      return store.apply(commands);
+    },
+  });
+  return { store: counted, calls: () => calls };
 }

@@ -11,9 +11,11 @@ const WARM_UP_CYCLES = 2_000;
 
 /**
  * @param {import('../types.d.ts').Session} session
- * @param {import('../types.d.ts').Sizes} sizes
+ * @param {import('../types.d.ts').Task} task
+ * @returns {Promise<import('../types.d.ts').Answer>}
  */
-export async function held(session, { leases, spreadMs, heldMs }) {
+export async function held(session, { sizes }) {
+  const { leases, spreadMs, heldMs } = sizes;
   const { hold, storeCalls } = session;
   if (!hold || !storeCalls) throw new Error('This contender does not hold leases.');
   const cycle = session.cycle('warm', undefined);
@@ -35,10 +37,12 @@ export async function held(session, { leases, spreadMs, heldMs }) {
   const { user, system } = process.cpuUsage(cpuBefore);
   if (kept.length !== leases || samples === 0) throw new Error('Nothing was measured.');
   return {
-    storeCallsPerSecond: ((storeCalls() - callsBefore) / elapsedMs) * 1_000,
-    timers,
-    heapBytesPerLease,
-    cpuShare: (user + system) / 1_000 / elapsedMs,
+    figures: {
+      storeCallsPerSecond: ((storeCalls() - callsBefore) / elapsedMs) * 1_000,
+      timers,
+      heapBytesPerLease,
+      cpuShare: (user + system) / 1_000 / elapsedMs,
+    },
   };
 }
 

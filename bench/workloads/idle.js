@@ -10,9 +10,11 @@ const SETTLE_MS = 300;
 
 /**
  * @param {Session} session
- * @param {import('../types.d.ts').Sizes} sizes
+ * @param {import('../types.d.ts').Task} task
+ * @returns {Promise<import('../types.d.ts').Answer>}
  */
-export async function idle(session, { waiters, idleMs }) {
+export async function idle(session, { sizes }) {
+  const { waiters, idleMs } = sizes;
   const { holdApart, wait } = session;
   if (!holdApart || !wait) throw new Error('This contender does not wait.');
   await holdApart('idle');
@@ -21,10 +23,12 @@ export async function idle(session, { waiters, idleMs }) {
   while (waiting.length < waiters) waiting.push(ignoringTheEnd(wait('idle')));
   const all = await costOf(session, idleMs);
   return {
-    callsPerSecondOfOne: one.callsPerSecond,
-    callsPerSecondOfAll: all.callsPerSecond,
-    cpuShareOfOne: one.cpuShare,
-    cpuShareOfAll: all.cpuShare,
+    figures: {
+      callsPerSecondOfOne: one.callsPerSecond,
+      callsPerSecondOfAll: all.callsPerSecond,
+      cpuShareOfOne: one.cpuShare,
+      cpuShareOfAll: all.cpuShare,
+    },
   };
 }
 

@@ -12,7 +12,11 @@ const hasTerminals =
 
 /** `script` gives a command a terminal of its own, and types into it what we write. */
 function atTerminal(args: string): Running {
-  return place.startOther('script', ['-qefc', `exec '${process.execPath}' '${BINARY}' ${args}`, 'typescript']);
+  return place.startOther('script', [
+    '-qefc',
+    `exec '${process.execPath}' '${BINARY}' ${args}`,
+    'typescript',
+  ]);
 }
 
 async function hold(key: string): Promise<Running> {

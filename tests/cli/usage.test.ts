@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { usePlace } from './holdfast.js';
 
 const place = usePlace();
-const COMMANDS = ['run', 'ls', 'inspect', 'evict', 'watch', 'doctor'];
+const COMMANDS = ['run', 'ls', 'inspect', 'evict', 'watch', 'doctor', 'migrate'];
 
 describe('help', () => {
   it('lists every command, the stores and the statuses', async () => {
@@ -40,7 +40,7 @@ describe('help', () => {
 
 describe('a wrong call is told in one line and exits 64', () => {
   const wrong: readonly (readonly [args: readonly string[], text: RegExp])[] = [
-    [[], /^say what to do: run, ls, inspect, evict, watch, doctor; see holdfast --help$/],
+    [[], /^say what to do: run, ls, inspect, evict, watch, doctor, migrate; see holdfast --help$/],
     [['rn', 'job', '--', 'true'], /^unknown command "rn"; did you mean run\?$/],
     [['run', 'job', '--tll', '5s', '--', 'true'], /^unknown option --tll; did you mean --ttl\?$/],
     [['run', 'job'], /^run needs a command after --; usage: /],
@@ -68,6 +68,12 @@ describe('a wrong call is told in one line and exits 64', () => {
     [['watch', '--every', '1ms'], /^--every must be at least 50ms$/],
     [['watch', '--every', '2h'], /^--every must be at most 1h$/],
     [['doctor', 'store'], /^unexpected "store"; usage: holdfast doctor$/],
+    [['ls', '--print'], /^--print is an option of migrate, not of ls$/],
+    [['migrate', 'all'], /^unexpected "all"; usage: holdfast migrate \[--print\] \[--supabase\]$/],
+    [
+      ['ls', '--store', 'redis://h?prefx=a'],
+      /no option "prefx" in a redis: URL\. The options are: prefix\.$/,
+    ],
     [['ls', '--store', 'carrier-pigeon:coop'], /carrier-pigeon/],
     [['ls', '--store', 'nonsense'], /nonsense/],
   ];

@@ -3,13 +3,15 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from 'vitest';
 import { type Block, blocks } from './markdown.js';
+import { canRun, PageServers } from './page-servers.js';
 import { run } from './shell.js';
 import { compileSnippets, type Snippets } from './snippets.js';
-import { matching, root } from './tree.js';
+import { matching, read, root } from './tree.js';
 
 const LIMIT_MS = 60_000;
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js';
 
+const servers = new PageServers();
 let folder: string;
 let env: Record<string, string>;
 
@@ -26,9 +28,12 @@ beforeEach(() => {
 });
 
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => servers.stop());
 
-function runHere(command: string, args: readonly string[]): Promise<string> {
-  return run(command, args, { cwd: join(folder, 'here'), env, timeoutMs: LIMIT_MS });
+/** `code` says which servers it wants. */
+async function runHere(code: string, command: string, args: readonly string[]): Promise<string> {
+  const all = { ...env, ...(await servers.envFor(code)) };
+  return run(command, args, { cwd: join(folder, 'here'), env: all, timeoutMs: LIMIT_MS });
 }
 
 describe('the code of the documents does what it says', () => {
@@ -41,24 +46,25 @@ describe('the code of the documents does what it says', () => {
   afterAll(() => snippets?.remove());
 
   for (const block of code.filter(({ noRun }) => noRun === null)) {
-    it(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
-      await runHere(process.execPath, [snippets.fileOf(block)]);
+    it.runIf(canRun(block.code))(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
+      await runHere(block.code, process.execPath, [snippets.fileOf(block)]);
     });
   }
 });
 
 describe('the commands of the documents work', () => {
   for (const block of blocks.filter(({ language, noRun }) => language === 'sh' && noRun === null)) {
-    it(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
-      await runHere('bash', ['-euc', block.code]);
+    it.runIf(canRun(block.code))(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
+      await runHere(block.code, 'bash', ['-euc', block.code]);
     });
   }
 });
 
 describe('the examples run to their end', () => {
   for (const example of matching(/^examples\/[^/]+\.js$/)) {
-    it(example, { timeout: LIMIT_MS * 2 }, async () => {
-      await runHere(process.execPath, [join(root, example)]);
+    const code = read(example);
+    it.runIf(canRun(code))(example, { timeout: LIMIT_MS * 2 }, async () => {
+      await runHere(code, process.execPath, [join(root, example)]);
     });
   }
 });

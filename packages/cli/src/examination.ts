@@ -135,9 +135,16 @@ function sharedCheck({ shared }: Store['traits']): Check {
   return { name, level: 'good', text: 'Shared: by everybody who can reach it.' };
 }
 
-function durableCheck({ durable }: Store['traits']): Check {
+function durableCheck({ durable, shared }: Store['traits']): Check {
   const name = 'durable';
   if (durable) return { name, level: 'good', text: 'Durable: locks outlive a restart of the store.' };
+  if (shared === 'network') {
+    return {
+      name,
+      level: 'note',
+      text: 'Durable: as the server is set up; what a restart costs is said below.',
+    };
+  }
   return { name, level: 'warning', text: 'Durable: no; a restart of the store frees every lock.' };
 }
 

@@ -9,6 +9,8 @@ import {
 } from 'holdfast';
 import { EXIT, Failure } from './exit.js';
 
+const LOOKS = ['inspect', 'list', 'probe'];
+
 /** The failure that an error of the library amounts to; null for a bug. */
 export function failureOf(error: unknown): Failure | null {
   if (error instanceof Failure) return error;
@@ -29,5 +31,9 @@ function statusOf(error: HoldfastError): number {
 function withCause(error: HoldfastError): string {
   const { cause, message } = error;
   if (!(cause instanceof Error) || cause.message === '' || message.includes(cause.message)) return message;
+  // Who only looked wants to know why, and not what an unanswered look may have done.
+  if (error instanceof StoreError && LOOKS.includes(error.operation)) {
+    return cause.message;
+  }
   return `${message.replace(/[.\s]+$/, '')}: ${cause.message}`;
 }

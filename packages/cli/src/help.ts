@@ -5,7 +5,11 @@ import type { Terminal } from './output.js';
 
 const STORES = `STORES
   --store URL, else $HOLDFAST_STORE, else the file holdfast/locks.db in your state folder
-  ($XDG_STATE_HOME, or ~/.local/state). sqlite:PATH is a file shared by all processes of this machine.`;
+  ($XDG_STATE_HOME, or ~/.local/state).
+  sqlite:PATH                                        a file, for all processes of this machine
+  redis://[USER:PASSWORD@]HOST[:PORT][/DB]           Redis; rediss:// with TLS. Needs the package ioredis, or redis
+  redis+cluster://HOST[:PORT],HOST[:PORT]            Redis Cluster; rediss+cluster:// with TLS
+  postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE    PostgreSQL. Needs the package pg, or postgres; see migrate`;
 
 const STATUSES = `EXIT STATUS
   0    done                              75   the lock was not had in time

@@ -6,6 +6,7 @@ import { doctor } from './commands/doctor.js';
 import { evict } from './commands/evict.js';
 import { inspect } from './commands/inspect.js';
 import { ls } from './commands/ls.js';
+import { migrate } from './commands/migrate.js';
 import { run } from './commands/run.js';
 import { watch } from './commands/watch.js';
 import { EXIT, Failure, usageFailure } from './exit.js';
@@ -15,7 +16,7 @@ import { parseInvocation } from './options.js';
 import { type Outlet, openOutlets } from './outlet.js';
 import { openTerminal, printable, type Terminal } from './output.js';
 
-const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor];
+const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor, migrate];
 /** A stderr that nobody reads must not keep the status from whoever waits for it. */
 const LAST_WORDS_MS_MAX = 1_000;
 

@@ -40,6 +40,8 @@ export const OPTIONS = {
   },
   limit: { type: 'string', value: 'N', text: 'at most N keys' },
   every: { type: 'string', value: 'TIME', text: 'how often to look (500ms)' },
+  print: { type: 'boolean', text: 'print the SQL, and connect to nothing' },
+  supabase: { type: 'boolean', text: 'also grant what the Supabase store needs' },
   yes: { type: 'boolean', short: 'y', text: 'do not ask' },
   json: { type: 'boolean', text: 'for machines' },
   help: { type: 'boolean', short: 'h', text: 'show this help' },

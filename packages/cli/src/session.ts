@@ -7,6 +7,7 @@ import { Failure, usageFailure } from './exit.js';
 import { failureOf } from './failure.js';
 import type { Options } from './options.js';
 import { type Terminal, warn } from './output.js';
+import { redact, redactIn } from './redaction.js';
 
 type Environment = { readonly [name: string]: string | undefined };
 
@@ -72,21 +73,17 @@ async function close(locks: Locks, terminal: Terminal): Promise<void> {
   }
 }
 
-export async function open(url: string): Promise<Store> {
+export function open(url: string): Promise<Store> {
+  return explained(url, () => openStore(url));
+}
+
+/** What goes wrong with a store is told with its URL. */
+export async function explained<T>(url: string, work: () => Promise<T>): Promise<T> {
   try {
-    return await openStore(url);
+    return await work();
   } catch (error) {
     const failure = failureOf(error);
     if (!failure) throw error;
     throw new Failure(failure.status, `${redact(url)}: ${redactIn(failure.message, url)}`, failure.details);
   }
-}
-
-function redact(url: string): string {
-  return url.replace(/^([a-z][a-z0-9+.-]*:\/\/[^/?#]*?):[^/?#]*@/i, '$1:***@');
-}
-
-/** Clients like to quote the URL that they were given. */
-function redactIn(message: string, url: string): string {
-  return message.replaceAll(url, redact(url));
 }

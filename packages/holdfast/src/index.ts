@@ -22,7 +22,7 @@ export type {
   WatchOptions,
 } from './api.js';
 export { createLocks } from './locks.js';
-export { openStore } from './open-store.js';
+export { type Migration, type MigrationOptions, migrationOf, openStore } from './open-store/index.js';
 export {
   AcquireTimeoutError,
   type ErrorCode,

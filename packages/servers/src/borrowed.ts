@@ -5,15 +5,24 @@ export interface Borrowed extends Controls {
   readonly url: string;
 }
 
-export function borrowed(variable: string, url: string, defaultPort: number): Borrowed {
+const VARIABLES = { redis: 'HOLDFAST_TEST_REDIS_URL', postgres: 'HOLDFAST_TEST_POSTGRES_URL' } as const;
+const PORTS = { redis: 6379, postgres: 5432 } as const;
+
+export function givenUrl(server: 'redis' | 'postgres'): string | undefined {
+  return process.env[VARIABLES[server]] || undefined;
+}
+
+export function borrowed(server: 'redis' | 'postgres', url: string): Borrowed {
   const { hostname, port } = new URL(url);
   const refuse = (): never => {
-    throw new Error(`${variable} names a server that is not ours to stop: start a private one with { own: true }`);
+    throw new Error(
+      `${VARIABLES[server]} names a server that is not ours to stop: start a private one with { own: true }`,
+    );
   };
   return {
     url,
     host: hostname,
-    port: port === '' ? defaultPort : Number(port),
+    port: port === '' ? PORTS[server] : Number(port),
     get pid() {
       return refuse();
     },

@@ -3,10 +3,11 @@
  * kernel where setpriv is there, otherwise when that process exits.
  */
 import { spawn } from 'node:child_process';
-import { closeSync, openSync, readFileSync } from 'node:fs';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { until } from './clock.js';
 import { findOnPath } from './find.js';
+import { type Guard, startGuard } from './guard.js';
 import { childrenOf, signal, stateOf } from './process-tree.js';
 import type { User } from './unprivileged.js';
 
@@ -21,9 +22,8 @@ export interface Launch {
 export interface Child {
   readonly pid: number;
   readonly alive: () => boolean;
-  /** What it printed last. */
+  /** What it printed last, since this start. */
   readonly log: () => string;
-  readonly signal: (name: NodeJS.Signals) => void;
   /** SIGSTOP to it and its children; resolves when all of them stand still. */
   readonly pause: () => Promise<void>;
   readonly resume: () => void;
@@ -36,7 +36,8 @@ const GENTLE_MS_MAX = 10_000;
 const GONE_MS_MAX = 10_000;
 const living = new Set<number>();
 
-process.on('exit', () => {
+// Before the folders go, which the same event removes.
+process.prependListener('exit', () => {
   for (const pid of living) for (const each of [pid, ...childrenOf(pid)]) signal(each, 'SIGKILL');
 });
 
@@ -63,12 +64,18 @@ function resumeAll(pid: number): void {
   for (const each of [...childrenOf(pid), pid]) signal(each, 'SIGCONT');
 }
 
+/**
+ * Of a process that we started, only its exit tells: while its last threads end, the kernel lists it as a zombie and its
+ * port is still open.
+ */
+const isGone = (pid: number): boolean => !living.has(pid) && stateOf(pid) === 'gone';
+
 async function allGone(pids: readonly number[], waitMsMax: number): Promise<boolean> {
   try {
-    await until('ending processes', waitMsMax, () => pids.every((pid) => stateOf(pid) === 'gone'), 5);
+    await until('ending processes', waitMsMax, () => pids.every(isGone), 5);
     return true;
   } catch (error) {
-    if (pids.some((pid) => stateOf(pid) !== 'gone')) return false;
+    if (!pids.every(isGone)) return false;
     throw error;
   }
 }
@@ -90,6 +97,7 @@ async function endAll(pid: number, name: NodeJS.Signals): Promise<void> {
 export async function startChild(launch: Launch): Promise<Child> {
   const logFile = join(launch.folder, 'output.log');
   const output = openSync(logFile, 'a');
+  const logBegin = fstatSync(output).size;
   const { file, args } = tied(launch);
   const started = spawn(file, args, {
     cwd: launch.folder,
@@ -107,18 +115,24 @@ export async function startChild(launch: Launch): Promise<Child> {
   started.once('exit', () => living.delete(pid));
   // A server that somebody forgot to stop must not keep its process from exiting.
   started.unref();
-  const alive = (): boolean => living.has(pid) && stateOf(pid) !== 'gone';
+  let guard: Guard | undefined;
+  const alive = (): boolean => living.has(pid);
   return {
     pid,
     alive,
-    log: () => readFileSync(logFile, 'utf8').slice(-LOG_CHARACTERS),
-    signal: (name) => {
-      if (alive()) signal(pid, name);
+    log: () => readFileSync(logFile).subarray(logBegin).toString('utf8').slice(-LOG_CHARACTERS),
+    pause: async () => {
+      await pauseAll(pid);
+      guard?.dismiss();
+      guard = startGuard([pid, ...childrenOf(pid)]);
     },
-    pause: () => pauseAll(pid),
-    resume: () => resumeAll(pid),
+    resume: () => {
+      guard?.dismiss();
+      resumeAll(pid);
+    },
     end: async (name) => {
       if (alive()) await endAll(pid, name);
+      guard?.dismiss();
     },
   };
 }

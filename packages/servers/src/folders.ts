@@ -2,14 +2,30 @@
  * Temporary folders of servers. One test run has one folder for all its processes, named by an environment variable, so
  * that whatever a killed process left behind goes when the run ends.
  */
-import { chmodSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { wallMs } from './clock.js';
+import { stateOf } from './process-tree.js';
+import { hasCode } from './system-error.js';
 import { reachableBy, unprivileged } from './unprivileged.js';
 
 const VARIABLE = 'HOLDFAST_SERVERS_RUN';
 const PREFIX = 'holdfast-servers-';
+/** A process of another container may be gone only as seen from here: nothing young is removed. */
+const FORGOTTEN_MS = 3_600_000;
 const made = new Set<string>();
+const making = new Map<string, Promise<string>>();
 let ownRun: string | undefined;
 
 /** The default temporary folder may be one that the user of the servers cannot reach. */
@@ -22,9 +38,22 @@ function removeNow(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
 }
 
+/** Runs that were killed could not remove their folders, and a data folder is large. */
+function removeForgotten(parent: string): void {
+  for (const name of readdirSync(parent)) {
+    const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
+    if (pid === undefined || stateOf(Number(pid)) !== 'gone') continue;
+    const path = join(parent, name);
+    const { uid, mtimeMs } = statSync(path, { throwIfNoEntry: false }) ?? {};
+    if (uid === process.getuid?.() && wallMs() - (mtimeMs ?? 0) > FORGOTTEN_MS) removeNow(path);
+  }
+}
+
 /** Reserves a folder for this process and all that it starts. Undone by `closeRun`. */
 export function openRun(): string {
-  const run = mkdtempSync(join(temporary(), PREFIX));
+  const parent = temporary();
+  removeForgotten(parent);
+  const run = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
   // It was made for its owner alone, and some servers run as another user.
   chmodSync(run, 0o755);
   mkdirSync(join(run, 'shared'));
@@ -47,8 +76,27 @@ function runFolder(): string {
   return ownRun;
 }
 
-/** Where processes of one run keep what is made once, such as a data folder to copy. */
-export const sharedFolder = (): string => join(runFolder(), 'shared');
+/** Built aside and then renamed, so that nobody sees the half of it; who comes second uses the first. */
+async function makeShared(path: string, make: (aside: string) => void | Promise<void>): Promise<string> {
+  if (existsSync(path)) return path;
+  const aside = `${path}.${process.pid}`;
+  await make(aside);
+  try {
+    renameSync(aside, path);
+  } catch (error) {
+    if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
+    removeNow(aside);
+  }
+  return path;
+}
+
+/** A folder that all processes of one run share, such as a data folder to copy; gives its path. */
+export function madeOnce(name: string, make: (aside: string) => void | Promise<void>): Promise<string> {
+  const path = join(runFolder(), 'shared', name);
+  const made = making.get(path) ?? makeShared(path, make);
+  making.set(path, made);
+  return made;
+}
 
 export function makeFolder(name: string): string {
   const folder = mkdtempSync(join(runFolder(), `${name}-`));

@@ -5,7 +5,7 @@ export { available, ensureInstalled } from './install.js';
 export { type PgbouncerOptions, type PgbouncerServer, startPgbouncer } from './pgbouncer.js';
 export { type PostgresOptions, type PostgresServer, startPostgres } from './postgres/index.js';
 export { type PostgrestOptions, type PostgrestServer, startPostgrest } from './postgrest.js';
-export { type Proxy, type ProxyTarget, startProxy } from './proxy.js';
+export { type ProxyTarget, startProxy, type TcpProxy } from './proxy.js';
 export { type RedisOptions, type RedisServer, startRedis } from './redis.js';
 export { type RedisCluster, startRedisCluster } from './redis-cluster.js';
 export { type RedisSentinel, type SentinelOptions, startRedisSentinel } from './redis-sentinel.js';

@@ -7,6 +7,7 @@ import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { givenUrl } from './borrowed.js';
 import { find, findOnPath, type ServerName } from './find.js';
 
 const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
@@ -58,9 +59,13 @@ export async function ensureInstalled(servers: readonly ServerName[]): Promise<v
 const message = (server: ServerName): string =>
   `${server} is not installed, so its tests cannot run. To install it: ${command(server)}`;
 
-/** For `describe.runIf(available('redis'))`: false skips by name on a laptop, and throws in CI. */
-export function available(server: ServerName): boolean {
-  if (find(server) !== undefined) return true;
+/**
+ * For `describe.runIf(available('redis'))`: false skips by name on a laptop, and throws in CI. Tests that stop, pause or
+ * kill their server say `{ own: true }`: the user's server does not help them.
+ */
+export function available(server: ServerName, { own = false } = {}): boolean {
+  const given = !own && (server === 'redis' || server === 'postgres') && givenUrl(server) !== undefined;
+  if (given || find(server) !== undefined) return true;
   if (process.env.CI === 'true') throw new Error(message(server));
   if (!told.has(server)) console.warn(`skipped: ${message(server)}`);
   told.add(server);

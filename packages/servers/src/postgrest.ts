@@ -1,4 +1,5 @@
 /** PostgREST in front of a database: what stands behind `supabase.rpc`. */
+import { timeout } from './clock.js';
 import { need } from './install.js';
 import { freePort } from './ports.js';
 import { type Controls, supervise } from './supervise.js';
@@ -19,7 +20,7 @@ export interface PostgrestServer extends Controls {
 
 /** Ready means that it read the schema: requests before that are refused. */
 async function isReady(adminPort: number, port: number): Promise<boolean> {
-  const signal = AbortSignal.timeout(2000);
+  const signal = timeout(2000);
   const ready = await fetch(`http://127.0.0.1:${adminPort}/ready`, { signal });
   if (!ready.ok) return false;
   const answer = await fetch(`http://127.0.0.1:${port}/`, { signal });

@@ -1,6 +1,7 @@
 /** Processes by their ids: who their children are, and whether they run, are stopped or are gone. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { hasCode } from './system-error.js';
 
 type State = 'running' | 'stopped' | 'gone';
 
@@ -11,11 +12,6 @@ interface Stat {
 
 const hasProc = existsSync('/proc/self/stat');
 
-function isMissing(error: unknown): boolean {
-  const code = error instanceof Error && 'code' in error ? error.code : undefined;
-  return code === 'ENOENT' || code === 'ESRCH';
-}
-
 /** The name in parentheses may hold spaces and parentheses: what follows the last one is fixed. */
 function statOf(pid: number): Stat | undefined {
   try {
@@ -23,7 +19,7 @@ function statOf(pid: number): Stat | undefined {
     const [letter = '', parent = ''] = text.slice(text.lastIndexOf(')') + 2).split(' ');
     return { letter, parent: Number(parent) };
   } catch (error) {
-    if (isMissing(error)) return undefined;
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return undefined;
     throw error;
   }
 }
@@ -49,7 +45,7 @@ export function childrenOf(pid: number): readonly number[] {
   return [...all()].filter(([, { parent }]) => parent === pid).map(([child]) => child);
 }
 
-/** A zombie is gone: it holds no port, no file and no memory. */
+/** A zombie counts as gone: nobody can wake it. */
 export function stateOf(pid: number): State {
   const stat = hasProc ? statOf(pid) : listed().get(pid);
   if (stat === undefined || /^[ZX]/.test(stat.letter)) return 'gone';
@@ -61,7 +57,7 @@ export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);
   } catch (error) {
-    if (isMissing(error)) return false;
+    if (hasCode(error, 'ENOENT', 'ESRCH')) return false;
     throw error;
   }
 }

@@ -98,9 +98,12 @@ export function openLink(client: Socket, target: { host: string; port: number },
     server?.resetAndDestroy();
     events.onEnd();
   };
-  const gone = (way: Way): void => {
+  const closed = new Set<Way>();
+  /** After a gentle end the other side may still be reading: a reset would take from it what was sent last. */
+  const gone = (way: Way, byError: boolean): void => {
+    closed.add(way);
     if (mode.kind === 'hang') way.push('end');
-    else end();
+    else if (byError || closed.size === 2) end();
   };
   /** The server is closed gently, so that it reads all that it was sent: only the way back is gone. */
   const lose = (): void => {
@@ -124,7 +127,7 @@ export function openLink(client: Socket, target: { host: string; port: number },
     });
     // An error is always followed by the close that is looked at.
     socket.on('error', () => undefined);
-    socket.on('close', () => gone(way));
+    socket.on('close', (byError) => gone(way, byError));
   };
   attach(client, requests);
 

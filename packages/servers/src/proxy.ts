@@ -4,14 +4,14 @@
  */
 import { createServer, type Socket } from 'node:net';
 import { freePort } from './ports.js';
-import { type Mode, openLink, type Link } from './proxy-link.js';
+import { type Link, type Mode, openLink } from './proxy-link.js';
 
 export interface ProxyTarget {
   readonly host: string;
   readonly port: number;
 }
 
-export interface Proxy {
+export interface TcpProxy {
   readonly host: string;
   readonly port: number;
   /** Connections open now. */
@@ -36,7 +36,9 @@ export interface Proxy {
 
 const PORTS_MAX = 20;
 
-async function listen(accept: (client: Socket) => void): Promise<{ port: number; close: () => Promise<void> }> {
+async function listen(
+  accept: (client: Socket) => void,
+): Promise<{ port: number; close: () => Promise<void> }> {
   for (let attempt = 0; attempt < PORTS_MAX; attempt += 1) {
     const port = await freePort();
     const server = createServer({ noDelay: true, allowHalfOpen: true }, accept);
@@ -52,7 +54,7 @@ async function listen(accept: (client: Socket) => void): Promise<{ port: number;
   throw new Error(`the proxy found ${PORTS_MAX} ports in a row taken`);
 }
 
-export async function startProxy(target: ProxyTarget): Promise<Proxy> {
+export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
   const links = new Set<Link>();
   let mode: Mode = { kind: 'pass' };
   let lost = 0;

@@ -18,14 +18,20 @@ interface Node {
 }
 
 /** The usual bus port lies 10,000 above the port, which would be among the ports of client sockets. */
-async function startNode(): Promise<Node> {
+async function startNode(triesLeft = 3): Promise<Node> {
   const busPort = await freePort();
-  const server = await startPrivateRedis({
+  const config = {
     'cluster-enabled': 'yes',
     'cluster-node-timeout': '1000',
     'cluster-port': String(busPort),
-  });
-  return { server, busPort };
+  };
+  try {
+    return { server: await startPrivateRedis(config), busPort };
+  } catch (error) {
+    // Somebody else may have taken the bus port in between.
+    if (triesLeft <= 1) throw error;
+    return startNode(triesLeft - 1);
+  }
 }
 
 /** Epochs are set first: nodes that begin with the same one would have to fight it out. */

@@ -32,7 +32,7 @@ function startSentinel(binary: string, master: RedisServer, count: number): Prom
 }
 
 /** Names and values take turns in the reply. */
-function valueOf(reply: Reply, name: string): string | undefined {
+function itemOf(reply: Reply, name: string): string | undefined {
   if (!Array.isArray(reply)) return undefined;
   const at = reply.findIndex((item, index) => index % 2 === 0 && item === name);
   return at === -1 ? undefined : String(reply[at + 1]);
@@ -44,9 +44,9 @@ async function knowsAll(sentinel: Controls, count: number): Promise<boolean> {
   const replicas = await ask(sentinel.port, undefined, 'SENTINEL', 'REPLICAS', MASTER_NAME);
   const replica = Array.isArray(replicas) ? (replicas[0] as Reply | undefined) : undefined;
   return (
-    valueOf(state, 'num-slaves') === '1' &&
-    valueOf(state, 'num-other-sentinels') === String(count - 1) &&
-    valueOf(replica ?? null, 'master-link-status') === 'ok'
+    itemOf(state, 'num-slaves') === '1' &&
+    itemOf(state, 'num-other-sentinels') === String(count - 1) &&
+    itemOf(replica ?? null, 'master-link-status') === 'ok'
   );
 }
 

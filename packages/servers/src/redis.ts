@@ -5,7 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { borrowed } from './borrowed.js';
+import { borrowed, givenUrl } from './borrowed.js';
 import { need } from './install.js';
 import { type Controls, type Plan, supervise } from './supervise.js';
 
@@ -95,8 +95,8 @@ export async function startPrivateRedis(config: Readonly<Record<string, string>>
 }
 
 export async function startRedis(options: RedisOptions = {}): Promise<RedisServer> {
-  const given = process.env.HOLDFAST_TEST_REDIS_URL;
+  const given = givenUrl('redis');
   const own = options.own === true || options.config !== undefined;
-  if (given === undefined || given === '' || own) return startPrivateRedis(options.config);
-  return borrowed('HOLDFAST_TEST_REDIS_URL', given, 6379);
+  if (given === undefined || own) return startPrivateRedis(options.config);
+  return borrowed('redis', given);
 }

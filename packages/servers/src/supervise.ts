@@ -42,7 +42,6 @@ const PORT_TAKEN = /already in use|could not bind|cannot bind|resource busy/i;
 
 async function startOnce(plan: Plan, folder: string, port: number): Promise<Start> {
   const child = await startChild(await plan.launch(port, folder));
-  const before = child.log().length;
   const endMs = nowMs() + READY_MS_MAX;
   let refusal: unknown;
   while (child.alive() && nowMs() < endMs) {
@@ -55,7 +54,7 @@ async function startOnce(plan: Plan, folder: string, port: number): Promise<Star
   }
   const ended = !child.alive();
   await child.end('SIGKILL');
-  if (ended && PORT_TAKEN.test(child.log().slice(Math.min(before, 0)))) return { kind: 'port taken' };
+  if (ended && PORT_TAKEN.test(child.log())) return { kind: 'port taken' };
   const what = ended ? 'ended before it answered' : `did not answer within ${READY_MS_MAX} ms`;
   throw new Error(`${plan.name} ${what}. It printed:\n${child.log()}`, { cause: refusal });
 }

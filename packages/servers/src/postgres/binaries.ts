@@ -2,11 +2,13 @@
  * Which PostgreSQL: 15 is the system's, 18 is npm's. npm packs no symbolic links, and its package makes them in a script
  * that many installations do not run, so they are made here.
  */
-import { chmodSync, cpSync, existsSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { execFileSync } from 'node:child_process';
+import { accessSync, chmodSync, constants, existsSync, readFileSync, symlinkSync } from 'node:fs';
+import { basename, join } from 'node:path';
 import { findNpmPostgres, findSystemPostgres } from '../find.js';
-import { sharedFolder } from '../folders.js';
+import { madeOnce } from '../folders.js';
 import { need } from '../install.js';
+import { hasCode } from '../system-error.js';
 import { reachableBy, type User } from '../unprivileged.js';
 
 export type PostgresVersion = '15' | '18';
@@ -20,10 +22,6 @@ export interface PostgresBinaries {
 interface Link {
   readonly source: string;
   readonly target: string;
-}
-
-export function hasCode(error: unknown, ...codes: readonly string[]): boolean {
-  return error instanceof Error && 'code' in error && codes.includes(String(error.code));
 }
 
 /** Another process may make the same link at the same moment. */
@@ -40,39 +38,43 @@ function makeLinks(native: string): void {
   if (!existsSync(list)) return;
   const links = JSON.parse(readFileSync(list, 'utf8')) as readonly Link[];
   for (const { source, target } of links) {
-    const path = join(dirname(native), target);
+    const path = join(native, target.replace(/^native\//, ''));
     if (!existsSync(path)) link(path, basename(source));
   }
 }
 
-function makeExecutable(native: string): void {
-  for (const name of ['initdb', 'postgres', 'pg_ctl']) {
-    const file = join(native, 'bin', name);
-    if (existsSync(file)) chmodSync(file, 0o755);
+function isAllowed(path: string, mode: number): boolean {
+  try {
+    accessSync(path, mode);
+    return true;
+  } catch (error) {
+    if (hasCode(error, 'EACCES', 'EROFS', 'EPERM', 'ENOENT')) return false;
+    throw error;
   }
 }
 
-/** Makes a folder at once, for all processes of the run: built aside, then renamed; who is late uses the first. */
-export async function madeOnce(path: string, make: (aside: string) => void | Promise<void>): Promise<string> {
-  if (existsSync(path)) return path;
-  const aside = `${path}.${process.pid}`;
-  await make(aside);
-  try {
-    renameSync(aside, path);
-  } catch (error) {
-    if (!hasCode(error, 'ENOTEMPTY', 'EEXIST')) throw error;
-    rmSync(aside, { recursive: true, force: true });
+function makeExecutable(native: string): void {
+  for (const name of ['initdb', 'postgres']) {
+    const file = join(native, 'bin', name);
+    if (!isAllowed(file, constants.X_OK)) chmodSync(file, 0o755);
   }
-  return path;
+}
+
+/** A checkout may lie where the user of the server cannot read, or where we cannot write the links. */
+function isUsable(native: string, user: User | undefined): boolean {
+  return reachableBy(user, join(native, 'bin')) && isAllowed(join(native, 'lib'), constants.W_OK);
+}
+
+function copyForAll(native: string, to: string): void {
+  execFileSync('cp', ['-R', native, to]);
+  execFileSync('chmod', ['-R', 'a+rX', to]);
 }
 
 async function npmBinaries(packageFolder: string, user: User | undefined): Promise<PostgresBinaries> {
-  let native = join(packageFolder, 'native');
-  if (!reachableBy(user, native)) {
-    native = await madeOnce(join(sharedFolder(), 'native'), (aside) =>
-      cpSync(native, aside, { recursive: true }),
-    );
-  }
+  const installed = join(packageFolder, 'native');
+  const native = isUsable(installed, user)
+    ? installed
+    : await madeOnce('native', (aside) => copyForAll(installed, aside));
   makeLinks(native);
   makeExecutable(native);
   return { version: '18', folder: join(native, 'bin') };

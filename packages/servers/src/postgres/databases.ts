@@ -1,10 +1,14 @@
 /** Single statements to a PostgreSQL, each over a connection of its own. */
-import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { randomName } from '../clock.js';
 
 /** The first column of the first row, as text. */
 export async function queryOnce(url: string, sql: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 5000, query_timeout: 20_000 });
+  const client = new pg.Client({
+    connectionString: url,
+    connectionTimeoutMillis: 5000,
+    query_timeout: 20_000,
+  });
   let lost: Error | undefined;
   client.on('error', (error) => {
     lost = error;
@@ -21,7 +25,7 @@ export async function queryOnce(url: string, sql: string): Promise<string> {
 }
 
 export async function createDatabase(url: string): Promise<string> {
-  const name = `holdfast_${randomUUID().replaceAll('-', '').slice(0, 12)}`;
+  const name = `holdfast_${randomName()}`;
   await queryOnce(url, `CREATE DATABASE ${name}`);
   const made = new URL(url);
   made.pathname = `/${name}`;

@@ -3,9 +3,9 @@
  * A server that the user named in HOLDFAST_TEST_POSTGRES_URL is used as it is; databases made in it are dropped again.
  */
 import { join } from 'node:path';
-import { borrowed } from '../borrowed.js';
-import { giveTo, unprivileged } from '../unprivileged.js';
+import { borrowed, givenUrl } from '../borrowed.js';
 import { type Controls, type Plan, supervise } from '../supervise.js';
+import { giveTo, unprivileged } from '../unprivileged.js';
 import { type PostgresBinaries, type PostgresVersion, postgresBinaries } from './binaries.js';
 import { makeDataFolder } from './data.js';
 import { createDatabase, dropDatabase, queryOnce } from './databases.js';
@@ -24,6 +24,8 @@ export interface PostgresOptions {
   readonly fsync?: boolean;
   /** Lines of postgresql.conf: `{ max_connections: '20' }`. */
   readonly settings?: Readonly<Record<string, string>>;
+  /** Further variables of the process, such as a faked clock. */
+  readonly env?: Readonly<Record<string, string>>;
   /** A private server even if the user named one: for tests that stop, pause or kill it. Any option means that too. */
   readonly own?: boolean;
 }
@@ -49,7 +51,7 @@ function plan(binaries: PostgresBinaries, options: PostgresOptions): Plan {
     },
     launch: (port, folder) => {
       const args = ['-D', data(folder), '-p', String(port), ...settings];
-      return { command: join(binaries.folder, 'postgres'), args, folder, user };
+      return { command: join(binaries.folder, 'postgres'), args, folder, user, env: options.env ?? {} };
     },
     answers: async (port, _pid, folder) =>
       (await queryOnce(urlAt(port), 'SHOW data_directory')) === data(folder),
@@ -66,7 +68,7 @@ async function startPrivate(options: PostgresOptions): Promise<PostgresServer> {
 
 async function useGiven(given: string): Promise<PostgresServer> {
   const made: string[] = [];
-  const server = borrowed('HOLDFAST_TEST_POSTGRES_URL', given, 5432);
+  const server = borrowed('postgres', given);
   return Object.assign(server, {
     version: (await queryOnce(given, 'SHOW server_version')).split(' ')[0] ?? '',
     createDatabase: async () => {
@@ -81,7 +83,7 @@ async function useGiven(given: string): Promise<PostgresServer> {
 }
 
 export async function startPostgres(options: PostgresOptions = {}): Promise<PostgresServer> {
-  const given = process.env.HOLDFAST_TEST_POSTGRES_URL;
-  if (given === undefined || given === '' || Object.keys(options).length > 0) return startPrivate(options);
+  const given = givenUrl('postgres');
+  if (given === undefined || Object.keys(options).length > 0) return startPrivate(options);
   return useGiven(given);
 }

@@ -1,35 +1,15 @@
-/**
- * From a URL to a store. What a store needs is loaded only when its URL is asked for. What is not understood is
- * refused, option by option: a misspelt one must not be ignored in silence.
- */
-import { InvalidArgumentError, type Store } from './protocol/index.js';
+/** Stores without a server: memory, and an SQLite file. */
+import { InvalidArgumentError, type Store } from '../protocol/index.js';
 
-const KNOWN = 'memory: or sqlite:PATH';
-
-export async function openStore(url: string): Promise<Store> {
-  const [, scheme, rest] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
-  if (scheme === undefined || rest === undefined) {
-    throw new InvalidArgumentError(`"${url}" is not the URL of a store: expected ${KNOWN}.`);
-  }
-  switch (scheme.toLowerCase()) {
-    case 'memory':
-      return openMemory(rest);
-    case 'sqlite':
-      return openSqlite(rest);
-    default:
-      throw new InvalidArgumentError(`There is no store for "${scheme}:": expected ${KNOWN}.`);
-  }
-}
-
-async function openMemory(rest: string): Promise<Store> {
+export async function openMemory(rest: string): Promise<Store> {
   if (rest !== '')
     throw new InvalidArgumentError(`"memory:" takes nothing behind it, and was given "${rest}".`);
-  const { memoryStore } = await import('./stores/memory.js');
+  const { memoryStore } = await import('../stores/memory.js');
   return memoryStore();
 }
 
 /** `sqlite:PATH`, or `sqlite:///PATH` for an absolute one. A question mark or per cent sign in it is written %3F, %25. */
-async function openSqlite(rest: string): Promise<Store> {
+export async function openSqlite(rest: string): Promise<Store> {
   const [written = '', ...query] = rest.split('?');
   refuseOptions(query.join('?'));
   const path = decoded(written.startsWith('//') ? written.slice(2) : written);
@@ -43,7 +23,7 @@ async function openSqlite(rest: string): Promise<Store> {
   if (path.startsWith('~')) {
     throw new InvalidArgumentError(`"${path}": only a shell knows what ~ is. Write the whole path.`);
   }
-  const { sqliteStore } = await import('./stores/sqlite/index.js');
+  const { sqliteStore } = await import('../stores/sqlite/index.js');
   return sqliteStore(path);
 }
 

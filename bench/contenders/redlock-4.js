@@ -1,0 +1,21 @@
+/** redlock 4 on the one server. It retries for ever at a fixed delay; it renews nothing by itself. */
+import Redlock from 'redlock';
+import { RETRY_MS } from '../plan.js';
+import { openRedis, redisRoundTrips } from '../redis-client.js';
+
+/** @type {import('../types.d.ts').Contender} */
+export const contender = {
+  async open({ url, ttlMs }) {
+    const client = await openRedis(url);
+    const redlock = new Redlock([client], { retryCount: -1, retryDelay: RETRY_MS, retryJitter: 0 });
+    return {
+      cycle: (key, work) => async () => {
+        const lock = await redlock.lock(key, ttlMs);
+        if (work) await work();
+        await lock.unlock();
+      },
+      storeCalls: redisRoundTrips,
+      close: async () => client.disconnect(),
+    };
+  },
+};

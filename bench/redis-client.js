@@ -1,0 +1,39 @@
+/**
+ * The client that every Redis contender gets: ioredis with its defaults, one connection. Round trips are counted where
+ * the client sends: a command is one, and so is a pipeline, however many commands it carries.
+ */
+import { Redis } from 'ioredis';
+
+let roundTrips = 0;
+/** @type {unknown} */
+let pipelineCounted;
+/** @type {WeakSet<Redis>} */
+const uncounted = new WeakSet();
+
+const { sendCommand } = Redis.prototype;
+/** @this {Redis} @param {Parameters<typeof sendCommand>} given */
+Redis.prototype.sendCommand = function counted(...given) {
+  const stream = given[1];
+  if (!uncounted.has(this) && (!stream || stream !== pipelineCounted)) roundTrips += 1;
+  pipelineCounted = stream;
+  return sendCommand.apply(this, given);
+};
+
+/** @param {string} url */
+export async function openRedis(url) {
+  const client = new Redis(url);
+  await client.ping();
+  return client;
+}
+
+/** For the holder whom the waiters stand against: what it asks is not theirs. @param {string} url */
+export async function openRedisApart(url) {
+  const client = new Redis(url);
+  uncounted.add(client);
+  await client.ping();
+  return client;
+}
+
+export function redisRoundTrips() {
+  return roundTrips;
+}

@@ -1,0 +1,113 @@
+/** What was promised for the stores on a server, over and above the rates: times and round trips. */
+import { bestPeerOf, figureOf, rangeOf } from './comparison.js';
+import { FAMILIES } from './plan.js';
+import { number, ratio } from './words.js';
+
+/** @typedef {import('./types.d.ts').Outcome} Outcome */
+/** @typedef {import('./types.d.ts').Verdict} Verdict */
+
+const CYCLE_OF_MINIMUM_AT_MOST = 1.4;
+/** Somebody who begins or ends a measurement in the middle of a cycle is no round trip more. */
+const ROUND_TRIPS_SLACK = 0.05;
+const HANDOVER_OF_PEER_AT_MOST = 0.5;
+const IDLE_CALLS_AT_MOST = 2;
+const HELD_CALLS_AT_MOST = 20;
+const KILLED_OVER_TTL_MS_AT_MOST = 250;
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+export function serverVerdicts(outcomes, subject) {
+  return [
+    ...sequentialVerdicts(outcomes, subject),
+    ...handoverVerdicts(outcomes, subject),
+    ...callVerdicts(outcomes, subject),
+    ...killedVerdict(outcomes, subject),
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function sequentialVerdicts(outcomes, subject) {
+  const [minimum = ''] = FAMILIES.find((family) => family.subject === subject)?.minimums ?? [];
+  const of = (/** @type {string} */ contender, /** @type {string} */ figure) =>
+    figureOf(outcomes, contender, 'sequential', figure) ?? Number.NaN;
+  const measured = of(subject, 'p50Us') / of(minimum, 'p50Us');
+  if (Number.isNaN(measured)) return [];
+  const own = of(subject, 'callsPerCycle');
+  const least = of(minimum, 'callsPerCycle');
+  return [
+    {
+      what: `${subject}, sequential: time of a cycle (p50) against ${minimum}`,
+      target: `at most ${ratio(CYCLE_OF_MINIMUM_AT_MOST)}`,
+      measured: `${ratio(measured)}${rangeOf(outcomes, 'sequential', 'p50Us', subject, minimum)}`,
+      reached: measured <= CYCLE_OF_MINIMUM_AT_MOST,
+    },
+    {
+      what: `${subject}, sequential: round trips a cycle`,
+      target: `${number(least)}, as ${minimum}`,
+      measured: number(own),
+      reached: own <= least + ROUND_TRIPS_SLACK,
+    },
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function handoverVerdicts(outcomes, subject) {
+  const own = figureOf(outcomes, subject, 'handover', 'p50Ms');
+  const overlaps = figureOf(outcomes, subject, 'handover', 'overlaps');
+  const peer = bestPeerOf(outcomes, subject, 'handover', 'p50Ms');
+  const other = peer && figureOf(outcomes, peer, 'handover', 'p50Ms');
+  if (own === undefined || overlaps === undefined || !peer || !other) return [];
+  return [
+    {
+      what: `${subject}, hand-over to another process: p50 against the best peer, ${peer}`,
+      target: `at most ${ratio(HANDOVER_OF_PEER_AT_MOST)}`,
+      measured: `${ratio(own / other)}${rangeOf(outcomes, 'handover', 'p50Ms', subject, peer)}`,
+      reached: own / other <= HANDOVER_OF_PEER_AT_MOST,
+    },
+    {
+      what: `${subject}, hand-over to another process: two holders at once`,
+      target: 'never',
+      measured: number(overlaps),
+      reached: overlaps === 0,
+    },
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function callVerdicts(outcomes, subject) {
+  const idle = figureOf(outcomes, subject, 'idle', 'callsPerSecondOfAll');
+  const held = figureOf(outcomes, subject, 'held', 'storeCallsPerSecond');
+  const verdict = (
+    /** @type {string} */ what,
+    /** @type {number | undefined} */ measured,
+    /** @type {number} */ atMost,
+  ) =>
+    measured === undefined
+      ? []
+      : [
+          {
+            what: `${subject}, ${what}: round trips a second`,
+            target: `at most ${atMost}`,
+            measured: number(measured),
+            reached: measured <= atMost,
+          },
+        ];
+  return [
+    ...verdict('idle waiters', idle, IDLE_CALLS_AT_MOST),
+    ...verdict('leases held', held, HELD_CALLS_AT_MOST),
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function killedVerdict(outcomes, subject) {
+  const p99 = figureOf(outcomes, subject, 'killed', 'p99Ms');
+  const ttl = figureOf(outcomes, subject, 'killed', 'ttlMs');
+  if (p99 === undefined || ttl === undefined) return [];
+  return [
+    {
+      what: `${subject}, holder killed: the next waiter has its turn (p99)`,
+      target: `at most ${number(ttl + KILLED_OVER_TTL_MS_AT_MOST)} ms`,
+      measured: `${number(p99)} ms`,
+      reached: p99 <= ttl + KILLED_OVER_TTL_MS_AT_MOST,
+    },
+  ];
+}

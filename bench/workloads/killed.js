@@ -1,0 +1,24 @@
+/** The two sides of a holder's death: one holds its keys until it is killed, the other waits for all of them. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { monotonicMs } from './handover.js';
+
+const SETTLE_MS = 300;
+
+/** @param {import('../types.d.ts').Session} session @param {import('../types.d.ts').Task} task @returns {Promise<import('../types.d.ts').Answer>} */
+export async function killed({ hold, wait }, { keys = [], part }) {
+  if (!hold || !wait) throw new Error('This contender does not hold or wait.');
+  if (part === 'holder') {
+    await Promise.all(keys.map((key) => hold(key)));
+    process.send?.('ready');
+    return new Promise(() => undefined);
+  }
+  const askedAt = monotonicMs();
+  const turns = keys.map(async (key) => {
+    await wait(key);
+    const grantedAt = monotonicMs();
+    return { askedAt, grantedAt, releasedAt: grantedAt };
+  });
+  await sleep(SETTLE_MS);
+  process.send?.('ready');
+  return { figures: {}, turns: await Promise.all(turns) };
+}

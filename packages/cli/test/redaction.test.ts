@@ -1,0 +1,19 @@
+import { expect, it } from 'vitest';
+import { redact, redactIn } from '../src/redaction.js';
+
+it.each([
+  ['redis://me:hunter2@host:6379/0', 'redis://me:***@host:6379/0'],
+  ['redis://:hunter2@host', 'redis://:***@host'],
+  ['redis://me:hun@ter2@host', 'redis://me:***@host'],
+  ['redis://me:hun/ter2@host', 'redis://me:***@host'],
+  ['redis://me:hun?ter2@host', 'redis://me:***@host'],
+  ['redis//me:hunter2@host', 'redis//me:***@host'],
+  ['postgres://me@host/db', 'postgres://me@host/db'],
+  ['postgres://host:5432/db', 'postgres://host:5432/db'],
+  ['postgres://host/db?password=hunter2&sslmode=require', 'postgres://host/db?password=***&sslmode=require'],
+  ['sqlite:/var/lib/app/locks.db', 'sqlite:/var/lib/app/locks.db'],
+  ['nonsense', 'nonsense'],
+])('%s is shown as %s', (url, shown) => {
+  expect(redact(url)).toBe(shown);
+  expect(redactIn(`cannot open ${url} now`, url)).toBe(`cannot open ${shown} now`);
+});

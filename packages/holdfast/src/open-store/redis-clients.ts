@@ -1,0 +1,157 @@
+/**
+ * Redis clients made for locks: a command that cannot be sent now fails now, and is neither kept nor sent again behind
+ * the engine's back, which asks again by itself. An error event that nobody listens to would end the process, so
+ * somebody does.
+ */
+import { systemClock } from '../clock.js';
+import type { RedisClient } from '../stores/redis/index.js';
+import type { Candidate } from './client-package.js';
+import type { Connection } from './connection.js';
+
+const CONNECT_MS_MAX = 2_000;
+/** The same for a server that takes the connection and then says nothing. */
+const FIRST_MS_MAX = 4_000;
+/** The engine waits far less; this is when the client forgets, so that the dead do not pile up in it. */
+const COMMAND_MS_MAX = 3_000;
+/** A server that vanished without a word is noticed after so long without an answer to what was sent. */
+const SILENCE_MS_MAX = 5_000;
+const RECONNECT_MS_MAX = 1_000;
+const KEEP_ALIVE_MS = 10_000;
+
+export interface Target {
+  readonly cluster: boolean;
+  readonly tls: boolean;
+  readonly addresses: readonly { readonly host: string; readonly port: number }[];
+  readonly username: string | undefined;
+  readonly password: string | undefined;
+  readonly database: number;
+}
+
+export interface OpenedClient {
+  readonly client: RedisClient;
+  readonly connection: Connection;
+}
+
+export type Opener = (target: Target) => Promise<OpenedClient>;
+
+export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
+  {
+    name: 'ioredis',
+    async load() {
+      const { Redis, Cluster } = await import('ioredis');
+      return async (target) => {
+        const options = ioredisOptions(target);
+        const [first] = target.addresses;
+        const client = target.cluster
+          ? new Cluster([...target.addresses], {
+              lazyConnect: true,
+              enableOfflineQueue: false,
+              clusterRetryStrategy: reconnectMs,
+              slotsRefreshTimeout: CONNECT_MS_MAX,
+              redisOptions: options,
+              // A certificate is for the name, not for the address that it stands for.
+              ...(target.tls ? { dnsLookup: (name, found) => found(null, name) } : {}),
+            })
+          : new Redis({
+              ...options,
+              ...first,
+              lazyConnect: true,
+              enableOfflineQueue: false,
+              retryStrategy: reconnectMs,
+            });
+        const trouble = await connected(client);
+        const end = async (): Promise<void> => client.disconnect();
+        return { client, connection: { where: whereOf(target), trouble, end } };
+      };
+    },
+  },
+  {
+    name: 'redis',
+    async load() {
+      const { createClient, createCluster } = await import('redis');
+      return async (target) => {
+        const options = nodeRedisOptions(target);
+        const [first] = target.addresses;
+        const client = target.cluster
+          ? createCluster({
+              rootNodes: target.addresses.map((address) => ({ socket: address })),
+              defaults: options,
+            })
+          : createClient({ ...options, socket: { ...options.socket, ...first }, database: target.database });
+        const trouble = await connected(client);
+        const end = async (): Promise<void> => client.destroy();
+        return { client, connection: { where: whereOf(target), trouble, end } };
+      };
+    },
+  },
+];
+
+function ioredisOptions({ tls, username, password, database }: Target) {
+  return {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    ...(tls ? { tls: {} } : {}),
+    db: database,
+    connectionName: 'holdfast',
+    connectTimeout: CONNECT_MS_MAX,
+    commandTimeout: COMMAND_MS_MAX,
+    socketTimeout: SILENCE_MS_MAX,
+    keepAlive: KEEP_ALIVE_MS,
+    maxRetriesPerRequest: 0,
+    autoResendUnfulfilledCommands: false,
+    // After a failover the old master, still connected, is a replica.
+    reconnectOnError: (error: Error) => /\bREADONLY\b/.test(error.message),
+  };
+}
+
+function nodeRedisOptions({ tls, username, password }: Target) {
+  const socket = { connectTimeout: CONNECT_MS_MAX, reconnectStrategy: reconnectMs };
+  return {
+    ...(username === undefined ? {} : { username }),
+    ...(password === undefined ? {} : { password }),
+    name: 'holdfast',
+    disableOfflineQueue: true,
+    socket: tls ? { ...socket, tls: true as const } : socket,
+  };
+}
+
+function reconnectMs(attempts: number): number {
+  return Math.min(50 * 2 ** Math.min(attempts, 10), RECONNECT_MS_MAX);
+}
+
+function whereOf({ addresses, tls }: Target): string {
+  const names = addresses.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+  return `${names.join(', ')}${tls ? ' over TLS' : ''}`;
+}
+
+interface Connecting {
+  connect(): Promise<unknown>;
+  on(event: 'error', heard: (error: Error) => void): unknown;
+  on(event: 'ready', heard: () => void): unknown;
+}
+
+/**
+ * Waits for the first connection, or for word that there is none now; further attempts are the client's own. From then
+ * on the function returned tells why there is no connection, for as long as there is none.
+ */
+async function connected(client: Connecting): Promise<() => unknown> {
+  let trouble: unknown = null;
+  await new Promise<void>((resolve) => {
+    const timer = systemClock.timer(FIRST_MS_MAX, () => note(new Error('connect ETIMEDOUT: it is silent')));
+    const done = (): void => {
+      timer.cancel();
+      resolve();
+    };
+    const note = (error: unknown): void => {
+      trouble = error;
+      done();
+    };
+    client.on('error', note);
+    client.on('ready', () => {
+      trouble = null;
+    });
+    // node-redis keeps this promise until it has succeeded, however long that takes.
+    client.connect().then(done, note);
+  });
+  return () => trouble;
+}

@@ -1,0 +1,66 @@
+/** `redis://`, `rediss://`, `redis+cluster://` and `rediss+cluster://`: from the URL to a client and a store on it. */
+import { InvalidArgumentError, type Store } from '../protocol/index.js';
+import { loadFirst } from './client-package.js';
+import { attended } from './connection.js';
+import { REDIS_CLIENTS, type Target } from './redis-clients.js';
+import { type Address, parseServerUrl } from './url.js';
+
+export type RedisScheme = 'redis' | 'rediss' | 'redis+cluster' | 'rediss+cluster';
+
+const OPTIONS = ['prefix'];
+const PORT = 6379;
+const DATABASE_MAX = 9_999;
+
+export async function openRedis(scheme: RedisScheme, rest: string, clients = REDIS_CLIENTS): Promise<Store> {
+  const { target, prefix } = targetOf(scheme, rest);
+  const open = await loadFirst('Redis', clients);
+  const { redisStore } = await import('../stores/redis/index.js');
+  const { client, connection } = await open(target);
+  try {
+    return attended(redisStore(client, prefix === undefined ? {} : { prefix }), connection);
+  } catch (error) {
+    await connection.end();
+    throw error;
+  }
+}
+
+function targetOf(scheme: RedisScheme, rest: string): { readonly target: Target; readonly prefix?: string } {
+  const cluster = scheme.endsWith('+cluster');
+  const form = cluster
+    ? `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT`
+    : `${scheme}://USER:PASSWORD@HOST:PORT/DATABASE`;
+  const url = parseServerUrl(scheme, rest, form, OPTIONS);
+  if (!cluster && url.addresses.length > 1) {
+    throw new InvalidArgumentError(
+      `${scheme}: takes one host; for a cluster write ${scheme}+cluster://HOST,HOST.`,
+    );
+  }
+  const prefix = url.options.get('prefix');
+  return {
+    target: {
+      cluster,
+      tls: scheme.startsWith('rediss'),
+      addresses: (url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses).map(whole),
+      username: url.user ?? undefined,
+      password: url.password ?? undefined,
+      database: databaseOf(url.path, cluster),
+    },
+    ...(prefix === undefined ? {} : { prefix }),
+  };
+}
+
+function whole({ host, port }: Address): { readonly host: string; readonly port: number } {
+  return { host: host === '' ? 'localhost' : host, port: port ?? PORT };
+}
+
+function databaseOf(path: string, cluster: boolean): number {
+  const text = path.replace(/\/$/, '');
+  if (!/^\d*$/.test(text) || Number(text) > DATABASE_MAX) {
+    throw new InvalidArgumentError(
+      'Behind the host of a redis: URL stands the number of a database, as in /2, or nothing.',
+    );
+  }
+  if (cluster && Number(text) !== 0)
+    throw new InvalidArgumentError('A Redis Cluster has database 0 and no other.');
+  return Number(text);
+}

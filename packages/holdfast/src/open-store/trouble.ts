@@ -1,0 +1,92 @@
+/** What clients say when there is no server, or not the right one, in words for people: what is wrong, what to do. */
+
+/** Codes of Node, OpenSSL, PostgreSQL and Redis, and what they mean for somebody who gave a URL. */
+const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
+  [
+    /^ECONNREFUSED$/,
+    (where) => `nothing listens at ${where}: is the server running, and is that its address?`,
+  ],
+  [
+    /^(ENOTFOUND|EAI_AGAIN|EAI_NONAME)$/,
+    (where) => `the host name of ${where} is not known: is it spelt right?`,
+  ],
+  [
+    /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionTimeoutError)$/,
+    (where) => `${where} does not answer: is that its address, and does a firewall let you through?`,
+  ],
+  [
+    /^(WRONGPASS|NOAUTH|28P01|28000)$/,
+    (where) =>
+      `${where} refuses this user name and password: check them in the URL (special characters escaped as %40)`,
+  ],
+  [/^3D000$/, (where) => `the database does not exist at ${where}: create it, or name another`],
+  [
+    /^(NOPERM|42501)$/,
+    (where) => `this user may not do that at ${where}: see the permissions on the page of the store`,
+  ],
+  [
+    /^(ECONNRESET|EPIPE|CONNECTION_CLOSED|CONNECTION_ENDED|57P01)$/,
+    (where) =>
+      `the connection to ${where} broke: try again, and look into the log of the server if it stays so`,
+  ],
+  [/^53300$/, (where) => `${where} has no connection left: raise max_connections, or use fewer`],
+  [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
+  [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
+  [
+    /^(ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|NO_TLS)$/,
+    (where) => `${where} does not speak TLS: leave out the second s of rediss, or sslmode`,
+  ],
+  [
+    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(_LOCALLY)?)|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/,
+    (where) =>
+      `the certificate of ${where} is not trusted: name its authority in NODE_EXTRA_CA_CERTS, or by sslrootcert`,
+  ],
+];
+
+/** Clients that give no code say it in words. */
+const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
+  [/^(WRONGPASS|NOAUTH|NOPERM|LOADING)\b/, '$1'],
+  [
+    /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect/i,
+    'ETIMEDOUT',
+  ],
+  [/invalid username-password pair|Client sent AUTH|no password (?:was )?(?:given|supplied)/i, 'WRONGPASS'],
+  [/password must be a string/i, '28P01'],
+  [/does not support SSL/i, 'NO_TLS'],
+];
+
+/** What a client says of a connection that is not there, which helps nobody: why it is not there does. */
+const ONLY_THAT_THERE_IS_NONE =
+  /isn't (?:writeable|ready)|Connection is closed|client is (?:offline|closed)|max retries per request|Socket closed|None of startup nodes/i;
+
+export function explain(error: unknown, trouble: unknown, where: string): Error {
+  const said = error instanceof Error ? error.message : String(error);
+  const why = trouble !== null && ONLY_THAT_THERE_IS_NONE.test(said) ? trouble : error;
+  const meaning = meaningOf(why);
+  const text = meaning ? `${meaning(where)} (${wordsOf(why)})` : `${where}: ${wordsOf(why)}`;
+  return new Error(text, { cause: error });
+}
+
+function meaningOf(error: unknown): ((where: string) => string) | null {
+  const code = codeOf(error);
+  return MEANINGS.find(([pattern]) => pattern.test(code))?.[1] ?? null;
+}
+
+/** Looks into what wraps others: the attempts on each address of a name, and the last error of a cluster's nodes. */
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return '';
+  if ('code' in error && typeof error.code === 'string') return error.code;
+  for (const [pattern, code] of WORDS) {
+    const found = pattern.exec(error.message);
+    if (found) return code.replace('$1', found[1] ?? '');
+  }
+  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  if ('lastNodeError' in error) return codeOf(error.lastNodeError);
+  return error.cause === undefined ? error.name : codeOf(error.cause);
+}
+
+function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(wordsOf).join('; ');
+  return error.message || error.name;
+}

@@ -1,0 +1,97 @@
+/**
+ * The URLs of servers, taken apart. Not by `new URL`: it knows one host, and lets unknown things pass. No message here
+ * quotes more of a URL than its scheme and the names of its options: a password that was not escaped can be anywhere.
+ */
+import { InvalidArgumentError } from '../protocol/index.js';
+
+export interface Address {
+  readonly host: string;
+  readonly port: number | null;
+}
+
+export interface ServerUrl {
+  readonly scheme: string;
+  readonly user: string | null;
+  readonly password: string | null;
+  /** Empty when the URL names none. */
+  readonly addresses: readonly Address[];
+  /** What stands behind the first slash; '' for nothing. */
+  readonly path: string;
+  readonly options: ReadonlyMap<string, string>;
+}
+
+const PARTS = /^\/\/([^/?#]*)(?:\/([^?#]*))?(?:\?([^#]*))?$/s;
+const ADDRESS = /^(?:\[([0-9a-f:.]+)\]|([^:[\]@\s]*))(?::(\d{1,5}))?$/i;
+const PORT_MAX = 65_535;
+const ESCAPES = 'In a user name or password, : / ? # @ % are written %3A %2F %3F %23 %40 %25.';
+
+/** `form` is how such a URL is written, for the message about one that is not. */
+export function parseServerUrl(
+  scheme: string,
+  rest: string,
+  form: string,
+  known: readonly string[],
+): ServerUrl {
+  const [, authority, path = '', query = ''] = PARTS.exec(rest) ?? [];
+  if (authority === undefined || path.includes('@')) throw malformed(scheme, form);
+  const at = authority.lastIndexOf('@');
+  const [user = '', ...password] = at === -1 ? [] : authority.slice(0, at).split(':');
+  if (password.length > 1) throw malformed(scheme, form);
+  return {
+    scheme,
+    user: decoded(user) || null,
+    password: decoded(password[0] ?? '') || null,
+    addresses: addressesOf(authority.slice(at + 1)) ?? refuse(malformed(scheme, form)),
+    path: decoded(path),
+    options: optionsOf(scheme, query, known),
+  };
+}
+
+function addressesOf(text: string): readonly Address[] | null {
+  if (text === '') return [];
+  const addresses: Address[] = [];
+  for (const part of text.split(',')) {
+    const [whole, v6, name = '', digits] = ADDRESS.exec(part) ?? [];
+    const port = digits === undefined ? null : Number(digits);
+    if (!whole || port === 0 || (port ?? 1) > PORT_MAX) return null;
+    addresses.push({ host: v6 ?? decoded(name), port });
+  }
+  return addresses;
+}
+
+function optionsOf(scheme: string, query: string, known: readonly string[]): ReadonlyMap<string, string> {
+  const options = new Map<string, string>();
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (!known.includes(name)) {
+      throw new InvalidArgumentError(
+        `There is no option "${name}" in a ${scheme}: URL. The options are: ${known.join(', ')}.`,
+      );
+    }
+    if (options.has(name)) {
+      throw new InvalidArgumentError(`The option "${name}" is given twice in this ${scheme}: URL.`);
+    }
+    if (value === '')
+      throw new InvalidArgumentError(`The option "${name}" has no value in this ${scheme}: URL.`);
+    options.set(name, value);
+  }
+  return options;
+}
+
+function malformed(scheme: string, form: string): InvalidArgumentError {
+  return new InvalidArgumentError(`This is no ${scheme}: URL: expected ${form}. ${ESCAPES}`);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch (cause) {
+    throw new InvalidArgumentError(
+      'The URL has a % that is not the start of an escape: as a letter of its own it is written %25.',
+      { cause },
+    );
+  }
+}
+
+function refuse(error: Error): never {
+  throw error;
+}

@@ -1,0 +1,133 @@
+/**
+ * The clients that a store may be given, by the few methods that are used, and one way to speak through all of them.
+ * Statements are unnamed: behind a pooler in transaction mode the next one may meet another connection (F15).
+ */
+import { InvalidArgumentError } from '../../protocol/index.js';
+import { type Ears, type ListenClient, pgEars, postgresJsEars } from './ears.js';
+import { oneAtATime } from './turns.js';
+
+interface PgQuery {
+  readonly text: string;
+  values?: unknown[];
+  readonly query_timeout?: number;
+}
+
+/** `pg`: a Pool, or a Client that is connected and that nobody else uses for transactions. */
+export interface PgLike {
+  query(query: PgQuery): Promise<unknown>;
+}
+
+/** `postgres`: what `postgres(url)` gives. */
+export interface PostgresJsLike {
+  unsafe(text: string, values?: string[]): PromiseLike<readonly unknown[]>;
+  listen(channel: string, hear: (payload: string) => void): PromiseLike<{ unlisten(): Promise<void> }>;
+}
+
+export type PostgresClient = PgLike | PostgresJsLike;
+
+/** Where hints are heard: a fresh Client of `pg` whenever one is needed, another `postgres(url)`, or false: nowhere. */
+export type PostgresListener = (() => ListenClient) | PostgresJsLike | false;
+
+export interface Database {
+  /** The rows of one statement. Renewals go before what else waits for the same connection. */
+  rows(text: string, values: readonly string[], urgent?: boolean): Promise<readonly unknown[]>;
+  /** Several statements in one message, as one transaction. The rows of the last one. */
+  script(text: string, urgent?: boolean): Promise<readonly unknown[]>;
+  /** Null where nothing can be heard. */
+  readonly ears: Ears | null;
+}
+
+/** A connection whose other end is gone without a word must not be one of the pool's for ever. */
+const QUERY_TIMEOUT_MS = 5_000;
+
+export function databaseOn(client: PostgresClient, listener: PostgresListener | undefined): Database {
+  if (isPostgresJs(client)) return onPostgresJs(client, listener);
+  if (isObject(client) && typeof client.query === 'function') return onPg(client, listener);
+  throw new InvalidArgumentError(
+    'postgresStore needs a Pool or a Client of pg, or what postgres(url) gives, as its first argument.',
+  );
+}
+
+function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefined): Database {
+  return {
+    rows: async (text, values) => await sql.unsafe(text, [...values]),
+    script: async (text) => lastRows(await sql.unsafe(text)),
+    ears: earsOf(listener, () => postgresJsEars(sql)),
+  };
+}
+
+interface PgInside {
+  readonly Client?: new (options: object) => ListenClient;
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly connectionParameters?: Readonly<Record<string, unknown>>;
+  getTransactionStatus?(): string | null;
+}
+
+function onPg(client: PgLike & PgInside, listener: PostgresListener | undefined): Database {
+  const isPool = client.connectionParameters === undefined;
+  const own =
+    isPool && client.options?.query_timeout === undefined ? { query_timeout: QUERY_TIMEOUT_MS } : {};
+  const send = async (query: PgQuery): Promise<unknown> => {
+    if (isInTransaction(client)) {
+      throw new Error('This Client is inside a transaction: give the store one of its own, or a Pool.');
+    }
+    return await client.query({ ...query, ...own });
+  };
+  const query = isPool ? send : oneAtATime(send);
+  return {
+    rows: async (text, values, urgent = false) =>
+      lastRows(await query({ text, values: [...values] }, urgent)),
+    script: async (text, urgent = false) => lastRows(await query({ text }, urgent)),
+    ears: earsOf(listener, () => siblingEars(client, isPool)),
+  };
+}
+
+/** What a lock's command would become part of, and be undone with. */
+function isInTransaction(client: PgInside): boolean {
+  const status = client.getTransactionStatus?.();
+  return status === 'T' || status === 'E';
+}
+
+/** A connection of its own beside the pool's, made as they are: a listening one belongs to nobody else. */
+function siblingEars(client: PgLike & PgInside, isPool: boolean): Ears | null {
+  const make = isPool ? client.Client : (client.constructor as PgInside['Client']);
+  const options = isPool ? client.options : client.connectionParameters;
+  if (typeof make !== 'function' || !isObject(options)) return null;
+  return pgEars(() => {
+    const copy = { ...options, keepAlive: true };
+    // Hidden from those who print options, and so from the line above.
+    Object.defineProperty(copy, 'password', { value: options.password, enumerable: false });
+    return new make(copy);
+  });
+}
+
+function earsOf(listener: PostgresListener | undefined, otherwise: () => Ears | null): Ears | null {
+  if (listener === undefined) return otherwise();
+  if (listener === false) return null;
+  if (isPostgresJs(listener)) return postgresJsEars(listener);
+  if (typeof listener === 'function') return pgEars(listener);
+  throw new InvalidArgumentError(
+    'listener has to be a function that gives a new Client of pg, or what postgres(url) gives, or false.',
+  );
+}
+
+function isPostgresJs(client: unknown): client is PostgresJsLike {
+  if (typeof client !== 'function' || !('unsafe' in client) || !('listen' in client)) return false;
+  return typeof client.unsafe === 'function' && typeof client.listen === 'function';
+}
+
+/** pg wraps rows in a result, and both give a list of results where there were several statements. */
+function lastRows(result: unknown): readonly unknown[] {
+  const last: unknown =
+    Array.isArray(result) && Array.isArray(resultRows(result.at(-1))) ? result.at(-1) : result;
+  const rows = resultRows(last);
+  return Array.isArray(rows) ? rows : [];
+}
+
+function resultRows(result: unknown): unknown {
+  return isObject(result) && 'rows' in result ? result.rows : result;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

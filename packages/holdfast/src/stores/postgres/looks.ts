@@ -1,0 +1,46 @@
+/** Looking at keys through the functions `read` and `list`, whichever way they are called. */
+import { checkVersion, type ListQuery, type Snapshot, type Store } from '../../protocol/index.js';
+
+/** How many rows one look at the list goes through. */
+export const PAGE_ROWS = 500;
+
+type View = Snapshot | { readonly key: string; readonly error: 'version'; readonly version: number };
+
+interface Page {
+  readonly views: readonly View[];
+  /** After which key the next page begins; null at the end. */
+  readonly next: string | null;
+}
+
+export interface Functions {
+  read(key: string): Promise<unknown>;
+  list(prefix: string, after: string | null): Promise<unknown>;
+}
+
+export function looks(functions: Functions): Pick<Store, 'read' | 'list'> {
+  return {
+    async read(key) {
+      const found = await functions.read(key);
+      return found === null || found === undefined ? null : readable(found as View);
+    },
+    async *list({ prefix, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
+      let left = limit;
+      for (let after: string | null = null; left > 0; ) {
+        const { views, next } = (await functions.list(prefix, after)) as Page;
+        for (const view of views) {
+          if (left <= 0) return;
+          left -= 1;
+          yield readable(view);
+        }
+        if (next === null) return;
+        after = next;
+      }
+    },
+  };
+}
+
+function readable(view: View): Snapshot {
+  if (!('error' in view)) return view;
+  checkVersion(view.version, view.key);
+  throw new Error(`The record of "${view.key}" cannot be read.`);
+}

@@ -1,0 +1,108 @@
+/**
+ * Makes the schema, or brings it up to date. Only when asked: no constructor does it.
+ *
+ * It is one statement, a DO block, so it happens as a whole or not at all, whoever sends it: a driver, psql, a
+ * migration tool, a pooler in transaction mode. It begins with an advisory lock: of many at once, one does the work, and
+ * the others then find it done. What is up to date already is only looked at, and needs no right to create anything.
+ */
+import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
+import { checkOptionNames } from '../../protocol/option-names.js';
+import type { PgLike, PostgresClient, PostgresJsLike } from './clients.js';
+import { FOUND_SETTING, latestOf, NEWER, scriptOf } from './migration-script.js';
+import { MIGRATIONS } from './migrations.js';
+import { checkSchema, quoteName, SCHEMA } from './sql/quoting.js';
+import { sqlState } from './trouble.js';
+
+export interface MigrateOptions {
+  /** `holdfast` unless told. */
+  readonly schema?: string;
+  /** Also give the rights, and take those, that Supabase's HTTP interface needs. Off unless told. */
+  readonly supabase?: boolean;
+}
+
+export interface Migrated {
+  /** The version found; 0 where there was nothing. */
+  readonly from: number;
+  /** The version now. */
+  readonly to: number;
+}
+
+/** Where transactions see one moment only, somebody else's migration makes ours fail; asked again, it is done. */
+const SERIALIZATION_FAILURE = '40001';
+const FAILED_TRANSACTION = '25P02';
+const TRIES_MAX = 5;
+
+export async function migrate(client: PostgresClient, options: MigrateOptions = {}): Promise<Migrated> {
+  const { schema } = checked(options);
+  const run = runner(client);
+  const text = `${migrationSql(options)}\nSELECT current_setting('${FOUND_SETTING}') AS found;`;
+  let missed: unknown;
+  for (let tries = 1; ; tries++) {
+    try {
+      return { from: foundIn(await run(text)), to: latestOf(MIGRATIONS) };
+    } catch (error) {
+      // In a transaction of the caller nothing can be asked again: what counts is why it failed at first.
+      if (sqlState(error) === FAILED_TRANSACTION) throw inWords(missed ?? error, schema);
+      if (sqlState(error) !== SERIALIZATION_FAILURE || tries >= TRIES_MAX) throw inWords(error, schema);
+      missed = error;
+    }
+  }
+}
+
+/** What `migrate` runs: to be read, or to be run by other means. Safe to run again. */
+export function migrationSql(options: MigrateOptions = {}): string {
+  const { schema, supabase } = checked(options);
+  return scriptOf(MIGRATIONS, schema, supabase);
+}
+
+function checked(options: MigrateOptions): Required<MigrateOptions> {
+  checkOptionNames(options, ['schema', 'supabase']);
+  const { schema = SCHEMA, supabase = false } = options;
+  if (typeof supabase !== 'boolean') throw new InvalidArgumentError('supabase has to be true or false.');
+  return { schema: checkSchema(schema), supabase };
+}
+
+/** Without parameters both drivers send a text as it is, and the server takes several statements for one transaction. */
+function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> {
+  const some = client as Partial<Record<'unsafe' | 'query', unknown>> | null | undefined;
+  if (typeof some?.unsafe === 'function') return (text) => (client as PostgresJsLike).unsafe(text);
+  if (typeof some?.query === 'function') return (text) => (client as PgLike).query({ text });
+  throw new InvalidArgumentError('migrate needs a Pool or a Client of pg, or what postgres(url) gives.');
+}
+
+/** The last statement's only row; pg wraps rows in a result, postgres does not. */
+function foundIn(results: unknown): number {
+  const last: unknown = Array.isArray(results) ? results.at(-1) : results;
+  const rows: unknown = isObject(last) && 'rows' in last ? last.rows : last;
+  const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
+  const found = isObject(row) && 'found' in row ? Number(row.found) : Number.NaN;
+  if (Number.isInteger(found)) return found;
+  throw new StoreError('The migration ran, but the client did not give back what it selects.', {
+    operation: 'migrate',
+  });
+}
+
+function inWords(cause: unknown, schema: string): Error {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  const hint = isObject(cause) && typeof cause.hint === 'string' ? ` ${cause.hint}` : '';
+  switch (sqlState(cause)) {
+    case NEWER:
+    case '0A000':
+      return new UnsupportedError(`${said}${hint}`, { cause });
+    case '42501':
+      return new UnsupportedError(
+        `The schema ${quoteName(schema)} could not be made or brought up to date: ${said}${hint} ` +
+          'Grant that, or let somebody with more rights run what migrationSql() gives. Nothing was changed.',
+        { cause },
+      );
+    default:
+      return new StoreError(`The schema ${quoteName(schema)} could not be migrated: ${said}`, {
+        operation: 'migrate',
+        cause,
+      });
+  }
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}

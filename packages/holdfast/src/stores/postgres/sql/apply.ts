@@ -1,0 +1,156 @@
+/**
+ * A batch of commands as one statement. It reads what is committed, decides, and writes all that changed at once, in
+ * key order, each row only if it is still at the decision that was read. A row that another changed meanwhile is
+ * locked by then, and is read and decided again. So no two batches wait for each other in a circle, times rise
+ * from decision to decision of a key, and a command that changes nothing takes no lock and writes nothing.
+ */
+import { STATE_VERSION } from '../../../protocol/index.js';
+import { QUICK } from './quick.js';
+import { NOW_MS } from './time.js';
+import { NEXT } from './write.js';
+
+/** How long a row that somebody else has locked is waited for. */
+const LOCK_TIMEOUT = '200ms';
+
+/** The row of the last key goes to those that are written. */
+const KEEP_CHANGED = `
+        IF row_changed THEN
+          next_rows := next_rows || r;
+          next_keys := next_keys || r.key;
+          decisions_before := decisions_before || decision_before::text;
+        END IF;`;
+
+/** Says so little each time that it is written out here: a call for every command would cost more than it does. */
+const DECIDE = (schema: string): string => `
+        d := ${schema}._decide(r, c, now_ms);
+        reply := d.reply;
+        changed := d.changed;
+        IF changed THEN
+          r.version := ${STATE_VERSION};
+          r.token := d.token;
+          r.decision := d.decision;
+          r.holders := to_jsonb(d.holders);
+          r.rests := to_jsonb(d.rests);
+          r.waiters := to_jsonb(d.waiters);
+          r.ended := to_jsonb(d.ended);
+          r.delete_after := ${schema}._delete_after(r);
+        END IF;
+        FOREACH wake IN ARRAY d.wakes LOOP
+          wakes := wakes || (wake || jsonb_build_object('key', r.key));
+        END LOOP;`;
+
+const batch = (schema: string): string => `
+CREATE OR REPLACE FUNCTION ${schema}._apply_batch(commands jsonb, hints boolean) RETURNS jsonb
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  replies jsonb[] := array_fill(NULL::jsonb, ARRAY[jsonb_array_length(commands)]);
+  pending text[];
+  said record;
+  now_ms bigint;
+  r ${schema}.records;
+  d ${schema}._draft;
+  c jsonb;
+  reply jsonb;
+  block jsonb;
+  changed boolean;
+  row_changed boolean;
+  decision_before bigint;
+  next_rows ${schema}.records[];
+  next_keys text[];
+  decisions_before text[];
+  wake jsonb;
+  wakes jsonb[] := '{}';
+BEGIN
+  LOOP
+    next_rows := '{}';
+    next_keys := '{}';
+    decisions_before := '{}';
+    now_ms := NULL;
+    r := NULL;
+    row_changed := false;
+    FOR said IN
+      SELECT e.i::integer AS i, e.c AS command, e.c->>'key' AS key, stored AS row
+      FROM jsonb_array_elements(commands) WITH ORDINALITY AS e(c, i)
+      LEFT JOIN ${schema}.records stored ON stored.key = e.c->>'key'
+      WHERE pending IS NULL OR e.c->>'key' = ANY (pending)
+      ORDER BY e.c->>'key' COLLATE "C", e.i
+    LOOP
+      -- Read after the rows: whatever changed them was decided before.
+      IF now_ms IS NULL THEN now_ms := ${NOW_MS}; END IF;
+      c := said.command;
+      IF r.key IS DISTINCT FROM said.key THEN${KEEP_CHANGED}
+        row_changed := false;
+        r := said.row;
+        IF r.key IS NULL THEN
+          r := ROW(said.key, ${STATE_VERSION}, 0, 0, '[]', '[]', '[]', '[]', 0)::${schema}.records;
+        END IF;
+        decision_before := r.decision;
+      END IF;
+      IF r.version NOT BETWEEN 1 AND ${STATE_VERSION} THEN
+        replies[said.i] := jsonb_build_object('error', 'version', 'version', r.version);
+        CONTINUE;
+      END IF;
+      reply := NULL;
+      changed := false;${QUICK}
+      IF reply IS NULL THEN${DECIDE(schema)}
+      END IF;
+      row_changed := row_changed OR changed;
+      replies[said.i] := reply;
+    END LOOP;${KEEP_CHANGED}
+    EXIT WHEN cardinality(next_rows) = 0;
+    pending := ${schema}._write(next_rows, next_keys, decisions_before);
+    EXIT WHEN pending IS NULL;
+    -- Nobody else can change those any more. What was decided on them counts for nothing, nor does whom it named.
+    wakes := ARRAY(SELECT w FROM unnest(wakes) AS w WHERE w->>'key' <> ALL (pending));
+  END LOOP;
+  IF hints AND cardinality(wakes) > 0 THEN PERFORM ${schema}._tell(wakes); END IF;
+  RETURN to_jsonb(replies);
+END $$;
+`;
+
+/** A command that comes alone and is a common case. */
+const ONE = (schema: string): string => `
+  IF commands->1 IS NULL THEN
+    c := commands->0;
+    SELECT * INTO r FROM ${schema}.records WHERE records.key = c->>'key';
+    IF NOT FOUND THEN
+      r := ROW(c->>'key', ${STATE_VERSION}, 0, 0, '[]', '[]', '[]', '[]', 0)::${schema}.records;
+    END IF;
+    decision_before := r.decision;
+    -- Read after the row: whatever changed it was decided before.
+    now_ms := ${NOW_MS};${QUICK}
+    IF changed THEN
+      INSERT INTO ${schema}.records VALUES (r.*)
+      ON CONFLICT (key) DO UPDATE SET ${NEXT} WHERE records.decision = decision_before;
+      IF NOT FOUND THEN reply := NULL; END IF;
+    END IF;
+  END IF;`;
+
+export const applySql = (schema: string): string => `${batch(schema)}
+CREATE OR REPLACE FUNCTION ${schema}.apply(
+  commands jsonb, clean_up integer DEFAULT 0, hints boolean DEFAULT true
+) RETURNS jsonb
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+SET lock_timeout = '${LOCK_TIMEOUT}'
+AS $$
+#variable_conflict use_column
+DECLARE
+  r ${schema}.records;
+  c jsonb;
+  now_ms bigint;
+  decision_before bigint;
+  reply jsonb;
+  block jsonb;
+  changed boolean;
+BEGIN
+  -- Where a transaction sees one moment only, waiting for a row ends in an error: such a one does nothing here.
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RETURN jsonb_build_object('isolation', current_setting('transaction_isolation'));
+  END IF;${ONE(schema)}
+  IF reply IS NULL THEN reply := ${schema}._apply_batch(commands, hints); ELSE reply := jsonb_build_array(reply); END IF;
+  IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
+  RETURN reply;
+END $$;
+`;

@@ -1,0 +1,119 @@
+/** The line of waiters: who has room, who is called next, how soon to ask again. The port of `line.ts`. */
+import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from '../../../protocol/index.js';
+
+export const lineSql = (schema: string): string => `
+-- What is taken: permits, and the smallest capacity that anybody concerned names.
+CREATE OR REPLACE FUNCTION ${schema}._taken(d ${schema}._draft, OUT permits bigint, OUT capacity bigint)
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  entry jsonb;
+BEGIN
+  permits := 0;
+  capacity := ${Number.MAX_SAFE_INTEGER};
+  FOREACH entry IN ARRAY d.holders || d.rests LOOP
+    permits := permits + (entry->>'permits')::bigint;
+    capacity := least(capacity, (entry->>'capacity')::bigint);
+  END LOOP;
+END $$;
+
+-- Whether a claimant behind the first so many waiters fits beside holders, rests and what is kept for the woken.
+CREATE OR REPLACE FUNCTION ${schema}._has_room(d ${schema}._draft, ahead integer, wants jsonb, now_ms bigint)
+RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  permits bigint;
+  capacity bigint;
+  woken_at bigint;
+  entry jsonb;
+BEGIN
+  SELECT t.permits, t.capacity INTO permits, capacity FROM ${schema}._taken(d) t;
+  FOREACH entry IN ARRAY d.waiters[1:ahead] LOOP
+    woken_at := (entry->>'wokenAt')::bigint;
+    IF woken_at IS NULL THEN RETURN false; END IF;
+    CONTINUE WHEN now_ms >= woken_at + ${WINDOW_MS};
+    permits := permits + (entry->>'permits')::bigint;
+    capacity := least(capacity, (entry->>'capacity')::bigint);
+  END LOOP;
+  RETURN permits + (wants->>'permits')::bigint <= least(capacity, (wants->>'capacity')::bigint);
+END $$;
+
+-- Opens a window for every waiter that now fits, in order, and closes the windows of those that no longer do.
+-- Behind the first who does not fit nobody is called: a large claim is never starved by small ones.
+CREATE OR REPLACE FUNCTION ${schema}._call_next(d ${schema}._draft, now_ms bigint) RETURNS ${schema}._draft
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  line jsonb[] := d.waiters;
+  permits bigint;
+  capacity bigint;
+  woken_at bigint;
+  blocked boolean := false;
+  changed boolean := false;
+  entry jsonb;
+BEGIN
+  SELECT t.permits, t.capacity INTO permits, capacity FROM ${schema}._taken(d) t;
+  FOR i IN 1..cardinality(line) LOOP
+    entry := line[i];
+    woken_at := (entry->>'wokenAt')::bigint;
+    CONTINUE WHEN now_ms >= woken_at + ${WINDOW_MS};
+    blocked := blocked
+      OR permits + (entry->>'permits')::bigint > least(capacity, (entry->>'capacity')::bigint);
+    IF blocked THEN
+      CONTINUE WHEN woken_at IS NULL;
+      line[i] := entry || '{"wokenAt":null}';
+      changed := true;
+      CONTINUE;
+    END IF;
+    permits := permits + (entry->>'permits')::bigint;
+    capacity := least(capacity, (entry->>'capacity')::bigint);
+    CONTINUE WHEN woken_at IS NOT NULL;
+    entry := entry || jsonb_build_object('wokenAt', now_ms);
+    line[i] := entry;
+    changed := true;
+    d.called := d.called || entry;
+  END LOOP;
+  IF changed THEN
+    d.waiters := line;
+    d.changed := true;
+  END IF;
+  RETURN d;
+END $$;
+
+-- How soon something that stands before this claimant may be over.
+CREATE OR REPLACE FUNCTION ${schema}._free_in_ms(d ${schema}._draft, ahead integer, now_ms bigint) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  soonest bigint := ${Number.MAX_SAFE_INTEGER};
+  woken_at bigint;
+  entry jsonb;
+BEGIN
+  FOREACH entry IN ARRAY d.holders || d.rests LOOP
+    soonest := least(soonest, (entry->>'expiresAt')::bigint);
+  END LOOP;
+  FOREACH entry IN ARRAY d.waiters[1:ahead] LOOP
+    woken_at := (entry->>'wokenAt')::bigint;
+    IF woken_at IS NULL THEN
+      soonest := least(soonest, (entry->>'expiresAt')::bigint);
+    ELSIF now_ms < woken_at + ${WINDOW_MS} THEN
+      soonest := least(soonest, woken_at + ${WINDOW_MS}, now_ms + ${WINDOW_HINT_MS});
+    END IF;
+  END LOOP;
+  RETURN soonest - now_ms;
+END $$;
+
+-- Whoever was called and still stands in line, and whoever was called a while ago and has not come yet.
+CREATE OR REPLACE FUNCTION ${schema}._turns(d ${schema}._draft, now_ms bigint) RETURNS jsonb[]
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  turns jsonb[] := '{}';
+  woken_at bigint;
+  entry jsonb;
+BEGIN
+  FOREACH entry IN ARRAY d.waiters LOOP
+    CONTINUE WHEN entry->>'inbox' IS NULL;
+    woken_at := (entry->>'wokenAt')::bigint;
+    IF entry = ANY (d.called) OR (now_ms >= woken_at + ${NAME_AGAIN_MS} AND now_ms < woken_at + ${WINDOW_MS}) THEN
+      turns := turns || jsonb_build_object('inbox', entry->'inbox', 'why', 'turn');
+    END IF;
+  END LOOP;
+  RETURN turns;
+END $$;
+`;

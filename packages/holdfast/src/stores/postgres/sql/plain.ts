@@ -1,0 +1,262 @@
+/**
+ * The same lock from plain SQL, for psql and for other languages: a holder is known by a name of its own choice.
+ *
+ * These functions decide nothing. They look up which hold the holder's name stands for, with the row locked, and say
+ * the rest through `apply`, so that they exclude the library's holders, and the library's exclude them. They do not
+ * stand in line: whoever gets `false` asks again.
+ *
+ * Inside a longer transaction they work too: its end makes their doing known to others, or undoes it. Until then the
+ * lock's row stays locked, so such a transaction should be a short one.
+ */
+import { STATE_VERSION } from '../../../protocol/index.js';
+import { quoteName } from './quoting.js';
+import { NOW_MS } from './time.js';
+
+/** As the library checks them; see arguments.ts. */
+const KEY_BYTES_MAX = 512;
+const OWNER_BYTES_MAX = 256;
+const METADATA_BYTES_MAX = 4_096;
+const TTL_SECONDS_MAX = 7 * 24 * 3_600;
+
+/** How many records that may go a release deletes: the others may stand at the start of a long transaction. */
+const CLEAN_UP = 4;
+/** Whatever a session has set, names mean the same. */
+const SETTINGS = 'SET search_path = pg_catalog, pg_temp';
+
+export function plainSql(name: string): string {
+  const schema = quoteName(name);
+  return [
+    checks(schema),
+    lookUp(schema),
+    acquire(schema),
+    release(schema),
+    extend(schema),
+    token(schema),
+  ].join('\n');
+}
+
+function checks(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}._plain_text(p_text text, p_what text, p_bytes_max integer) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_text IS NULL OR p_text = '' THEN
+    RAISE EXCEPTION 'The % is empty: give it one.', p_what USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF p_text ~ '[\\u0001-\\u001f\\u007f-\\u009f]' THEN
+    RAISE EXCEPTION 'The % has control characters: leave them out.', p_what USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- Two spellings of one letter are one name.
+  IF p_text ~ '[^ -~]' THEN
+    p_text := normalize(p_text, NFC);
+  END IF;
+  IF octet_length(p_text) > p_bytes_max THEN
+    RAISE EXCEPTION 'The % is longer than % bytes: shorten or hash it.', p_what, p_bytes_max
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_text;
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_key(p_lock_name text, p_namespace text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_namespace IS NULL OR p_namespace !~ '^[A-Za-z0-9_.-]{1,64}$' THEN
+    RAISE EXCEPTION 'The namespace % is not usable: take 1 to 64 letters, digits, dots, dashes or underscores.',
+      quote_nullable(left(p_namespace, 80)) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_namespace || '/' || ${schema}._plain_text(p_lock_name, 'lock name', ${KEY_BYTES_MAX});
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_ttl_ms(p_seconds integer, p_what text) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_seconds IS NULL OR p_seconds NOT BETWEEN 1 AND ${TTL_SECONDS_MAX} THEN
+    RAISE EXCEPTION '% is %, but has to be a whole number of seconds from 1 to ${TTL_SECONDS_MAX}.',
+      p_what, quote_nullable(p_seconds) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_seconds * 1000::bigint;
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_metadata(p_metadata jsonb) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_metadata IS NULL OR p_metadata = '{}' THEN
+    RETURN NULL;
+  END IF;
+  IF jsonb_typeof(p_metadata) <> 'object' THEN
+    RAISE EXCEPTION 'The metadata has to be a JSON object.' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF octet_length(p_metadata::text) > ${METADATA_BYTES_MAX} THEN
+    RAISE EXCEPTION 'The metadata is longer than ${METADATA_BYTES_MAX} bytes: store a reference instead.'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_metadata::text;
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_owner(p_holder_id text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $plain$
+  SELECT ${schema}._plain_text(p_holder_id, 'holder id', ${OWNER_BYTES_MAX})
+$plain$;`;
+}
+
+/** The hold that a holder's name stands for: the one it has, or the next number past all that have ended. */
+function lookUp(schema: string): string {
+  return `
+-- Locks the row, so that nothing changes between the look and what is done upon it.
+CREATE FUNCTION ${schema}._plain_hold(p_key text, p_owner text, p_make boolean, OUT hold jsonb, OUT held boolean)
+LANGUAGE plpgsql AS $plain$
+DECLARE
+  v_record ${schema}.records;
+  v_process text := 'sql:' || p_owner;
+  v_now bigint;
+BEGIN
+  IF current_setting('transaction_isolation') <> 'read committed' THEN
+    RAISE EXCEPTION 'A lock is decided on what is committed by now, and this transaction sees an earlier moment.'
+      USING ERRCODE = 'feature_not_supported', HINT = 'Begin it with ISOLATION LEVEL READ COMMITTED.';
+  END IF;
+  held := false;
+  LOOP
+    SELECT * INTO v_record FROM ${schema}.records WHERE key = p_key FOR UPDATE;
+    EXIT WHEN FOUND;
+    IF NOT p_make THEN
+      RETURN;
+    END IF;
+    INSERT INTO ${schema}.records (key) VALUES (p_key) ON CONFLICT (key) DO NOTHING;
+  END LOOP;
+  IF v_record.version NOT BETWEEN 1 AND ${STATE_VERSION} THEN
+    RAISE EXCEPTION 'The record of % has format %, and these functions know formats up to ${STATE_VERSION}.',
+      quote_literal(p_key), v_record.version
+      USING ERRCODE = 'feature_not_supported', HINT = 'A newer Holdfast wrote it: run its migration.';
+  END IF;
+  -- Only now: the row may have been waited for.
+  v_now := ${NOW_MS};
+  SELECT holder -> 'hold' INTO hold FROM jsonb_array_elements(v_record.holders) AS holder
+    WHERE holder #>> '{hold,process}' = v_process AND (holder ->> 'expiresAt')::bigint > v_now;
+  IF FOUND THEN
+    held := true;
+    RETURN;
+  END IF;
+  SELECT jsonb_build_object('process', v_process, 'number', coalesce(max(number), 0) + 1) INTO hold FROM (
+    SELECT (holder #>> '{hold,number}')::bigint AS number FROM jsonb_array_elements(v_record.holders) AS holder
+      WHERE holder #>> '{hold,process}' = v_process
+    UNION ALL
+    SELECT (mark ->> 'number')::bigint FROM jsonb_array_elements(v_record.ended) AS mark
+      WHERE mark ->> 'process' = v_process
+  ) AS numbers;
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_say(p_command jsonb, p_clean_up integer DEFAULT 0) RETURNS jsonb
+LANGUAGE plpgsql AS $plain$
+DECLARE
+  v_reply jsonb := ${schema}.apply(jsonb_build_array(p_command), p_clean_up) -> 0;
+BEGIN
+  IF v_reply ->> 'kind' IS NULL THEN
+    RAISE EXCEPTION 'The lock % was left as it is: %', quote_literal(p_command ->> 'key'), v_reply
+      USING ERRCODE = 'feature_not_supported';
+  END IF;
+  RETURN v_reply;
+END
+$plain$;`;
+}
+
+function acquire(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}.acquire_lock(
+  p_lock_name text,
+  p_holder_id text,
+  p_ttl_seconds integer DEFAULT 30,
+  p_metadata jsonb DEFAULT '{}',
+  p_namespace text DEFAULT 'default'
+) RETURNS boolean
+LANGUAGE plpgsql ${SETTINGS} AS $plain$
+DECLARE
+  v_key text := ${schema}._plain_key(p_lock_name, p_namespace);
+  v_owner text := ${schema}._plain_owner(p_holder_id);
+  v_ttl_ms bigint := ${schema}._plain_ttl_ms(p_ttl_seconds, 'p_ttl_seconds');
+  v_metadata text := ${schema}._plain_metadata(p_metadata);
+  v_hold jsonb := (${schema}._plain_hold(v_key, v_owner, true)).hold;
+  v_reply jsonb;
+BEGIN
+  v_reply := ${schema}._plain_say(jsonb_build_object(
+    'kind', 'claim', 'key', v_key, 'hold', v_hold, 'owner', v_owner, 'permits', 1, 'capacity', 1,
+    'ttlMs', v_ttl_ms, 'queue', false, 'inbox', NULL, 'metadata', v_metadata));
+  IF v_reply ->> 'kind' <> 'granted' THEN
+    RETURN false;
+  END IF;
+  -- It had it already: extended, and never shortened.
+  IF (v_reply ->> 'expiresAt')::bigint < (v_reply ->> 'now')::bigint + v_ttl_ms THEN
+    v_reply := ${schema}._plain_say(jsonb_build_object(
+      'kind', 'renew', 'key', v_key, 'hold', v_hold, 'ttlMs', v_ttl_ms, 'block', false));
+  END IF;
+  RETURN v_reply ->> 'kind' <> 'lost';
+END
+$plain$;
+COMMENT ON FUNCTION ${schema}.acquire_lock(text, text, integer, jsonb, text) IS
+  'Takes the lock for a holder, or extends it if that holder has it. False: another has it, or others wait for it.';`;
+}
+
+function release(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}.release_lock(p_lock_name text, p_holder_id text, p_namespace text DEFAULT 'default')
+RETURNS boolean
+LANGUAGE plpgsql ${SETTINGS} AS $plain$
+DECLARE
+  v_key text := ${schema}._plain_key(p_lock_name, p_namespace);
+  v_found record := ${schema}._plain_hold(v_key, ${schema}._plain_owner(p_holder_id), false);
+BEGIN
+  IF NOT v_found.held THEN
+    RETURN false;
+  END IF;
+  RETURN (${schema}._plain_say(jsonb_build_object(
+    'kind', 'release', 'key', v_key, 'hold', v_found.hold, 'minHoldMs', 0), ${CLEAN_UP}) ->> 'held')::boolean;
+END
+$plain$;
+COMMENT ON FUNCTION ${schema}.release_lock(text, text, text) IS
+  'Gives the lock back. False: this holder does not have it, and nothing was done.';`;
+}
+
+function extend(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}.extend_lock(
+  p_lock_name text,
+  p_holder_id text,
+  p_additional_seconds integer,
+  p_namespace text DEFAULT 'default'
+) RETURNS boolean
+LANGUAGE plpgsql ${SETTINGS} AS $plain$
+DECLARE
+  v_key text := ${schema}._plain_key(p_lock_name, p_namespace);
+  v_ttl_ms bigint := ${schema}._plain_ttl_ms(p_additional_seconds, 'p_additional_seconds');
+  v_found record := ${schema}._plain_hold(v_key, ${schema}._plain_owner(p_holder_id), false);
+BEGIN
+  IF NOT v_found.held THEN
+    RETURN false;
+  END IF;
+  RETURN ${schema}._plain_say(jsonb_build_object(
+    'kind', 'renew', 'key', v_key, 'hold', v_found.hold, 'ttlMs', v_ttl_ms, 'block', false)) ->> 'kind' = 'renewed';
+END
+$plain$;
+COMMENT ON FUNCTION ${schema}.extend_lock(text, text, integer, text) IS
+  'The lock lasts so many seconds from now, or longer if it did. False: this holder does not have it.';`;
+}
+
+/** Not stable: it has to see what `acquire_lock` did a moment ago in the same statement. */
+function token(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}.lock_token(p_lock_name text, p_holder_id text, p_namespace text DEFAULT 'default')
+RETURNS bigint
+LANGUAGE sql VOLATILE ${SETTINGS} AS $plain$
+  SELECT (holder ->> 'token')::bigint
+  FROM ${schema}.records AS records CROSS JOIN LATERAL jsonb_array_elements(records.holders) AS holder
+  WHERE records.key = ${schema}._plain_key(p_lock_name, p_namespace)
+    AND holder #>> '{hold,process}' = 'sql:' || ${schema}._plain_owner(p_holder_id)
+    AND (holder ->> 'expiresAt')::bigint > ${NOW_MS}
+$plain$;
+COMMENT ON FUNCTION ${schema}.lock_token(text, text, text) IS
+  'The fencing token of the lock that this holder has: higher than that of every holder before it. Null without it.';`;
+}

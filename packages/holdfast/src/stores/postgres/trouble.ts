@@ -1,0 +1,65 @@
+/** What a server's errors mean for the commands of a statement. */
+import { UnsupportedError } from '../../protocol/index.js';
+import { quoteName } from './sql/quoting.js';
+
+export function sqlState(error: unknown): string | null {
+  if (typeof error !== 'object' || error === null || !('code' in error)) return null;
+  return typeof error.code === 'string' ? error.code : null;
+}
+
+const LOCK_TIMEOUT = '55P03';
+const DEADLOCK = '40P01';
+const LIMIT = '54000';
+
+/** A row was not to be had in time. */
+export function isLockedOut(error: unknown): boolean {
+  return sqlState(error) === LOCK_TIMEOUT;
+}
+
+/** Too many hints wait to be heard, among other limits. */
+export function isOverLimit(error: unknown): boolean {
+  return sqlState(error) === LIMIT;
+}
+
+/**
+ * One command of the statement was in the way of all: its row, or a text that the database cannot keep. The server
+ * undid the statement, so its commands can be sent again, each by itself.
+ */
+export function isOfOneCommand(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === LOCK_TIMEOUT || state === DEADLOCK || state === LIMIT || state?.startsWith('22') === true;
+}
+
+/** The connection is gone or was never there: no answer of the server at all, or its farewell. */
+export function isConnectionTrouble(error: unknown): boolean {
+  const state = sqlState(error);
+  return state === null || !/^[0-9A-Z]{5}$/.test(state) || state.startsWith('08') || state.startsWith('57');
+}
+
+/** Refusals as such, with what to do; everything else as it came: what happened is unknown. */
+export function inWords(cause: unknown, schema: string, key?: string): unknown {
+  const said = cause instanceof Error ? cause.message : String(cause);
+  switch (sqlState(cause)) {
+    case '3F000':
+    case '42P01':
+    case '42883':
+    case '42704':
+      return new UnsupportedError(
+        `The schema ${quoteName(schema)} of this database is not ready for Holdfast (${said}). ` +
+          'Run `holdfast migrate URL` once, or call migrate(client).',
+        { key, cause },
+      );
+    case '42501':
+      return new UnsupportedError(
+        `The database user may not use the schema ${quoteName(schema)} (${said}). ` +
+          'What to grant is written at the top of what `holdfast migrate --print` shows.',
+        { key, cause },
+      );
+    case '25006':
+      return new Error(`This PostgreSQL server is read-only (${said}): connect to the primary.`, { cause });
+    case LOCK_TIMEOUT:
+      return new Error('Another transaction has kept the row of this key locked for too long.', { cause });
+    default:
+      return cause;
+  }
+}

@@ -1,0 +1,21 @@
+/** One connection does one thing at a time. Whoever waits for it stands in line here, renewals before all others. */
+
+export function oneAtATime<Q, R>(run: (query: Q) => Promise<R>): (query: Q, urgent?: boolean) => Promise<R> {
+  const urgentOnes: (() => Promise<void>)[] = [];
+  const others: (() => Promise<void>)[] = [];
+  let busy = false;
+
+  async function work(): Promise<void> {
+    busy = true;
+    for (let next = urgentOnes.shift() ?? others.shift(); next; next = urgentOnes.shift() ?? others.shift()) {
+      await next();
+    }
+    busy = false;
+  }
+
+  return (query, urgent = false) =>
+    new Promise<R>((resolve, reject) => {
+      (urgent ? urgentOnes : others).push(() => run(query).then(resolve, reject));
+      if (!busy) void work();
+    });
+}

@@ -1,0 +1,162 @@
+/** ioredis: a single server, one found through Sentinel, or a Cluster. Described by what is used of it. */
+import type { Finding } from '../../protocol/index.js';
+import {
+  type Connection,
+  type Heard,
+  ignoreConnectionErrors,
+  prefixOf,
+  reconnectMs,
+  type Server,
+  type Subscriber,
+  type Verb,
+} from './connection.js';
+
+interface IoredisOptions {
+  readonly keyPrefix?: string | undefined;
+  readonly enableOfflineQueue?: boolean | undefined;
+  readonly autoResendUnfulfilledCommands?: boolean | undefined;
+  readonly maxRetriesPerRequest?: number | null | undefined;
+  readonly commandTimeout?: number | undefined;
+}
+
+type Run = (...words: (string | number)[]) => Promise<unknown>;
+
+interface IoredisCommon {
+  readonly status: string;
+  call(command: string, ...words: string[]): Promise<unknown>;
+  createBuiltinCommand(name: string): { readonly string: unknown };
+  connect(): Promise<unknown>;
+  disconnect(): void;
+  subscribe(channel: string): Promise<unknown>;
+  unsubscribe(channel: string): Promise<unknown>;
+  on(event: 'message', listener: Heard): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  off(event: 'message', listener: Heard): unknown;
+}
+
+/** A `Redis` of ioredis. */
+export interface IoredisClient extends IoredisCommon {
+  readonly options: IoredisOptions;
+  duplicate(override?: object): IoredisClient;
+}
+
+/** A `Cluster` of ioredis. */
+export interface IoredisCluster extends IoredisCommon {
+  readonly isCluster: boolean;
+  readonly options: {
+    readonly redisOptions?: IoredisOptions | undefined;
+    readonly keyPrefix?: string | undefined;
+  };
+  nodes(role: 'master'): { call(command: string, ...words: string[]): Promise<unknown> }[];
+  duplicate(startupNodes?: [], override?: object): IoredisCluster;
+}
+
+export function isIoredis(client: object): client is IoredisClient | IoredisCluster {
+  const { call, createBuiltinCommand, duplicate } = client as Partial<IoredisClient>;
+  return [call, createBuiltinCommand, duplicate].every((method) => typeof method === 'function');
+}
+
+function isCluster(client: IoredisClient | IoredisCluster): client is IoredisCluster {
+  return 'isCluster' in client && client.isCluster;
+}
+
+/** What a connection that only listens needs, whatever the client it is made from was told. */
+const LISTENING = {
+  lazyConnect: true,
+  keyPrefix: '',
+  enableOfflineQueue: true,
+  autoResubscribe: true,
+  // A subscription that is being made again when the connection breaks once more must not be given up.
+  autoResendUnfulfilledCommands: true,
+  maxRetriesPerRequest: null,
+  retryStrategy: reconnectMs,
+  sentinelRetryStrategy: reconnectMs,
+  clusterRetryStrategy: reconnectMs,
+  commandTimeout: undefined,
+  socketTimeout: undefined,
+  enableAutoPipelining: false,
+} as const;
+
+export function ioredisConnection(client: IoredisClient | IoredisCluster): Connection {
+  // Made anew, because automatic pipelining takes the first word of a command for its key, here the script's name.
+  const run: Readonly<Record<Verb, Run>> = {
+    evalsha: builtin(client, 'evalsha'),
+    eval: builtin(client, 'eval'),
+  };
+
+  async function servers(): Promise<readonly Server[]> {
+    if (!isCluster(client)) return [{ send: (command, ...words) => client.call(command, ...words) }];
+    // A cluster that nobody used yet knows no servers.
+    if (client.nodes('master').length === 0) await client.call('PING');
+    return client
+      .nodes('master')
+      .map((node) => ({ send: (command, ...words) => node.call(command, ...words) }));
+  }
+
+  return {
+    isCluster: isCluster(client),
+    keyPrefix: prefixOf(client.options.keyPrefix),
+    checkUsable: () => undefined,
+    run: (verb, script, keys, texts) => run[verb](script, keys.length, ...keys, ...texts),
+    servers,
+    subscriber(heard) {
+      const listening = isCluster(client)
+        ? client.duplicate([], { ...LISTENING, redisOptions: LISTENING })
+        : client.duplicate(LISTENING);
+      listening.on('error', ignoreConnectionErrors);
+      return {
+        ...ioredisSubscriber(listening, heard),
+        connect: () => listening.connect(),
+        close: () => listening.disconnect(),
+      };
+    },
+    settings: () => settingsOf(isCluster(client) ? (client.options.redisOptions ?? {}) : client.options),
+  };
+}
+
+/** One that the user opened and closes: only what is heard on it is taken back. */
+export function ioredisSubscriber(client: IoredisClient | IoredisCluster, heard: Heard): Subscriber {
+  client.on('message', heard);
+  return {
+    connect: () => Promise.resolve(),
+    subscribe: (channel) => client.subscribe(channel),
+    unsubscribe: (channel) => client.unsubscribe(channel),
+    close: () => {
+      client.off('message', heard);
+    },
+  };
+}
+
+function builtin(client: IoredisClient | IoredisCluster, name: Verb): Run {
+  return (client.createBuiltinCommand(name).string as Run).bind(client);
+}
+
+function settingsOf(options: IoredisOptions): readonly Finding[] {
+  const findings: Finding[] = [];
+  const note = (text: string): void => void findings.push({ level: 'note', text });
+  if (options.enableOfflineQueue !== false) {
+    note(
+      'ioredis keeps commands while it is disconnected and sends them later (enableOfflineQueue). Locks stay correct, ' +
+        'because a late command changes nothing that has ended since; with enableOfflineQueue: false it fails sooner.',
+    );
+  }
+  if (options.autoResendUnfulfilledCommands !== false) {
+    note(
+      'ioredis sends commands again whose answer was lost (autoResendUnfulfilledCommands). Locks stay correct: the ' +
+        'same command again gives the same grant.',
+    );
+  }
+  if (options.maxRetriesPerRequest === null) {
+    note(
+      'ioredis never gives up a command (maxRetriesPerRequest: null). Holdfast counts an attempt as unanswered after a ' +
+        'while all the same, and asks again.',
+    );
+  }
+  if (options.commandTimeout === undefined) {
+    note(
+      'ioredis has no commandTimeout: commands to a server that hangs stay in memory until the connection ends. ' +
+        'Holdfast does not wait for them.',
+    );
+  }
+  return findings;
+}

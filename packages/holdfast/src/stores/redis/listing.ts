@@ -1,0 +1,36 @@
+/** Which keys there are: a scan of every server, in the order of the keys, then their records, a page at a time. */
+import type { Connection, Server } from './connection.js';
+import { listOf, textOf } from './replies.js';
+
+/** How many keys a step of a scan looks at: each step blocks its server for well under a millisecond. */
+const SCAN_STEP = 500;
+
+/** Every key of Redis that begins with this. Doubles, as scans give, are taken out. */
+export async function keysThatBegin(connection: Connection, begin: string): Promise<readonly string[]> {
+  const keys = new Set<string>();
+  const servers = await connection.servers();
+  await Promise.all(servers.map((server) => scan(server, begin, keys)));
+  return [...keys].sort();
+}
+
+async function scan(server: Server, begin: string, keys: Set<string>): Promise<void> {
+  let cursor = '0';
+  do {
+    const reply = await server.send(
+      'SCAN',
+      cursor,
+      'MATCH',
+      `${escaped(begin)}*`,
+      'COUNT',
+      String(SCAN_STEP),
+    );
+    const [next, page] = listOf(reply);
+    for (const key of listOf(page)) keys.add(textOf(key));
+    cursor = textOf(next);
+  } while (cursor !== '0');
+}
+
+/** A pattern that means exactly these letters. */
+function escaped(text: string): string {
+  return text.replaceAll(/[\\*?[\]^-]/g, '\\$&');
+}

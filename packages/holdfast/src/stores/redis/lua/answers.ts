@@ -1,0 +1,165 @@
+/** Lua: the answers to the commands, as in `protocol/decide.ts`. The second and third item of each are filled in last. */
+
+const CLAIM_LUA = `
+local function reserve(count)
+  local first = rise(token)
+  local last = first + count - 1
+  if last > MAX_SAFE then error({ err = 'The tokens of this key are used up.' }) end
+  token = last
+  changed = true
+  return first, last
+end
+
+local function grantOf(holder)
+  local first = holder[TOKEN]
+  local last = holder[PERMITS] == holder[CAPACITY] and first + TOKEN_BLOCK - 1 or first
+  return { GRANTED, 0, 0, first, last, holder[ACQUIRED_AT], holder[EXPIRES_AT] }
+end
+
+-- A process has one contender a key: a later claim of it ends what stood in line before, and others may be next.
+local function endEarlierWaiters(process, number)
+  local before = waiters
+  for i = 1, #before do
+    local waiter = before[i]
+    if waiter[PROCESS] == process and waiter[NUMBER] < number then markEnded(process, waiter[NUMBER]) end
+  end
+  if waiters ~= before then callNext() end
+end
+
+-- Keeps or takes a place; the position from 0, or -1 when it has none.
+local function standInLine(place, process, number, owner, permits, capacity, queue, inbox)
+  local expiresAt = now + WAITER_LIFE_MS
+  if place then
+    local waiter = waiters[place]
+    local returned = missedItsWindow(waiter)
+    if returned or expiresAt - waiter[EXPIRES_AT] >= WAITER_REFRESH_MS then
+      waiters[place] = replaced(waiter, expiresAt, not returned and waiter[WOKEN_AT])
+      changed = true
+    end
+    return place - 1
+  end
+  if not queue or #waiters >= QUEUE_MAX then return -1 end
+  waiters[#waiters + 1] = { process, number, owner, permits, capacity, expiresAt, inbox ~= '' and inbox, now, false }
+  changed = true
+  return #waiters - 1
+end
+
+local function wake(inbox, why)
+  wakes = wakes or {}
+  wakes[#wakes + 1] = inbox
+  wakes[#wakes + 1] = why
+end
+
+-- Only exclusive holds are handed over within a process, so only they need to know that others wait.
+local function tellHolders(process)
+  for i = 1, #holders do
+    local holder = holders[i]
+    local exclusive = holder[PERMITS] == holder[CAPACITY]
+    if exclusive and holder[PROCESS] ~= process and holder[INBOX] then wake(holder[INBOX], 'waiting') end
+  end
+end
+
+-- What anybody may see of a holder or a rest: never its hold, nor its inbox.
+local function viewsOf(list, views, resting)
+  for i = 1, math.min(#list, HOLDERS_SHOWN - #views) do
+    local holder = list[i]
+    views[#views + 1] = {
+      holder[OWNER], holder[PERMITS], holder[CAPACITY], holder[TOKEN], holder[ACQUIRED_AT],
+      holder[EXPIRES_AT], holder[METADATA], resting,
+    }
+  end
+  return views
+end
+
+local function claim(at)
+  local process, number, owner = ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
+  local permits, capacity, ttlMs = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
+  local queue, inbox, metadata = ARGV[at + 7] == '1', ARGV[at + 8], ARGV[at + 9]
+  local held = indexOf(holders, process, number)
+  if held then return grantOf(holders[held]) end
+  for i = 1, #ended do
+    if ended[i][PROCESS] == process and ended[i][NUMBER] >= number then return { WITHDRAWN, 0, 0 } end
+  end
+  if #waiters > 0 then endEarlierWaiters(process, number) end
+  local place = indexOf(waiters, process, number)
+  local ahead = place and place - 1 or #waiters
+  if hasRoom(ahead, permits, capacity) then
+    local first = reserve(permits == capacity and TOKEN_BLOCK or 1)
+    local holder = {
+      process, number, owner, permits, capacity, now + ttlMs, inbox ~= '' and inbox, first, now, metadata ~= '' and metadata,
+    }
+    holders[#holders + 1] = holder
+    if place then waiters = without(waiters, place) end
+    return grantOf(holder)
+  end
+  local position = standInLine(place, process, number, owner, permits, capacity, queue, inbox)
+  if queue then tellHolders(process) end
+  return { BUSY, 0, 0, freeInMs(ahead), position, viewsOf(rests, viewsOf(holders, {}, 0), 1) }
+end
+`;
+
+const ENDINGS_LUA = `
+-- 'added' names the expiry it saw and applies only to that one.
+local function renew(at)
+  local held = indexOf(holders, ARGV[at + 1], tonumber(ARGV[at + 2]))
+  if not held then return { LOST, 0, 0 } end
+  local holder, wantsBlock = holders[held], ARGV[at + 4] == '1'
+  local expiresAt = holder[EXPIRES_AT]
+  if ARGV[at + 5] == '' then
+    expiresAt = math.max(expiresAt, now + ARGV[at + 3])
+  elseif tonumber(ARGV[at + 6]) == expiresAt then
+    expiresAt = expiresAt + ARGV[at + 5]
+  end
+  if expiresAt ~= holder[EXPIRES_AT] then
+    holder[EXPIRES_AT] = expiresAt
+    changed = true
+  end
+  if not wantsBlock or holder[PERMITS] ~= holder[CAPACITY] then return { RENEWED, 0, 0, expiresAt } end
+  local first, last = reserve(TOKEN_BLOCK)
+  return { RENEWED, 0, 0, expiresAt, first, last }
+end
+
+local function leave(holder, minHoldMs)
+  changed = true
+  local expiresAt = holder[ACQUIRED_AT] + minHoldMs
+  if expiresAt <= now then return end
+  rests[#rests + 1] = {
+    false, false, holder[OWNER], holder[PERMITS], holder[CAPACITY], expiresAt, false, holder[TOKEN],
+    holder[ACQUIRED_AT], false,
+  }
+  if waiters[1] then call(waiters[1]) end
+end
+
+local function release(at)
+  local process, number = ARGV[at + 1], tonumber(ARGV[at + 2])
+  local held = indexOf(holders, process, number)
+  markEnded(process, number)
+  if not held then return { RELEASED, 0, 0, 0 } end
+  local holder = holders[held]
+  holders = without(holders, held)
+  leave(holder, tonumber(ARGV[at + 3]))
+  return { RELEASED, 0, 0, 1 }
+end
+
+local function evict(at)
+  local upToToken = tonumber(ARGV[at + 1])
+  local gone, stay, resting = {}, {}, {}
+  for i = 1, #holders do
+    local list = holders[i][TOKEN] <= upToToken and gone or stay
+    list[#list + 1] = holders[i]
+  end
+  for i = 1, #rests do
+    if rests[i][TOKEN] > upToToken then resting[#resting + 1] = rests[i] end
+  end
+  local count = #gone + #rests - #resting
+  if count == 0 then return { EVICTED, 0, 0, 0 } end
+  holders, rests, changed = stay, resting, true
+  for i = 1, #gone do
+    markEnded(gone[i][PROCESS], gone[i][NUMBER])
+    if gone[i][INBOX] then wake(gone[i][INBOX], 'evicted') end
+  end
+  return { EVICTED, 0, 0, count }
+end
+`;
+
+export const ANSWERS_LUA = CLAIM_LUA + ENDINGS_LUA;

@@ -1,0 +1,111 @@
+/**
+ * The names that the Lua texts use for places and numbers. They are replaced before the script is sent: a name that
+ * Lua had to keep would be looked up by every function of every call.
+ *
+ * A record is nested lists, stored as one MessagePack string, where integers stay exact (cjson would cut them to
+ * fourteen digits), or shorter where it can be (see shapes.ts):
+ *
+ *   record   { version, token, decision, holders, rests, waiters, ended }
+ *   holder   { process, number, owner, permits, capacity, expiresAt, inbox, token, acquiredAt, metadata }
+ *   rest     the same without process, number, inbox and metadata, which are false
+ *   waiter   { process, number, owner, permits, capacity, expiresAt, inbox, since, wokenAt }
+ *   mark     { process, number, until }
+ *
+ * What is null in TypeScript is false here: a nil would end a list. The version stays the first for ever.
+ */
+import {
+  HOLDERS_SHOWN,
+  KEEP_MS,
+  MARKS_MAX,
+  NAME_AGAIN_MS,
+  QUEUE_MAX,
+  STATE_VERSION,
+  TOKEN_BLOCK,
+  WAITER_LIFE_MS,
+  WAITER_REFRESH_MS,
+  WINDOW_HINT_MS,
+  WINDOW_MS,
+} from '../../../protocol/index.js';
+
+/** The first item of an answer. */
+export const ANSWER = {
+  FAILED: 0,
+  GRANTED: 1,
+  BUSY: 2,
+  WITHDRAWN: 3,
+  RENEWED: 4,
+  LOST: 5,
+  RELEASED: 6,
+  EVICTED: 7,
+  RECORD: 8,
+  OTHER_VERSION: 9,
+  FOREIGN: 10,
+  /** Decided quickly: the rest follows from the command and the time. */
+  JUST_GRANTED: 11,
+  JUST_RENEWED: 12,
+  JUST_RELEASED: 13,
+} as const;
+
+const PLACES = {
+  VERSION: 1,
+  RECORD_TOKEN: 2,
+  DECISION: 3,
+  HOLDERS: 4,
+  RESTS: 5,
+  WAITERS: 6,
+  ENDED: 7,
+  PROCESS: 1,
+  NUMBER: 2,
+  OWNER: 3,
+  PERMITS: 4,
+  CAPACITY: 5,
+  EXPIRES_AT: 6,
+  INBOX: 7,
+  TOKEN: 8,
+  SINCE: 8,
+  ACQUIRED_AT: 9,
+  WOKEN_AT: 9,
+  METADATA: 10,
+  UNTIL: 3,
+} as const;
+
+/** What a short record begins with: a byte that no MessagePack begins with. */
+const SHORT = 0xc1;
+
+/** Its parts, as formats of the library `struct`: whole numbers of eight bytes, and texts after their length. */
+const FORMATS = {
+  /** SHORT, whether there is a holder, token, decision. */
+  HEADER: '>BBI8I8',
+  /** Number, permits, capacity, expiresAt, token, acquiredAt, process, owner, inbox, metadata. */
+  HOLDER: '>I8I8I8I8I8I8I2c0I2c0I2c0I2c0',
+  /** Until, number, process. As many as there are. */
+  MARK: '>I8I8I2c0',
+} as const;
+
+const NAMES: Readonly<Record<string, number | string>> = {
+  ...ANSWER,
+  ...PLACES,
+  ...FORMATS,
+  SHORT,
+  /** A longer text, or all marks together, is too long for it. */
+  SHORT_MAX: 4_096,
+  HOLDERS_SHOWN,
+  KEEP_MS,
+  MARKS_MAX,
+  MAX_SAFE: Number.MAX_SAFE_INTEGER,
+  NAME_AGAIN_MS,
+  QUEUE_MAX,
+  STATE_VERSION,
+  TOKEN_BLOCK,
+  WAITER_LIFE_MS,
+  WAITER_REFRESH_MS,
+  WINDOW_HINT_MS,
+  WINDOW_MS,
+};
+
+/** The text as it is sent: names replaced, comments taken out. */
+export function compiled(lua: string): string {
+  return lua
+    .replaceAll(/^\s*--.*\n/gm, '')
+    .replaceAll(/\b[A-Z][A-Z_]+\b/g, (name) => String(NAMES[name] ?? name));
+}

@@ -1,0 +1,133 @@
+/**
+ * Lua: the record of a key and what is over in it, as in `protocol/draft.ts` and `protocol/state.ts`. Lists are
+ * replaced where `decide` replaces them, because it tells entries apart by identity.
+ */
+export const RECORD_LUA = `
+-- The record being worked on.
+local token, decision, holders, rests, waiters, ended
+-- Whether there is anything to store; waiters to be told; other hints, as inbox and reason in turn.
+local changed, called, wakes
+
+-- Nil when all is well, else the answer that says why nothing can be decided.
+local function load(key)
+  local stored = redis.call('GET', key)
+  changed, called, wakes = false, nil, nil
+  if not stored then
+    token, decision, holders, rests, waiters, ended = 0, 0, {}, {}, {}, {}
+    return nil
+  end
+  local readable, record = pcall(string.byte(stored) == SHORT and readShort or cmsgpack.unpack, stored)
+  if not readable or type(record) ~= 'table' or type(record[VERSION]) ~= 'number' then return { FOREIGN } end
+  if record[VERSION] ~= STATE_VERSION then return { OTHER_VERSION, record[VERSION] } end
+  token, decision, holders, rests, waiters, ended = unpack(record, RECORD_TOKEN, ENDED)
+  return nil
+end
+
+-- Above everything before it, on this record and on any that was cleaned up: the clock had passed those.
+local function rise(last)
+  return math.max(last + 1, now * 1000)
+end
+
+local function isSame(entry, process, number)
+  return entry[NUMBER] == number and entry[PROCESS] == process
+end
+
+local function indexOf(list, process, number)
+  for i = 1, #list do
+    if isSame(list[i], process, number) then return i end
+  end
+  return nil
+end
+
+local function without(list, index)
+  local rest = {}
+  for i = 1, #list do
+    if i ~= index then rest[#rest + 1] = list[i] end
+  end
+  return rest
+end
+
+local function isAnyOver(list, at)
+  for i = 1, #list do
+    if list[i][at] <= now then return true end
+  end
+  return false
+end
+
+local function live(list, at)
+  local alive = {}
+  for i = 1, #list do
+    if list[i][at] > now then alive[#alive + 1] = list[i] end
+  end
+  return alive
+end
+
+-- A claim at or below its process's mark is refused, so a waiter there could never be granted: it leaves the line.
+local function markEnded(process, number)
+  local at, highest = nil, number
+  for i = 1, #ended do
+    if ended[i][PROCESS] == process then
+      if ended[i][NUMBER] == number then return end
+      at, highest = i, math.max(number, ended[i][NUMBER])
+      break
+    end
+  end
+  changed = true
+  local stay = {}
+  for i = 1, #waiters do
+    local waiter = waiters[i]
+    if waiter[PROCESS] ~= process or waiter[NUMBER] > number then stay[#stay + 1] = waiter end
+  end
+  if #stay < #waiters then waiters = stay end
+  if at then table.remove(ended, at) end
+  while #ended >= MARKS_MAX do table.remove(ended, 1) end
+  ended[#ended + 1] = { process, highest, now + KEEP_MS }
+end
+
+local function markOver(list)
+  for i = 1, #list do
+    if list[i][EXPIRES_AT] <= now then markEnded(list[i][PROCESS], list[i][NUMBER]) end
+  end
+end
+
+-- Drops what is over. What expires has ended, so it is marked like anything else that ends.
+local function sweep()
+  if isAnyOver(ended, UNTIL) then
+    ended = live(ended, UNTIL)
+    changed = true
+  end
+  if isAnyOver(rests, EXPIRES_AT) then
+    rests = live(rests, EXPIRES_AT)
+    changed = true
+  end
+  if isAnyOver(holders, EXPIRES_AT) then
+    local before = holders
+    holders = live(holders, EXPIRES_AT)
+    changed = true
+    markOver(before)
+  end
+  -- Only now: the end of a holder may have taken waiters of its process out of the line.
+  if isAnyOver(waiters, EXPIRES_AT) then
+    local before = waiters
+    waiters = live(waiters, EXPIRES_AT)
+    changed = true
+    markOver(before)
+  end
+end
+
+-- When Redis may delete the record by itself: all in it over, the clock past its token, and kept long enough.
+local function expendableAt()
+  local at = math.max(math.floor(token / 1000), math.floor(decision / 1000) + KEEP_MS) + 1
+  for i = 1, #holders do at = math.max(at, holders[i][EXPIRES_AT] + KEEP_MS) end
+  for i = 1, #rests do at = math.max(at, rests[i][EXPIRES_AT]) end
+  for i = 1, #waiters do at = math.max(at, waiters[i][EXPIRES_AT] + KEEP_MS) end
+  for i = 1, #ended do at = math.max(at, ended[i][UNTIL]) end
+  return at
+end
+
+local function save(key)
+  local record = { STATE_VERSION, token, decision, holders, rests, waiters, ended }
+  local stored = isShort(record) and writeShort(record) or cmsgpack.pack(record)
+  redis.call('SET', key, stored, 'PX', expendableAt() - now)
+end
+`;

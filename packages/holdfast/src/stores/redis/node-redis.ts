@@ -1,0 +1,158 @@
+/** node-redis (the package `redis`): a client, a cluster or a sentinel. Described by what is used of it. */
+import { type Finding, UnsupportedError } from '../../protocol/index.js';
+import {
+  type Connection,
+  type Heard,
+  ignoreConnectionErrors,
+  prefixOf,
+  reconnectMs,
+  type Server,
+  type Subscriber,
+} from './connection.js';
+
+interface NodeRedisOptions {
+  readonly keyPrefix?: string | Uint8Array | undefined;
+  readonly socket?: object | undefined;
+  readonly disableOfflineQueue?: boolean | undefined;
+}
+
+interface NodeRedisCommon {
+  readonly isOpen: boolean;
+  connect(): Promise<unknown>;
+  destroy(): unknown;
+  subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
+  unsubscribe(channel: string): Promise<void>;
+  on(event: string, listener: (error: unknown) => void): unknown;
+}
+
+/** What `createClient` makes. */
+export interface NodeRedisClient extends NodeRedisCommon {
+  readonly options?: NodeRedisOptions | undefined;
+  sendCommand(words: string[]): Promise<unknown>;
+  duplicate(overrides?: object): NodeRedisClient;
+}
+
+/** What `createCluster` makes. */
+export interface NodeRedisCluster extends NodeRedisCommon {
+  readonly masters: readonly object[];
+  nodeClient(node: never): unknown;
+  sendCommand(
+    firstKey: string | undefined,
+    isReadonly: boolean | undefined,
+    words: string[],
+  ): Promise<unknown>;
+  duplicate(overrides?: object): NodeRedisCluster;
+}
+
+/** What `createSentinel` makes. */
+export interface NodeRedisSentinel extends NodeRedisCommon {
+  getSentinelNode(): unknown;
+  sendCommand(isReadonly: boolean | undefined, words: string[]): Promise<unknown>;
+  duplicate(overrides?: object): NodeRedisSentinel;
+}
+
+export type NodeRedis = NodeRedisClient | NodeRedisCluster | NodeRedisSentinel;
+
+export function isNodeRedis(client: object): client is NodeRedis {
+  const { sendCommand, duplicate, subscribe, isOpen } = client as Partial<NodeRedisClient>;
+  const methods = [sendCommand, duplicate, subscribe].every((method) => typeof method === 'function');
+  return methods && typeof isOpen === 'boolean';
+}
+
+function isCluster(client: NodeRedis): client is NodeRedisCluster {
+  return 'nodeClient' in client && 'masters' in client;
+}
+
+function isSentinel(client: NodeRedis): client is NodeRedisSentinel {
+  return 'getSentinelNode' in client;
+}
+
+export function nodeRedisConnection(client: NodeRedis): Connection {
+  const keyPrefix = prefixOf(optionsOf(client).keyPrefix);
+
+  function send(firstKey: string | undefined, words: string[]): Promise<unknown> {
+    if (isCluster(client)) return client.sendCommand(firstKey, false, words);
+    return isSentinel(client) ? client.sendCommand(false, words) : client.sendCommand(words);
+  }
+
+  async function servers(): Promise<readonly Server[]> {
+    if (!isCluster(client)) return [{ send: (...words) => send(undefined, words) }];
+    const nodes = await Promise.all(
+      client.masters.map((node) => client.nodeClient(node as never) as Promise<NodeRedisClient>),
+    );
+    return nodes.map((node) => ({ send: (...words) => node.sendCommand(words) }));
+  }
+
+  return {
+    isCluster: isCluster(client),
+    keyPrefix,
+    checkUsable() {
+      if (client.isOpen) return;
+      throw new UnsupportedError(
+        'The node-redis client is not connected, or was closed: await client.connect() before using locks.',
+      );
+    },
+    run(verb, script, keys, texts) {
+      // Commands sent as they are do not get the client's own prefix.
+      const full = keyPrefix === '' ? keys : keys.map((key) => keyPrefix + key);
+      return send(full[0], [verb, script, String(full.length), ...full, ...texts]);
+    },
+    servers,
+    subscriber(heard) {
+      const state = { connected: false };
+      const listening = listeningClient(client, state);
+      listening.on('error', ignoreConnectionErrors);
+      return {
+        ...nodeRedisSubscriber(listening, heard),
+        async connect() {
+          await listening.connect();
+          state.connected = true;
+        },
+        async close() {
+          if (listening.isOpen) await listening.destroy();
+        },
+      };
+    },
+    settings: () => settingsOf(client),
+  };
+}
+
+function optionsOf(client: NodeRedis): NodeRedisOptions {
+  if (isCluster(client)) return (client as { _options?: NodeRedisOptions })._options ?? {};
+  return 'options' in client ? (client.options ?? {}) : {};
+}
+
+/** Never gives up once it was connected; before that, the first failure is told. */
+function listeningClient(client: NodeRedis, state: { readonly connected: boolean }): NodeRedis {
+  if (isCluster(client)) return client.duplicate({ minimizeConnections: true });
+  if (isSentinel(client)) return client.duplicate();
+  const reconnectStrategy = (retries: number, cause: Error): number | Error =>
+    state.connected ? reconnectMs(retries) : cause;
+  return client.duplicate({
+    socket: { ...client.options?.socket, reconnectStrategy, socketTimeout: 0 },
+    disableOfflineQueue: false,
+  });
+}
+
+/** One that the user opened and closes. */
+export function nodeRedisSubscriber(client: NodeRedis, heard: Heard): Subscriber {
+  const listener = (message: string, channel: string): void => heard(channel, message);
+  return {
+    connect: () => Promise.resolve(),
+    subscribe: (channel) => client.subscribe(channel, listener),
+    unsubscribe: (channel) => client.unsubscribe(channel),
+    close: () => undefined,
+  };
+}
+
+function settingsOf(client: NodeRedis): readonly Finding[] {
+  if (optionsOf(client).disableOfflineQueue === true) return [];
+  return [
+    {
+      level: 'note',
+      text:
+        'node-redis keeps commands while it is disconnected and sends them later. Locks stay correct, because a late ' +
+        'command changes nothing that has ended since; with disableOfflineQueue: true it fails sooner.',
+    },
+  ];
+}

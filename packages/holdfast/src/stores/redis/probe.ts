@@ -1,0 +1,202 @@
+/** What a Redis server, as configured, really promises to locks: what a crash, a failover or a full memory costs. */
+import type { Finding, Guarantees } from '../../protocol/index.js';
+import type { Connection, Server } from './connection.js';
+import { listOf, numberOf, textOf } from './replies.js';
+
+type Facts = ReadonlyMap<string, string>;
+
+interface Looked {
+  readonly info: Facts;
+  /** Null where it may not be read. */
+  readonly config: Facts | null;
+  readonly now: number;
+}
+
+const VERSION_MIN = 5;
+const CONFIG_NAMES = ['save', 'appendfsync'] as const;
+
+export async function probe(
+  connection: Connection,
+  channelsBegin: string,
+  trouble: unknown,
+): Promise<Guarantees> {
+  const servers = await connection.servers();
+  const all = await Promise.all(servers.map(look));
+  const [first] = all;
+  const [server] = servers;
+  if (!first || !server) throw new Error('The cluster has no server that can be asked.');
+  const findings = [
+    ...all.flatMap(({ info, config }) => findingsOf(info, config)),
+    ...clusterFindings(connection, first.info),
+    ...(await hintFindings(server, channelsBegin, trouble)),
+    ...connection.settings(),
+  ];
+  return { server: nameOf(first.info, servers.length), now: first.now, findings: distinct(findings) };
+}
+
+async function look(server: Server): Promise<Looked> {
+  const [time, info, ...config] = await Promise.all([
+    server.send('TIME'),
+    server.send('INFO'),
+    ...CONFIG_NAMES.map((name) => configOf(server, name)),
+  ]);
+  const [seconds, micros] = listOf(time);
+  return {
+    info: infoOf(textOf(info)),
+    config: config.includes(null)
+      ? null
+      : new Map(config.map((value, at) => [CONFIG_NAMES[at] ?? '', value ?? ''])),
+    now: numberOf(seconds) * 1_000 + Math.floor(numberOf(micros) / 1_000),
+  };
+}
+
+/** Hosted servers forbid it, or do not know it. */
+async function configOf(server: Server, name: string): Promise<string | null> {
+  try {
+    const reply = await server.send('CONFIG', 'GET', name);
+    if (Array.isArray(reply)) return reply.length === 2 ? textOf(reply[1]) : null;
+    const [value] = reply instanceof Map ? reply.values() : Object.values(reply ?? {});
+    return value === undefined ? null : textOf(value);
+  } catch (error) {
+    if (error instanceof Error) return null;
+    throw error;
+  }
+}
+
+function infoOf(text: string): Facts {
+  const lines = text.split('\r\n').filter((line) => line.includes(':') && !line.startsWith('#'));
+  return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
+}
+
+function nameOf(info: Facts, servers: number): string {
+  const valkey = info.get('valkey_version');
+  const name = valkey ? `Valkey ${valkey}` : `Redis ${info.get('redis_version') ?? 'of unknown version'}`;
+  return servers > 1 ? `${name}, a cluster of ${servers}` : name;
+}
+
+function findingsOf(info: Facts, config: Facts | null): readonly Finding[] {
+  return [
+    ...versionFindings(info),
+    ...diskFindings(info, config),
+    ...replicaFindings(info),
+    ...memoryFindings(info),
+  ];
+}
+
+function versionFindings(info: Facts): readonly Finding[] {
+  const time: Finding = {
+    level: 'good',
+    text: "Time is the server's, read where it is decided: no client's clock matters.",
+  };
+  const version = info.get('redis_version') ?? '';
+  if (!(Number.parseInt(version, 10) < VERSION_MIN)) return [time];
+  const old = `Redis ${version} is too old: scripts that read the time need Redis ${VERSION_MIN} or later.`;
+  return [time, { level: 'warning', text: old }];
+}
+
+/** What a crash of the server costs. The token rises in every case: it follows the clock. */
+function diskFindings(info: Facts, config: Facts | null): readonly Finding[] {
+  const appends = info.get('aof_enabled') === '1';
+  if (appends && config?.get('appendfsync') === 'always') {
+    return [{ level: 'good', text: 'Every change is on disk before it is answered: a crash loses no lock.' }];
+  }
+  if (appends) {
+    const known =
+      config?.get('appendfsync') === 'everysec' ? '' : ' (appendfsync could not be read as "always")';
+    return [
+      {
+        level: 'note',
+        text:
+          `Changes go to disk about once a second${known}: a crash of the machine may lose the locks taken in the last ` +
+          'second or two, and others may then take them. The tokens still rise.',
+      },
+    ];
+  }
+  const saves = config === null ? 'unknown' : (config.get('save') ?? '') !== '';
+  const snapshot =
+    'Only snapshots are written to disk: a crash loses the locks taken since the last one, and others may then take them.';
+  const nothing = 'Nothing is written to disk: a restart loses every lock, and others may then take them.';
+  const unknown =
+    'CONFIG may not be read, so it is not known whether snapshots are written: expect a crash to lose locks.';
+  const text = saves === 'unknown' ? unknown : saves ? snapshot : nothing;
+  return [{ level: 'warning', text: `${text} The tokens still rise. Remedy: appendonly yes.` }];
+}
+
+function replicaFindings(info: Facts): readonly Finding[] {
+  if (info.get('role') !== 'master' && info.has('role')) {
+    return [
+      { level: 'warning', text: 'This server is a replica and takes no locks. Connect to its master.' },
+    ];
+  }
+  const replicas = Number(info.get('connected_slaves') ?? 0);
+  if (replicas === 0) return [];
+  return [
+    {
+      level: 'note',
+      text:
+        `It has ${replicas === 1 ? 'a replica' : `${replicas} replicas`}, which follow a moment later: a failover may ` +
+        'lose the last grants, and others may then take those locks. The tokens still rise: guard what must not break.',
+    },
+  ];
+}
+
+function memoryFindings(info: Facts): readonly Finding[] {
+  const policy = info.get('maxmemory_policy');
+  const isLimited = Number(info.get('maxmemory') ?? 0) > 0;
+  if (policy === undefined) return [{ level: 'note', text: 'The eviction policy could not be read.' }];
+  if (policy === 'noeviction') {
+    const full = 'When its memory is full, nothing more can be locked or renewed; no lock is thrown out.';
+    return [
+      isLimited
+        ? { level: 'note', text: full }
+        : { level: 'good', text: 'No lock is thrown out for lack of memory.' },
+    ];
+  }
+  const when = isLimited ? 'when memory is full' : 'once a memory limit is set and reached';
+  return [
+    {
+      level: isLimited ? 'warning' : 'note',
+      text: `Its eviction policy is ${policy}: ${when}, it may delete locks in use. Remedy: maxmemory-policy noeviction.`,
+    },
+  ];
+}
+
+function clusterFindings({ isCluster }: Connection, info: Facts): readonly Finding[] {
+  if (isCluster || info.get('cluster_enabled') !== '1') return [];
+  const text =
+    'This server is part of a Redis Cluster, and the client is for a single server: use a cluster client.';
+  return [{ level: 'warning', text }];
+}
+
+/** Publishes to a channel that nobody listens to, to see whether it may. */
+async function hintFindings(
+  server: Server,
+  channelsBegin: string,
+  trouble: unknown,
+): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  const slow = 'Waiters are not woken and ask by themselves, which is slower.';
+  try {
+    await server.send('PUBLISH', `${channelsBegin}probe`, 'probe');
+  } catch (error) {
+    findings.push({
+      level: 'warning',
+      text: `Hints may not be published (${wordsOf(error)}). ${slow} Remedy: allow the channels ${channelsBegin}*.`,
+    });
+  }
+  if (trouble !== undefined) {
+    findings.push({
+      level: 'note',
+      text: `The last trouble with listening was: ${wordsOf(trouble)}. ${slow}`,
+    });
+  }
+  return findings;
+}
+
+function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+function distinct(findings: readonly Finding[]): readonly Finding[] {
+  return [...new Map(findings.map((finding) => [finding.text, finding])).values()];
+}

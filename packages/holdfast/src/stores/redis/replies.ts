@@ -1,0 +1,253 @@
+/**
+ * What the script answers, made into replies and states. Whether a client gives numbers as text, texts as buffers, or
+ * speaks the third version of Redis's protocol makes no difference here.
+ */
+import { inspect } from 'node:util';
+import {
+  type Command,
+  checkVersion,
+  type Holder,
+  type HolderView,
+  type Reply,
+  type Rest,
+  STATE_VERSION,
+  type State,
+  TOKEN_BLOCK,
+  UnsupportedError,
+  type Waiter,
+} from '../../protocol/index.js';
+import { ANSWER } from './lua/layout.js';
+
+/** The time at which a call was decided, and an answer for each of its commands. */
+export interface Answers {
+  readonly now: number;
+  readonly each: readonly (readonly unknown[])[];
+}
+
+export function answersOf(reply: unknown, count: number): Answers {
+  const items = listOf(reply);
+  if (items.length !== count + 1) throw notUnderstood(reply);
+  return { now: numberOf(items[0]), each: items.slice(1).map(listOf) };
+}
+
+/** Throws where the script could not decide. `redisKey` is the key as Redis has it. */
+export function replyOf(answer: readonly unknown[], now: number, command: Command, redisKey: string): Reply {
+  return (
+    quickReplyOf(answer, now, command) ??
+    fullReplyOf(answer, now) ??
+    raise(troubleOf(answer, command.key, redisKey))
+  );
+}
+
+/** What nobody stood in the way of; the rest follows from the command and the time. */
+function quickReplyOf(answer: readonly unknown[], now: number, command: Command): Reply | null {
+  const code = numberOf(answer[0]);
+  const decision = now * 1_000 + numberOf(answer[1]);
+  if (command.kind === 'claim' && code === ANSWER.JUST_GRANTED) {
+    const token = now * 1_000 + numberOf(answer[2]);
+    const tokenLast = command.permits === command.capacity ? token + TOKEN_BLOCK - 1 : token;
+    const expiresAt = now + command.ttlMs;
+    return {
+      kind: 'granted',
+      token,
+      tokenLast,
+      acquiredAt: now,
+      expiresAt,
+      now,
+      decision,
+      othersWait: false,
+    };
+  }
+  if (command.kind === 'release' && code === ANSWER.JUST_RELEASED) {
+    return { kind: 'released', held: true, now, decision, othersWait: false };
+  }
+  if (command.kind === 'renew' && code === ANSWER.JUST_RENEWED) {
+    const token = answer.length > 2 ? now * 1_000 + numberOf(answer[2]) : null;
+    const block = token === null ? null : { token, tokenLast: token + TOKEN_BLOCK - 1 };
+    return { kind: 'renewed', expiresAt: now + command.ttlMs, block, now, decision, othersWait: false };
+  }
+  return null;
+}
+
+function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
+  const decision = numberOf(answer[1]);
+  const othersWait = numberOf(answer[2]) === 1;
+  switch (numberOf(answer[0])) {
+    case ANSWER.GRANTED:
+      return {
+        kind: 'granted',
+        token: numberOf(answer[3]),
+        tokenLast: numberOf(answer[4]),
+        acquiredAt: numberOf(answer[5]),
+        expiresAt: numberOf(answer[6]),
+        now,
+        decision,
+        othersWait,
+      };
+    case ANSWER.BUSY: {
+      const position = numberOf(answer[4]);
+      return {
+        kind: 'busy',
+        holders: listOf(answer[5]).map(holderViewOf),
+        freeInMs: numberOf(answer[3]),
+        position: position < 0 ? null : position,
+        now,
+        decision,
+        othersWait,
+      };
+    }
+    case ANSWER.WITHDRAWN:
+      return { kind: 'withdrawn', now, decision, othersWait };
+    case ANSWER.RENEWED:
+      return {
+        kind: 'renewed',
+        expiresAt: numberOf(answer[3]),
+        block: blockOf(answer),
+        now,
+        decision,
+        othersWait,
+      };
+    case ANSWER.LOST:
+      return { kind: 'lost', now, decision, othersWait };
+    case ANSWER.RELEASED:
+      return { kind: 'released', held: numberOf(answer[3]) === 1, now, decision, othersWait };
+    case ANSWER.EVICTED:
+      return { kind: 'evicted', count: numberOf(answer[3]), now, decision, othersWait };
+    default:
+      return null;
+  }
+}
+
+function raise(error: Error): never {
+  throw error;
+}
+
+/** The state of a key, as it is stored. Throws where it cannot be read. */
+export function stateOf(answer: readonly unknown[], key: string, redisKey: string): State {
+  if (numberOf(answer[0]) !== ANSWER.RECORD) throw troubleOf(answer, key, redisKey);
+  const [, token, decision, holders, rests, waiters, ended] = answer;
+  return {
+    version: STATE_VERSION,
+    token: numberOf(token),
+    decision: numberOf(decision),
+    holders: listOf(holders).map(holderOf),
+    rests: listOf(rests).map(restOf),
+    waiters: listOf(waiters).map(waiterOf),
+    ended: listOf(ended).map((mark) => {
+      const [process, number, until] = listOf(mark);
+      return { process: textOf(process), number: numberOf(number), until: numberOf(until) };
+    }),
+  };
+}
+
+/** Whether what is stored there is no record at all. */
+export function isForeign(answer: readonly unknown[]): boolean {
+  const code = numberOf(answer[0]);
+  if (code === ANSWER.FAILED) return textOf(answer[1]).startsWith('WRONGTYPE');
+  return code === ANSWER.FOREIGN;
+}
+
+function blockOf(answer: readonly unknown[]): { token: number; tokenLast: number } | null {
+  return answer.length > 4 ? { token: numberOf(answer[4]), tokenLast: numberOf(answer[5]) } : null;
+}
+
+function holderViewOf(view: unknown): HolderView {
+  const [owner, permits, capacity, token, acquiredAt, expiresAt, metadata, resting] = listOf(view);
+  return {
+    owner: textOf(owner),
+    permits: numberOf(permits),
+    capacity: numberOf(capacity),
+    token: numberOf(token),
+    acquiredAt: numberOf(acquiredAt),
+    expiresAt: numberOf(expiresAt),
+    metadata: textOrNull(metadata),
+    resting: numberOf(resting) === 1,
+  };
+}
+
+function holderOf(entry: unknown): Holder {
+  const [process, number, , , , , inbox, , , metadata] = listOf(entry);
+  return {
+    hold: { process: textOf(process), number: numberOf(number) },
+    inbox: textOrNull(inbox),
+    metadata: textOrNull(metadata),
+    ...restOf(entry),
+  };
+}
+
+function restOf(entry: unknown): Rest {
+  const [, , owner, permits, capacity, expiresAt, , token, acquiredAt] = listOf(entry);
+  return {
+    owner: textOf(owner),
+    permits: numberOf(permits),
+    capacity: numberOf(capacity),
+    token: numberOf(token),
+    acquiredAt: numberOf(acquiredAt),
+    expiresAt: numberOf(expiresAt),
+  };
+}
+
+function waiterOf(entry: unknown): Waiter {
+  const [process, number, owner, permits, capacity, expiresAt, inbox, since, wokenAt] = listOf(entry);
+  return {
+    hold: { process: textOf(process), number: numberOf(number) },
+    owner: textOf(owner),
+    permits: numberOf(permits),
+    capacity: numberOf(capacity),
+    inbox: textOrNull(inbox),
+    since: numberOf(since),
+    expiresAt: numberOf(expiresAt),
+    wokenAt: isAbsent(wokenAt) ? null : numberOf(wokenAt),
+  };
+}
+
+function troubleOf(answer: readonly unknown[], key: string, redisKey: string): Error {
+  const code = numberOf(answer[0]);
+  const text = answer.length > 1 ? textOf(answer[1]) : '';
+  if (code === ANSWER.OTHER_VERSION) return newerRecord(Number(text), key);
+  if (isForeign(answer)) {
+    return new UnsupportedError(
+      `The Redis key "${redisKey}" holds something that is no lock of Holdfast. ` +
+        'Use another prefix, or delete it if nobody needs it. Nothing was changed.',
+      { key },
+    );
+  }
+  if (code === ANSWER.FAILED) return new Error(`Redis could not decide on "${key}": ${text}`);
+  return notUnderstood(answer);
+}
+
+function newerRecord(version: number, key: string): Error {
+  try {
+    checkVersion(version, key);
+  } catch (error) {
+    if (error instanceof Error) return error;
+    throw error;
+  }
+  return new Error(`The record of "${key}" has format ${version} and was refused all the same.`);
+}
+
+function notUnderstood(reply: unknown): Error {
+  return new Error(`Redis answered something that is no reply: ${inspect(reply).slice(0, 200)}`);
+}
+
+export function listOf(value: unknown): readonly unknown[] {
+  if (Array.isArray(value)) return value;
+  throw notUnderstood(value);
+}
+
+export function numberOf(value: unknown): number {
+  return typeof value === 'number' ? value : Number(textOf(value));
+}
+
+export function textOf(value: unknown): string {
+  if (typeof value === 'string') return value;
+  return Buffer.isBuffer(value) ? value.toString('utf8') : String(value);
+}
+
+function isAbsent(value: unknown): boolean {
+  return value === null || value === undefined || value === false;
+}
+
+function textOrNull(value: unknown): string | null {
+  return isAbsent(value) ? null : textOf(value);
+}

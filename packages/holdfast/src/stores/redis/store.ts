@@ -1,0 +1,197 @@
+/**
+ * Locks in Redis: one server, one behind Sentinel, or a Cluster.
+ *
+ * Layout: one key a lock, the prefix and the lock's key, with the whole state in one MessagePack string (see
+ * lua/record.ts), and nothing else. Every write sets its time to live by the rule in `expendableAt`, so records go by
+ * themselves. A key is whole on one server of a Cluster: there is no CROSSSLOT.
+ *
+ * Atomic: a script decides inside Redis, which does nothing else meanwhile. A batch is one call, cut so that no call
+ * blocks the server for long; on a Cluster it is one call a key, all sent at once, each settling alone. Commands of
+ * one key are always in one call, in order.
+ *
+ * Clock: the server's, by TIME inside the script. On a Cluster every key has the clock of the server that has it.
+ *
+ * Hints are published by the script, after the write, to one channel an inbox. They are plain publications on a
+ * Cluster too: a sharded one to a channel of another server would fail after the write went through.
+ *
+ * A reply is lost with its connection, or when the client gives up: the command may have been applied or not, and the
+ * core asks again. Clients that keep commands and send them late or twice do no harm: the hold is the same. A crash
+ * loses what the server had not written to disk, a failover what the replica had not got: `probe` says what that is.
+ *
+ * Nothing here waits, retries or sets a timer; the clients reconnect by themselves.
+ */
+import {
+  type Command,
+  type Reply,
+  type Snapshot,
+  type Store,
+  snapshotOf,
+  type Traits,
+  UnsupportedError,
+} from '../../protocol/index.js';
+import { caller } from './caller.js';
+import { connectionTo, type RedisClient, subscriberOn } from './clients.js';
+import { pushTexts } from './commands.js';
+import { keysThatBegin } from './listing.js';
+import { probe } from './probe.js';
+import { type Answers, isForeign, replyOf, stateOf } from './replies.js';
+import { subscription } from './subscription.js';
+
+export interface StoreParts {
+  readonly prefix: string;
+  readonly subscriber: RedisClient | undefined;
+}
+
+const TRAITS: Traits = {
+  clock: 'store',
+  clockErrorMs: 0,
+  push: true,
+  queue: true,
+  shared: 'network',
+  durable: false,
+  vigilMs: null,
+};
+
+/** How many commands one call has at most: a few hundred microseconds of the server's time. */
+const CALL_MAX = 64;
+
+export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts): Store {
+  const connection = connectionTo(client);
+  const keysBegin = connection.keyPrefix + prefix;
+  const channelsBegin = `${keysBegin}inbox:`;
+  const run = caller(connection);
+  const hints = subscription(
+    (heard) => (subscriber ? subscriberOn(subscriber, heard) : connection.subscriber(heard)),
+    keysBegin,
+  );
+  let closed = false;
+
+  function checkUsable(): void {
+    if (closed) throw new UnsupportedError('This Redis store is closed.');
+    connection.checkUsable();
+  }
+
+  function call<T>(commands: readonly Command[], decode: (answers: Answers) => T): Promise<T> {
+    const keys: string[] = [];
+    const texts = [channelsBegin];
+    for (const command of commands) {
+      keys.push(prefix + command.key);
+      pushTexts(texts, command);
+    }
+    return run(keys, texts, decode);
+  }
+
+  function replyTo(command: Command, { now, each }: Answers, index: number): Reply {
+    return replyOf(each[index] ?? [], now, command, keysBegin + command.key);
+  }
+
+  function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
+    try {
+      checkUsable();
+      const [command] = commands;
+      if (command && commands.length === 1)
+        return [call(commands, (answers) => replyTo(command, answers, 0))];
+      return applyInCalls(commands);
+    } catch (error) {
+      // Nothing was sent.
+      return commands.map(() => Promise.reject(error));
+    }
+  }
+
+  function applyInCalls(commands: readonly Command[]): readonly Promise<Reply>[] {
+    const replies: Promise<Reply>[] = [];
+    for (const indexes of inCalls(commands, connection.isCluster ? 1 : CALL_MAX)) {
+      const own = indexes.map((index) => commands[index] as Command);
+      const answered = call(own, (answers) => answers);
+      own.forEach((command, place) => {
+        replies[indexes[place] as number] = answered.then((answers) => replyTo(command, answers, place));
+      });
+    }
+    return replies;
+  }
+
+  /** The records of these keys, as they are. */
+  function look(keys: readonly string[]): Promise<Answers> {
+    const reads = keys.map(() => 'read');
+    return run(
+      keys.map((key) => prefix + key),
+      [channelsBegin, ...reads],
+      (answers) => answers,
+    );
+  }
+
+  /** The views of so many keys, those in use only. */
+  async function viewsOf(keys: readonly string[]): Promise<readonly Snapshot[]> {
+    const pages = connection.isCluster ? keys.map((key) => [key]) : [keys];
+    const views = pages.map(async (page) => {
+      checkUsable();
+      const { now, each } = await look(page);
+      return page.flatMap((key, index) => {
+        const answer = each[index] ?? [];
+        // What is no lock is nobody's business here; a command on it would say so.
+        if (isForeign(answer)) return [];
+        return snapshotOf(key, stateOf(answer, key, keysBegin + key), now) ?? [];
+      });
+    });
+    return (await Promise.all(views)).flat();
+  }
+
+  return {
+    name: 'redis',
+    traits: TRAITS,
+    apply,
+    async listen(inbox, wake) {
+      checkUsable();
+      return hints.listen(channelsBegin + inbox, wake);
+    },
+    async read(key) {
+      checkUsable();
+      const { now, each } = await look([key]);
+      return snapshotOf(key, stateOf(each[0] ?? [], key, keysBegin + key), now);
+    },
+    async *list({ prefix: begin, limit = Number.POSITIVE_INFINITY }) {
+      checkUsable();
+      if (limit <= 0) return;
+      let left = limit;
+      const found = await keysThatBegin(connection, keysBegin + begin);
+      for (let from = 0; from < found.length; from += CALL_MAX) {
+        const page = found.slice(from, from + CALL_MAX).map((key) => key.slice(keysBegin.length));
+        for (const view of await viewsOf(page)) {
+          yield view;
+          left -= 1;
+          if (left <= 0) return;
+        }
+      }
+    },
+    async probe() {
+      checkUsable();
+      return probe(connection, channelsBegin, hints.trouble());
+    },
+    async close() {
+      if (closed) return;
+      closed = true;
+      await hints.close();
+    },
+  };
+}
+
+/** Indexes of the commands, call by call. All commands of a key are in the call that has its first one. */
+function inCalls(commands: readonly Command[], most: number): readonly (readonly number[])[] {
+  const calls: number[][] = [];
+  const callOf = new Map<string, number[]>();
+  let last: number[] | undefined;
+  commands.forEach(({ key }, index) => {
+    const known = callOf.get(key);
+    if (known) {
+      known.push(index);
+      return;
+    }
+    if (!last || last.length >= most) {
+      last = [];
+      calls.push(last);
+    }
+    last.push(index);
+    callOf.set(key, last);
+  });
+  return calls;
+}

@@ -1,0 +1,188 @@
+import {
+  available,
+  type PostgresServer,
+  type RedisServer,
+  startPostgres,
+  startRedis,
+} from 'holdfast-servers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { usePlace } from './holdfast.js';
+
+const place = usePlace();
+
+async function json(args: readonly string[]) {
+  const { status, stdout, stderr } = await place.run([...args, '--json']);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  return JSON.parse(stdout);
+}
+
+/** Every command but `run`, which waits for the store as long as for the lock. */
+async function oneLine(args: readonly string[]): Promise<string> {
+  const { status, stdout, stderr } = await place.run(args);
+  expect({ status, stdout }).toEqual({ status: 69, stdout: '' });
+  expect(stderr).toMatch(/^holdfast: [^\n]+\n$/);
+  return stderr;
+}
+
+/** What every store has to do for the command, wherever the locks are. */
+function worksOn(store: () => string): void {
+  it('runs a command under the lock, shows it, and keeps a second one out', async () => {
+    const args = ['--store', store()];
+    const holder = place.start([
+      'run',
+      'job',
+      '--owner',
+      'alice',
+      ...args,
+      '--',
+      'sh',
+      '-c',
+      'echo in; read x',
+    ]);
+    await holder.said(/in/);
+    expect(await json(['ls', ...args])).toMatchObject([{ key: 'job', holders: [{ owner: 'alice' }] }]);
+    expect((await place.run(['inspect', 'job', ...args])).stdout).toMatch(/held by alice/);
+    const second = await place.run(['run', 'job', '--wait', '0', ...args, '--', 'touch', 'ran']);
+    expect(second.status).toBe(75);
+    expect(second.stderr).toMatch(/held by alice/);
+    holder.child.stdin?.end('x\n');
+    expect((await holder.ended).status).toBe(0);
+    expect(await json(['ls', ...args])).toEqual([]);
+  });
+
+  it('takes the lock from its holder, which stops', async () => {
+    const args = ['--store', store()];
+    const holder = place.start(['run', 'stuck', ...args, '--', 'sh', '-c', 'echo in; exec sleep 60']);
+    await holder.said(/in/);
+    expect(await json(['evict', 'stuck', '--yes', ...args])).toEqual({ key: 'stuck', evicted: 1 });
+    expect((await holder.ended).status).toBe(76);
+  });
+
+  it('says what the server promises, and that push works', async () => {
+    const report = await json(['doctor', '--store', store()]);
+    expect(report.ok).toBe(true);
+    expect(report.checks).toContainEqual(expect.objectContaining({ name: 'push', level: 'good' }));
+    expect(report.checks).toContainEqual(
+      expect.objectContaining({ name: 'shared', text: 'Shared: by everybody who can reach it.' }),
+    );
+    expect(report.checks.filter(({ name }: { name: string }) => name === 'promise').length).toBeGreaterThan(
+      0,
+    );
+  });
+
+  it('says that nobody is there in one line, without the password', async () => {
+    const nowhere = store()
+      .replace(/\/\/.*@|\/\//, '//me:hunter2@')
+      .replace(/:\d+/, ':1');
+    for (const command of [['ls'], ['inspect', 'job'], ['doctor']]) {
+      const line = await oneLine([...command, '--store', nowhere]);
+      expect(line).toMatch(/nothing listens at 127\.0\.0\.1:1: is the server running/);
+      expect(line).not.toContain('hunter2');
+    }
+    const ran = await place.run(['run', 'job', '--wait', '500ms', '--store', nowhere, '--', 'touch', 'ran']);
+    expect(ran.status).toBe(69);
+    expect(ran.stderr).toMatch(/^holdfast: [^\n]*nothing listens[^\n]*\n$/);
+    expect(ran.stderr).not.toContain('hunter2');
+  });
+}
+
+describe.runIf(available('redis'))('holdfast on Redis', () => {
+  let server: RedisServer;
+  beforeAll(async () => {
+    server = await startRedis({ own: true });
+  });
+  afterAll(async () => server?.stop());
+
+  worksOn(() => server.url.replace('localhost', '127.0.0.1'));
+
+  it('says that the password is wrong', async () => {
+    const url = server.url.replace('redis://', 'redis://me:hunter2@');
+    const line = await oneLine(['doctor', '--store', url]);
+    expect(line).toMatch(/refuses this user name and password/);
+    expect(line).not.toContain('hunter2');
+  });
+
+  it('has nothing to migrate', async () => {
+    const { status, stderr } = await place.run(['migrate', '--store', server.url]);
+    expect(status).toBe(64);
+    expect(stderr).toMatch(/^holdfast: redis:.*nothing to migrate.*\n$/);
+  });
+});
+
+describe.runIf(available('postgres'))('holdfast on PostgreSQL', () => {
+  let server: PostgresServer;
+  let migrated = '';
+  beforeAll(async () => {
+    server = await startPostgres({ own: true });
+    migrated = await server.createDatabase();
+  });
+  afterAll(async () => server?.stop());
+
+  describe('migrate', () => {
+    it('makes the schema, and says what it did', async () => {
+      const first = await place.run(['migrate', '--store', migrated]);
+      expect(first).toMatchObject({ status: 0, stderr: '' });
+      expect(first.stdout).toMatch(/^The schema "holdfast" was made, at version \d+\.\n$/);
+      const again = await place.run(['migrate', '--store', migrated]);
+      expect(again.stdout).toMatch(/^The schema "holdfast" is at version \d+ already\.\n$/);
+      const { from, to, schema } = await json(['migrate', '--store', migrated]);
+      expect(from).toBe(to);
+      expect(schema).toBe('holdfast');
+    });
+
+    it('is fine with four at once, in a schema of another name', async () => {
+      const url = `${await server.createDatabase()}?schema=four`;
+      const ended = await Promise.all([1, 2, 3, 4].map(() => place.run(['migrate', '--store', url])));
+      expect(ended.map(({ status }) => status)).toEqual([0, 0, 0, 0]);
+      expect(ended.filter(({ stdout }) => stdout.includes('was made'))).toHaveLength(1);
+      expect(await json(['ls', '--store', url])).toEqual([]);
+    });
+
+    it('prints its SQL without a server', async () => {
+      const { status, stdout, stderr } = await place.run([
+        'migrate',
+        '--print',
+        '--store',
+        'postgres://nowhere.invalid/db?schema=mine',
+      ]);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(stdout).toContain('"mine"');
+      const supabase = await place.run([
+        'migrate',
+        '--print',
+        '--supabase',
+        '--store',
+        'postgres://nowhere.invalid/db',
+      ]);
+      expect(supabase.stdout).toMatch(/service_role/);
+      expect(stdout).not.toMatch(/service_role/);
+    });
+
+    it('says that nobody is there', async () => {
+      const line = await oneLine(['migrate', '--store', 'postgres://me:hunter2@127.0.0.1:1/db']);
+      expect(line).toMatch(/me:\*\*\*@127\.0\.0\.1:1.*nothing listens/);
+      expect(line).not.toContain('hunter2');
+    });
+
+    it('is for PostgreSQL alone', async () => {
+      const { status, stderr } = await place.run(['migrate']);
+      expect(status).toBe(64);
+      expect(stderr).toMatch(/^holdfast: sqlite:.*nothing to migrate.*\n$/);
+    });
+  });
+
+  it('says that the schema is missing, and what to do', async () => {
+    const url = await server.createDatabase();
+    for (const args of [['ls'], ['run', 'job', '--', 'touch', 'ran'], ['doctor']]) {
+      const [command = '', ...rest] = args;
+      expect(await oneLine([command, '--store', url, ...rest])).toMatch(/holdfast migrate/);
+    }
+  });
+
+  it('says that the database is missing', async () => {
+    const line = await oneLine(['ls', '--store', server.url.replace(/\/postgres$/, '/nowhere')]);
+    expect(line).toMatch(/database does not exist/);
+  });
+
+  worksOn(() => migrated);
+});

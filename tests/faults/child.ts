@@ -1,0 +1,88 @@
+/** A process of a test: what it said, what to show when it fails, and an end to it by its own id. */
+import { type ChildProcess, spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Turn } from './turns.js';
+
+const SKEWED_CLOCK = new URL('./skewed-clock.js', import.meta.url);
+
+export class Child {
+  readonly name: string;
+  readonly lines: string[] = [];
+  private errors = '';
+  private readonly process: ChildProcess;
+  private readonly ended: Promise<number | null>;
+
+  /** `clockOffMs`: how wrong its wall clock is. */
+  constructor(name: string, script: URL, args: readonly string[], clockOffMs = 0) {
+    this.name = name;
+    const flags = clockOffMs === 0 ? [] : ['--import', SKEWED_CLOCK.href];
+    this.process = spawn(process.execPath, [...flags, fileURLToPath(script), ...args], {
+      stdio: ['pipe', 'pipe', 'pipe'],
+      env: { ...process.env, CLOCK_OFF_MS: String(clockOffMs) },
+    });
+    let partial = '';
+    this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {
+      const lines = (partial + text).split('\n');
+      partial = lines.pop() ?? '';
+      this.lines.push(...lines);
+    });
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.errors += text;
+    });
+    this.ended = new Promise((resolve, reject) => {
+      this.process.once('close', resolve);
+      this.process.once('error', reject);
+    });
+  }
+
+  /** Its turns so far. */
+  get turns(): readonly Turn[] {
+    return this.lines
+      .filter((line) => line.startsWith('turn '))
+      .map((line) => JSON.parse(line.slice('turn '.length)) as Turn);
+  }
+
+  /** All that it said: the message of an assertion about it. */
+  get story(): string {
+    const said = this.lines.slice(-60).join('\n');
+    return `${this.name} said last:\n${said}\n${this.errors.slice(-4_000)}`;
+  }
+
+  signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+    this.process.kill(name);
+  }
+
+  async said(start: string, timeoutMs = 20_000): Promise<void> {
+    await this.until(() => this.lines.some((line) => line.startsWith(start)), `say "${start}"`, timeoutMs);
+  }
+
+  /** Until it has had so many more turns than now. */
+  async more(count: number, timeoutMs = 20_000): Promise<void> {
+    const wanted = this.turns.length + count;
+    await this.until(() => this.turns.length >= wanted, `have ${count} more turns`, timeoutMs);
+  }
+
+  private async until(isSo: () => boolean, what: string, timeoutMs: number): Promise<void> {
+    const until = performance.now() + timeoutMs;
+    while (!isSo()) {
+      if (this.process.exitCode !== null) throw new Error(`It ended and did not ${what}. ${this.story}`);
+      if (performance.now() > until)
+        throw new Error(`It did not ${what} within ${timeoutMs} ms. ${this.story}`);
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  }
+
+  async kill(): Promise<number | null> {
+    this.signal('SIGKILL');
+    return this.ended;
+  }
+
+  /** Asks it to close and waits for it to end by itself: its exit code, or null when it had to be killed. */
+  async finish(timeoutMs = 20_000): Promise<number | null> {
+    this.process.stdin?.end();
+    const timer = setTimeout(() => this.signal('SIGKILL'), timeoutMs);
+    const code = await this.ended;
+    clearTimeout(timer);
+    return code;
+  }
+}

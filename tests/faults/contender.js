@@ -1,0 +1,65 @@
+/**
+ * One of the processes that contend for a key: takes it, works, gives it back, again and again, and says each turn on
+ * its standard output. Outages it lives through. When its standard input ends it closes everything and ends by itself:
+ * whatever then keeps it alive is a fault.
+ */
+import { AcquireTimeoutError, createLocks, LeaseLostError, StoreError } from 'holdfast';
+import { connect } from './drivers.js';
+import { workUnder } from './turns.js';
+
+/**
+ * @typedef {object} Task
+ * @property {import('./drivers.js').Driver} driver
+ * @property {string} url
+ * @property {string} name
+ * @property {string} key
+ * @property {number} ttlMs
+ * @property {number} workMs
+ * @property {number} capacity
+ * @property {boolean} abandons Whether to leave without waiting for the server.
+ */
+
+/** @type {Task} */
+const task = JSON.parse(process.argv[2] ?? '{}');
+const { name, key, ttlMs, workMs, capacity } = task;
+
+process.on('unhandledRejection', (error) => {
+  console.log('UNHANDLED', error);
+  process.exitCode = 9;
+});
+
+const connection = await connect(task.driver, { url: task.url });
+const locks = createLocks(connection.store, { owner: name, ttl: ttlMs });
+const lock = locks.semaphore(key, { capacity });
+
+async function takeTurn() {
+  const lease = await lock.acquire({ wait: '3s' });
+  const turn = await workUnder(name, lease, workMs);
+  if (turn) console.log(`turn ${JSON.stringify(turn)}`);
+  // P15: whoever is given a lease must have it at that moment.
+  else console.log('EXPIRED a lease was returned that was over already');
+  if (lease.state === 'lost') console.log('lost');
+  await lease.release();
+}
+
+let over = false;
+process.stdin.on('end', () => {
+  over = true;
+});
+process.stdin.resume();
+console.log(`ready ${process.pid} ${new Date().toISOString()}`);
+while (!over) {
+  try {
+    await takeTurn();
+  } catch (error) {
+    const expected = [StoreError, AcquireTimeoutError, LeaseLostError].some((kind) => error instanceof kind);
+    if (!expected) throw error;
+    console.log(`failed ${error instanceof Error ? error.message : error}`);
+  }
+  await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
+}
+await locks.close();
+console.log('closed');
+await (task.abandons ? connection.abandon() : connection.close());
+// Only for the story of one that does not end: it keeps nothing alive itself.
+setTimeout(() => console.log(`kept alive by ${process.getActiveResourcesInfo()}`), 5_000).unref();

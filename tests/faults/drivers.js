@@ -1,0 +1,93 @@
+/**
+ * Stores as their users make them: each client with its usual settings. Shared by the tests and
+ * their processes, which load only the client that they use.
+ */
+
+/** @typedef {import('node:net').Socket} Socket */
+/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres'} Driver */
+
+/**
+ * @typedef {object} Place
+ * @property {string} url
+ * @property {string} [listenerUrl] Where the connection for hints goes, if somewhere else.
+ */
+
+/**
+ * @typedef {object} Connection
+ * @property {import('holdfast').Store} store
+ * @property {() => Promise<void>} close Ends the client; the store is closed by its locks.
+ * @property {() => Promise<void>} abandon Drops the client's connections without a word from the server.
+ */
+
+/** Clients complain of every outage; whoever does not listen is crashed by some. The outcomes are what is tested. */
+const complaint = () => undefined;
+
+/** @type {Record<Driver, (place: Place) => Promise<Connection>>} */
+const CONNECT = {
+  async ioredis({ url, listenerUrl }) {
+    const { Redis } = await import('ioredis');
+    const { redisStore } = await import('holdfast/redis');
+    const client = new Redis(url).on('error', complaint);
+    const subscriber = listenerUrl === undefined ? undefined : new Redis(listenerUrl).on('error', complaint);
+    const store = redisStore(client, subscriber ? { subscriber } : {});
+    const close = async () => {
+      client.disconnect();
+      subscriber?.disconnect();
+    };
+    return { store, close, abandon: close };
+  },
+
+  async 'node-redis'({ url, listenerUrl }) {
+    const { createClient } = await import('redis');
+    const { redisStore } = await import('holdfast/redis');
+    const client = await createClient({ url }).on('error', complaint).connect();
+    const subscriber =
+      listenerUrl === undefined
+        ? undefined
+        : await createClient({ url: listenerUrl }).on('error', complaint).connect();
+    const store = redisStore(client, subscriber ? { subscriber } : {});
+    const close = async () => {
+      client.destroy();
+      subscriber?.destroy();
+    };
+    return { store, close, abandon: close };
+  },
+
+  async pg({ url, listenerUrl }) {
+    const { default: pg } = await import('pg');
+    const { postgresStore } = await import('holdfast/postgres');
+    const pool = new pg.Pool({ connectionString: url }).on('error', complaint);
+    const listener = () => new pg.Client({ connectionString: listenerUrl });
+    const store = postgresStore(pool, listenerUrl === undefined ? {} : { listener });
+    const abandon = async () => {
+      const { _clients: clients } = /** @type {{ _clients: { connection: { stream: Socket } }[] }} */ (
+        /** @type {unknown} */ (pool)
+      );
+      for (const { connection } of [...clients]) connection.stream.destroy();
+    };
+    return { store, close: () => pool.end(), abandon };
+  },
+
+  async postgres({ url, listenerUrl }) {
+    const { default: postgres } = await import('postgres');
+    const { postgresStore } = await import('holdfast/postgres');
+    const sql = postgres(url, { onnotice: complaint });
+    const listener = listenerUrl === undefined ? undefined : postgres(listenerUrl, { onnotice: complaint });
+    const store = postgresStore(sql, listener ? { listener } : {});
+    const close = async () => {
+      await Promise.all([sql.end({ timeout: 1 }), listener?.end({ timeout: 1 })]);
+    };
+    // It has no other way: its `end` waits for the server to close the connections.
+    const abandon = async () => process.exit();
+    return { store, close, abandon };
+  },
+};
+
+/**
+ * @param {Driver} driver
+ * @param {Place} place
+ * @returns {Promise<Connection>}
+ */
+export function connect(driver, place) {
+  return CONNECT[driver](place);
+}

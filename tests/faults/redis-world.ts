@@ -1,0 +1,30 @@
+/** Redis as a world to break, with and without a file that outlives a restart. */
+import { startRedis } from 'holdfast-servers';
+import { Redis } from 'ioredis';
+import type { Driver } from './drivers.js';
+import type { Server, World } from './world.js';
+
+const APPEND_ONLY = { appendonly: 'yes', appendfsync: 'always' };
+
+export function redisWorld(driver: Driver & ('ioredis' | 'node-redis'), durable: boolean): World {
+  return {
+    name: `Redis${durable ? ' with an append-only file' : ''} (${driver})`,
+    driver,
+    durable,
+    async start() {
+      const server = await startRedis({ own: true, ...(durable ? { config: APPEND_ONLY } : {}) });
+      return Object.assign(server, listenersOf(server.url));
+    },
+  };
+}
+
+function listenersOf(url: string): Pick<Server, 'cutListeners'> {
+  return {
+    async cutListeners() {
+      const operator = new Redis(url);
+      const cut = Number(await operator.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
+      operator.disconnect();
+      return cut;
+    },
+  };
+}

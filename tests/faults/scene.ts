@@ -1,0 +1,173 @@
+/** One case's stage: a server of its own, proxies before it, users of it in this and in other processes. */
+import { createLocks, type Lease, type Locks } from 'holdfast';
+import { startProxy, type TcpProxy } from 'holdfast-servers';
+import { expect } from 'vitest';
+import { Child } from './child.js';
+import { connect } from './drivers.js';
+import { crowdings, staleTokens } from './journal.js';
+import { machineMs, type Turn } from './turns.js';
+import type { Server, World } from './world.js';
+
+const CONTENDER = new URL('./contender.js', import.meta.url);
+
+/** How long somebody may need for what is done at once, on a machine that is busy with other tests. */
+export const SOON_MS = 10_000;
+
+export interface Users {
+  /** The way to the server; straight unless told. */
+  readonly via?: TcpProxy;
+  /** The way that hints take, where it is another one. */
+  readonly hintsVia?: TcpProxy;
+  readonly ttlMs?: number;
+  readonly owner?: string;
+}
+
+export interface ContenderOptions {
+  readonly via?: TcpProxy | undefined;
+  readonly key?: string;
+  readonly ttlMs?: number;
+  readonly workMs?: number;
+  readonly capacity?: number;
+  /** Whether it leaves in the end without waiting for the server. */
+  readonly abandons?: boolean;
+  /** How far its wall clock is off. */
+  readonly clockOffMs?: number;
+}
+
+/** Rejections that nobody handled, in all cases of this process. The runner would tell of them only at its end. */
+const unhandled: unknown[] = [];
+process.on('unhandledRejection', (error) => unhandled.push(error));
+
+export class Scene {
+  readonly world: World;
+  readonly server: Server;
+  private readonly proxies: TcpProxy[] = [];
+  private readonly users: (() => Promise<unknown>)[] = [];
+  private readonly children: Child[] = [];
+
+  constructor(world: World, server: Server) {
+    this.world = world;
+    this.server = server;
+  }
+
+  /** A stage that is cleared when the test is over, however it ended. */
+  static async open(world: World, onFinished: (clear: () => Promise<void>) => void): Promise<Scene> {
+    const scene = new Scene(world, await world.start());
+    onFinished(() => scene.clear());
+    return scene;
+  }
+
+  async proxy(): Promise<TcpProxy> {
+    const { host, port } = this.server;
+    const proxy = await startProxy({ host, port });
+    this.proxies.push(proxy);
+    return proxy;
+  }
+
+  /** Locks on a connection of their own: to the server, another process. */
+  async locks({ via, hintsVia, ttlMs = 1_500, owner = 'test' }: Users = {}): Promise<Locks> {
+    const connection = await connect(this.world.driver, {
+      url: this.through(via),
+      ...(hintsVia ? { listenerUrl: this.through(hintsVia) } : {}),
+    });
+    const locks = createLocks(connection.store, { ttl: ttlMs, owner });
+    this.users.push(() => locks.close().finally(() => connection.close()));
+    return locks;
+  }
+
+  async contender(name: string, options: ContenderOptions = {}): Promise<Child> {
+    const {
+      via,
+      key = 'contended',
+      ttlMs = 1_500,
+      workMs = 15,
+      capacity = 1,
+      abandons = false,
+      clockOffMs,
+    } = options;
+    const task = {
+      driver: this.world.driver,
+      url: this.through(via),
+      name,
+      key,
+      ttlMs,
+      workMs,
+      capacity,
+      abandons,
+    };
+    const child = new Child(name, CONTENDER, [JSON.stringify(task)], clockOffMs);
+    this.children.push(child);
+    await child.said('ready');
+    return child;
+  }
+
+  /** Ends the contenders in peace: each by itself, none with a rejection that nobody handled. */
+  async finish(): Promise<readonly Turn[]> {
+    const codes = await Promise.all(this.children.map((child) => child.finish()));
+    this.children.forEach((child, at) => {
+      expect(codes[at], child.story).toBe(0);
+      expect(child.lines, child.story).toContain('closed');
+      expect(
+        child.lines.filter((line) => /^(?:UNHANDLED|EXPIRED)/.test(line)),
+        child.story,
+      ).toEqual([]);
+    });
+    this.expectNothingUnhandled();
+    return this.children.flatMap((child) => child.turns);
+  }
+
+  expectNothingUnhandled(): void {
+    expect(unhandled).toEqual([]);
+  }
+
+  private through(via: TcpProxy | undefined): string {
+    const url = new URL(this.server.url);
+    if (via) url.host = `${via.host}:${via.port}`;
+    return url.href;
+  }
+
+  private async clear(): Promise<void> {
+    await Promise.all(this.children.map((child) => child.kill()));
+    await this.server.resume();
+    for (const proxy of this.proxies) proxy.pass();
+    await Promise.allSettled(this.users.map((close) => close()));
+    await Promise.all(this.proxies.map((proxy) => proxy.stop()));
+    await this.server.stop();
+  }
+}
+
+/** The verdict of the resource: never two at once, and every token above the one before. */
+export function expectExclusive(turns: readonly Turn[]): void {
+  expect(crowdings(turns)).toEqual([]);
+  expect(staleTokens(turns)).toEqual([]);
+}
+
+/** A promise that is awaited later: should the test fail before, its own failure is no news. */
+export function later<T>(promise: Promise<T>): Promise<T> {
+  void Promise.allSettled([promise]);
+  return promise;
+}
+
+/** When the signal aborted; awaited too late it is known all the same. */
+export function lossOf({ signal }: Lease): Promise<number> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(machineMs());
+    else signal.addEventListener('abort', () => resolve(machineMs()), { once: true });
+  });
+}
+
+/** Looks again and again until it finds what it wants. */
+export async function eventually<T>(look: () => Promise<T>, isWanted: (seen: T) => boolean): Promise<T> {
+  const untilMs = machineMs() + SOON_MS;
+  for (;;) {
+    const seen = await look();
+    if (isWanted(seen)) return seen;
+    if (machineMs() > untilMs)
+      throw new Error(`Not so after ${SOON_MS} ms. Seen last: ${JSON.stringify(seen)}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+export async function waiterCount(locks: Locks, key: string): Promise<number> {
+  return (await locks.inspect(key))?.waiters.length ?? 0;
+}

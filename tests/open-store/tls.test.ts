@@ -1,0 +1,129 @@
+import { execFileSync } from 'node:child_process';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { available, type PostgresServer, startPostgres, startRedis } from 'holdfast-servers';
+import { Client } from 'pg';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { migrationOf } from '../../packages/holdfast/src/open-store/index.js';
+import { openPostgres } from '../../packages/holdfast/src/open-store/postgres.js';
+import { POSTGRES_CLIENTS } from '../../packages/holdfast/src/open-store/postgres-clients.js';
+import { usePlace } from '../cli/holdfast.js';
+
+const place = usePlace();
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-tls-'));
+const certificate = join(folder, 'server.crt');
+const key = join(folder, 'server.key');
+
+/** A certificate for the name localhost alone, signed by itself. */
+beforeAll(() => {
+  const subject = ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost', '-days', '2'];
+  const files = ['-keyout', key, '-out', certificate];
+  const args = ['req', '-x509', '-newkey', 'rsa:2048', '-nodes', ...subject, ...files];
+  execFileSync('openssl', args, { stdio: 'ignore' });
+  // Servers may run as another user.
+  for (const file of [folder, certificate, key]) chmodSync(file, 0o755);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function freePort(): Promise<number> {
+  const probe = createServer();
+  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
+  const address = probe.address();
+  await new Promise((resolve) => probe.close(resolve));
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+it.runIf(available('redis'))('rediss: checks the certificate', async () => {
+  const port = await freePort();
+  const tls = { 'tls-port': String(port), 'tls-cert-file': certificate, 'tls-key-file': key };
+  const server = await startRedis({
+    config: { ...tls, 'tls-ca-cert-file': certificate, 'tls-auth-clients': 'no' },
+  });
+  try {
+    const store = `rediss://localhost:${port}`;
+    const refused = await place.run(['ls', '--store', store]);
+    expect(refused.status).toBe(69);
+    expect(refused.stderr).toMatch(/the certificate of localhost:\d+ over TLS is not trusted/);
+    const trusted = await place.run(['ls', '--store', store, '--json'], { NODE_EXTRA_CA_CERTS: certificate });
+    expect(trusted).toMatchObject({ status: 0, stdout: '[]\n' });
+  } finally {
+    await server.stop();
+  }
+});
+
+describe.runIf(available('postgres'))('sslmode', () => {
+  let server: PostgresServer;
+  let url = '';
+
+  beforeAll(async () => {
+    server = await startPostgres({ own: true });
+    url = await server.createDatabase();
+    await (await migrationOf(url)).apply();
+    await encrypt();
+  });
+  afterAll(async () => server?.stop());
+
+  /** The server's own user has to own its key, so the server writes it. */
+  async function encrypt(): Promise<void> {
+    const client = new Client({ connectionString: server.url });
+    await client.connect();
+    try {
+      for (const [name, path] of [
+        ['server.crt', certificate],
+        ['server.key', key],
+      ] as const) {
+        const lines = readFileSync(path, 'utf8').trimEnd().replaceAll('\n', "'), ('");
+        await client.query(`COPY (VALUES ('${lines}')) TO PROGRAM 'umask 077; cat > ${name}'`);
+      }
+      await client.query('ALTER SYSTEM SET ssl = on');
+      await client.query('SELECT pg_reload_conf()');
+      await vi.waitFor(
+        async () => expect((await client.query('SHOW ssl')).rows).toEqual([{ ssl: 'on' }]),
+        10_000,
+      );
+    } finally {
+      await client.end();
+    }
+  }
+
+  describe.each(POSTGRES_CLIENTS.map(({ name }) => name))('with %s', (name) => {
+    const clients = POSTGRES_CLIENTS.filter((candidate) => candidate.name === name);
+
+    async function reads(host: string, options: string): Promise<string> {
+      const named = url.replace('127.0.0.1', host).replace('postgres:', '');
+      const store = await openPostgres('postgres', `${named}?${options}`, clients);
+      try {
+        return await store.read('job').then(
+          () => 'read',
+          (error: Error) => error.message,
+        );
+      } finally {
+        await store.close();
+      }
+    }
+
+    it('require encrypts and trusts anybody', async () => {
+      expect(await reads('127.0.0.1', 'sslmode=require')).toBe('read');
+      expect(await reads('127.0.0.1', 'sslmode=no-verify')).toBe('read');
+    });
+
+    it('disable does not', async () => {
+      expect(await reads('127.0.0.1', 'sslmode=disable')).toBe('read');
+    });
+
+    it('verify-ca checks who signed, and no name', async () => {
+      expect(await reads('127.0.0.1', 'sslmode=verify-ca')).toMatch(/certificate of .* is not trusted/);
+      expect(await reads('127.0.0.1', `sslmode=verify-ca&sslrootcert=${certificate}`)).toBe('read');
+      expect(await reads('127.0.0.1', `sslmode=require&sslrootcert=${certificate}`)).toBe('read');
+    });
+
+    it('verify-full checks the name too', async () => {
+      expect(await reads('localhost', `sslmode=verify-full&sslrootcert=${certificate}`)).toBe('read');
+      expect(await reads('127.0.0.1', `sslmode=verify-full&sslrootcert=${certificate}`)).toMatch(
+        /certificate of .* is not trusted/,
+      );
+    });
+  });
+});

@@ -1,0 +1,126 @@
+/**
+ * Servers for what the documents and examples run. A block that reads a variable named here gets it, with the URL of
+ * a private server behind it; none is started before a block asks for it.
+ */
+import { existsSync } from 'node:fs';
+import { createServer, request, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { delimiter, join } from 'node:path';
+import {
+  available,
+  type PostgresServer,
+  type RedisCluster,
+  type RedisServer,
+  type ServerName,
+  startPostgres,
+  startRedis,
+  startRedisCluster,
+} from 'holdfast-servers';
+import { jwtOf, openScene, type Scene } from '../supabase/scene.js';
+import { run } from './shell.js';
+import { root } from './tree.js';
+
+const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
+  REDIS_URL: ['redis'],
+  REDIS_CLUSTER_NODES: ['redis'],
+  DATABASE_URL: ['postgres'],
+  SUPABASE_URL: ['postgres', 'postgrest'],
+  SUPABASE_SERVICE_ROLE_KEY: [],
+};
+
+function variablesIn(code: string): readonly string[] {
+  return Object.keys(NEEDS).filter((variable) => new RegExp(`\\b${variable}\\b`).test(code));
+}
+
+/** False skips on a laptop without the server, and throws in CI. */
+export function canRun(code: string): boolean {
+  if (/^ *psql /m.test(code) && !isOnPath('psql')) return false;
+  return variablesIn(code).every((variable) => NEEDS[variable]?.every((server) => available(server)));
+}
+
+/** It comes with PostgreSQL from a package of the system, and not with the one from npm. */
+function isOnPath(command: string): boolean {
+  if ((process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, command))))
+    return true;
+  if (process.env.CI === 'true') throw new Error(`${command} is not installed, so its commands cannot run.`);
+  console.warn(`skipped: ${command} is not installed.`);
+  return false;
+}
+
+interface Project {
+  readonly scene: Scene;
+  readonly gateway: Server;
+}
+
+export class PageServers {
+  #redis: Promise<RedisServer> | null = null;
+  #cluster: Promise<RedisCluster> | null = null;
+  #postgres: Promise<PostgresServer> | null = null;
+  #supabase: Promise<Project> | null = null;
+  #database = 0;
+
+  /** The variables that a block reads. Blocks do not meet each other's locks. */
+  async envFor(code: string): Promise<Record<string, string>> {
+    const env: Record<string, string> = {};
+    for (const variable of variablesIn(code)) env[variable] = await this.#valueOf(variable, code);
+    return env;
+  }
+
+  async stop(): Promise<void> {
+    const started = await Promise.all([this.#redis, this.#cluster, this.#postgres]);
+    for (const server of started) await server?.stop();
+    const project = await this.#supabase;
+    project?.gateway.close();
+    await project?.scene.stop();
+  }
+
+  async #valueOf(variable: string, code: string): Promise<string> {
+    switch (variable) {
+      case 'DATABASE_URL':
+        return this.#databaseUrl(code);
+      case 'REDIS_CLUSTER_NODES': {
+        this.#cluster ??= startRedisCluster();
+        return (await this.#cluster).nodes.map(({ url }) => url).join(',');
+      }
+      case 'SUPABASE_URL': {
+        this.#supabase ??= startProject();
+        const { port } = (await this.#supabase).gateway.address() as AddressInfo;
+        return `http://127.0.0.1:${port}`;
+      }
+      case 'SUPABASE_SERVICE_ROLE_KEY':
+        return jwtOf({ role: 'service_role' });
+      default: {
+        this.#redis ??= startRedis({ own: true });
+        this.#database = (this.#database + 1) % 16;
+        return `${(await this.#redis).url}/${this.#database}`;
+      }
+    }
+  }
+
+  /** With the schema in it, unless the block is about making it. */
+  async #databaseUrl(code: string): Promise<string> {
+    this.#postgres ??= startPostgres({ own: true });
+    const url = await (await this.#postgres).createDatabase();
+    if (/^(?:holdfast migrate|await migrate\()/m.test(code)) return url;
+    const binary = join(root, 'packages/cli/bin/holdfast.js');
+    await run(process.execPath, [binary, 'migrate', '--store', url], { cwd: root });
+    return url;
+  }
+}
+
+/** Supabase has PostgREST under a path of its own. */
+async function startProject(): Promise<Project> {
+  const scene = await openScene({ own: true });
+  const gateway = createServer((incoming, outgoing) => {
+    const { method, headers, url = '' } = incoming;
+    const target = new URL(url.replace(/^\/rest\/v1/, ''), scene.postgrest.url);
+    const forwarded = request(target, { method, headers }, (answer) => {
+      outgoing.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(outgoing);
+    });
+    forwarded.on('error', (error) => outgoing.destroy(error));
+    incoming.pipe(forwarded);
+  });
+  await new Promise<void>((resolve) => gateway.listen(0, '127.0.0.1', resolve));
+  return { scene, gateway };
+}

@@ -1,0 +1,29 @@
+import { afterEach, expect, it, vi } from 'vitest';
+import { available } from '../../packages/servers/src/install.js';
+
+vi.mock('../../packages/servers/src/find.js', () => ({ find: () => undefined, findOnPath: () => undefined }));
+
+afterEach(() => {
+  vi.unstubAllEnvs();
+  vi.restoreAllMocks();
+});
+
+it('a missing server is skipped by name, with the command that installs it, once', () => {
+  vi.stubEnv('CI', '');
+  const said = vi.spyOn(console, 'warn').mockReturnValue(undefined);
+  expect(available('pgbouncer')).toBe(false);
+  expect(available('pgbouncer')).toBe(false);
+  expect(said.mock.calls.join()).toMatch(/^skipped: pgbouncer .*apt-get install .* pgbouncer$/);
+});
+
+it('a missing server is a failure in CI', () => {
+  vi.stubEnv('CI', 'true');
+  expect(() => available('redis', { own: true })).toThrow(/redis is not installed.*redis-server/);
+});
+
+it('a server that the user named is not missing, but for tests that have to break it', () => {
+  vi.stubEnv('CI', 'true');
+  vi.stubEnv('HOLDFAST_TEST_REDIS_URL', 'redis://127.0.0.1:6379');
+  expect(available('redis')).toBe(true);
+  expect(() => available('redis', { own: true })).toThrow('not installed');
+});

@@ -1,0 +1,27 @@
+import { supabaseStore } from 'holdfast/supabase';
+import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import { available } from 'holdfast-servers';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { openScene, type Scene } from './scene.js';
+
+const SEQUENCES = 1_000;
+
+describe.runIf(available('postgres') && available('postgrest'))('Supabase, through PostgREST', () => {
+  let scene: Scene;
+  beforeAll(async () => {
+    scene = await openScene();
+  });
+  afterAll(() => scene?.stop());
+
+  const harness: Harness = {
+    name: 'Supabase',
+    open: async () => supabaseStore(scene.client('service_role')),
+    async forget(key) {
+      await scene.pool.query('DELETE FROM holdfast.records WHERE key = $1', [key]);
+    },
+    async spoil(key) {
+      await scene.pool.query('UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
+    },
+  };
+  for (const { name, run } of conformanceSuite(harness, { sequences: SEQUENCES })) it(name, run, 600_000);
+});
