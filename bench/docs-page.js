@@ -1,5 +1,6 @@
 /** Puts what was measured into a page of the docs, between its two marks, and leaves the rest of the page alone. */
 import { readFile, writeFile } from 'node:fs/promises';
+import { SERVERS_READING, serversText } from './page-text.js';
 import { markdownOf } from './table.js';
 
 const BEGIN = '<!-- measured: begin -->';
@@ -17,6 +18,6 @@ export async function updatePage(file, report) {
   const where =
     `Node ${node} on ${machine.processors} cores (${machine.processor}), load ${machine.loadBefore} before the run and up to ${machine.loadHighest} during it; ` +
     `medians of ${sizes.repetitions}. ${names.join(', ')}.`;
-  const text = `${BEGIN}\n\n${where}\n\n${markdownOf(report)}\n`;
-  await writeFile(file, page.slice(0, from) + text + page.slice(to));
+  const parts = [BEGIN, where, serversText(report), markdownOf(report), SERVERS_READING];
+  await writeFile(file, `${page.slice(0, from)}${parts.join('\n\n')}\n${page.slice(to)}`);
 }

@@ -1,10 +1,11 @@
 /**
- * The client that every PostgreSQL contender gets: pg, at most ten connections. Round trips are counted where the client
- * sends: a query with its parameters is one.
+ * The client that every PostgreSQL contender gets: pg, at most ten connections. Statements have no names, as everywhere
+ * in this client unless told: Holdfast and the query builders give none either. Round trips are
+ * counted where the client sends: a query with its parameters is one.
  */
 import pg from 'pg';
 
-export const CONNECTIONS = 10;
+const CONNECTIONS = 10;
 
 let roundTrips = 0;
 /** @type {WeakSet<pg.ClientBase>} */

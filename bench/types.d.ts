@@ -69,6 +69,8 @@ export interface Sizes {
   readonly heldMs: number;
   readonly waiters: number;
   readonly idleMs: number;
+  /** Longer: between processes turns come in bursts. */
+  readonly acrossMs: number;
   readonly handoverMs: number;
   /** How many locks lose their holder to a kill. */
   readonly trials: number;

@@ -7,12 +7,9 @@ import { openPool, postgresRoundTrips } from '../postgres-client.js';
 
 const SCHEMA =
   'CREATE TABLE bare (key text PRIMARY KEY, owner uuid NOT NULL, expires_at timestamptz NOT NULL)';
-const TAKE = {
-  name: 'take',
-  text: `INSERT INTO bare VALUES ($1, $2, now() + $3) ON CONFLICT (key)
-    DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at WHERE bare.expires_at <= now()`,
-};
-const GIVE = { name: 'give', text: 'DELETE FROM bare WHERE key = $1 AND owner = $2' };
+const TAKE = `INSERT INTO bare VALUES ($1, $2, now() + $3) ON CONFLICT (key)
+  DO UPDATE SET owner = excluded.owner, expires_at = excluded.expires_at WHERE bare.expires_at <= now()`;
+const GIVE = 'DELETE FROM bare WHERE key = $1 AND owner = $2';
 
 /** @type {import('../types.d.ts').Contender} */
 export const contender = {
@@ -27,10 +24,10 @@ export const contender = {
     return {
       cycle: (key, work) => async () => {
         const mine = randomUUID();
-        const { rowCount } = await pool.query({ ...TAKE, values: [key, mine, ttl] });
+        const { rowCount } = await pool.query(TAKE, [key, mine, ttl]);
         if (rowCount !== 1) throw new Error(`"${key}" is held.`);
         if (work) await work();
-        await pool.query({ ...GIVE, values: [key, mine] });
+        await pool.query(GIVE, [key, mine]);
       },
       storeCalls: postgresRoundTrips,
       close: () => pool.end(),

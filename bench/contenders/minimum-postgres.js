@@ -1,7 +1,7 @@
 /**
- * The least that a lock with a token can be in PostgreSQL: two functions of a few lines, one call each, prepared once a
- * connection. The first reads the server's time and takes the key if it is free or expired, and the token rises; the
- * second compares the token before it ends the hold. It cannot wait or renew, so it runs only where nobody contends.
+ * The least that a lock with a token can be in PostgreSQL: two functions of a few lines, one call each. The first reads
+ * the server's time and takes the key if it is free or expired, and the token rises; the second compares the token
+ * before it ends the hold. It cannot wait or renew, so it runs only where nobody contends.
  */
 import { openPool, postgresRoundTrips } from '../postgres-client.js';
 
@@ -32,16 +32,14 @@ export const contender = {
   },
   async open({ url, ttlMs }) {
     const pool = openPool(url);
-    const take = { name: 'take', text: 'SELECT take($1, $2) AS token' };
-    const give = { name: 'give', text: 'SELECT give($1, $2)' };
     const ttl = `${ttlMs} ms`;
     return {
       cycle: (key, work) => async () => {
-        const { rows } = await pool.query({ ...take, values: [key, ttl] });
+        const { rows } = await pool.query('SELECT take($1, $2) AS token', [key, ttl]);
         const token = rows[0]?.token;
         if (!token) throw new Error(`"${key}" is held.`);
         if (work) await work();
-        await pool.query({ ...give, values: [key, token] });
+        await pool.query('SELECT give($1, $2)', [key, token]);
       },
       storeCalls: postgresRoundTrips,
       close: () => pool.end(),

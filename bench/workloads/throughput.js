@@ -65,7 +65,7 @@ export async function contended(session, { sizes }) {
 export async function across(session, { sizes, folder }) {
   const counter = countUnderLock(folder, turnOfTheLoop);
   const cycles = Array.from({ length: CONTENDERS_ACROSS }, () => session.cycle('contended', counter.work));
-  const { figures, counts } = await rateOf(cycles, sizes);
+  const { figures, counts } = await rateOf(cycles, { ...sizes, measureMs: sizes.acrossMs });
   const refusedReleases = session.refusedReleases?.() ?? 0;
   return { figures: { ...figures, counted: counter.counted(), refusedReleases }, ...(counts && { counts }) };
 }

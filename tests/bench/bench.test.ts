@@ -1,13 +1,15 @@
 /** The benchmark still runs, against every peer, and reports what it should. Never whether it is fast. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { copyFile, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test } from 'vitest';
+import { available } from 'holdfast-servers';
+import { describe, expect, test } from 'vitest';
 
 const BENCH = fileURLToPath(new URL('../../bench/run.js', import.meta.url));
+const PAGE = fileURLToPath(new URL('../../docs/benchmarks.md', import.meta.url));
 const LIMIT_MS = 240_000;
 const run = promisify(execFile);
 
@@ -17,29 +19,68 @@ interface Outcome {
   readonly figures: Readonly<Record<string, number>>;
 }
 
+interface Report {
+  readonly outcomes: readonly Outcome[];
+  readonly verdicts: readonly { readonly what: string }[];
+  readonly failures: readonly string[];
+}
+
+const LOCAL = ['contended', 'held', 'idle', 'in-flight', 'sequential'];
+const WORKLOADS = {
+  memory: LOCAL,
+  sqlite: ['across', ...LOCAL],
+  redis: ['across', 'contended', 'handover', 'held', 'idle', 'in-flight', 'killed', 'sequential'],
+  postgres: ['across', 'contended', 'handover', 'held', 'idle', 'in-flight', 'killed', 'sequential'],
+} as const;
+
+async function quick(...options: readonly string[]): Promise<Report> {
+  const { stdout } = await run(process.execPath, [BENCH, '--quick', '--json', ...options], {
+    timeout: LIMIT_MS,
+    maxBuffer: 16 * 2 ** 20,
+  });
+  return JSON.parse(stdout) as Report;
+}
+
+function checkSubject({ outcomes, failures }: Report, engine: keyof typeof WORKLOADS): void {
+  expect(failures).toEqual([]);
+  const own = outcomes.filter(({ contender }) => contender === `holdfast-${engine}`);
+  expect(own.map(({ workload }) => workload).sort()).toEqual(WORKLOADS[engine]);
+  for (const { figures } of own) {
+    expect(Object.values(figures)).toSatisfy((values: readonly number[]) => values.every(Number.isFinite));
+    expect(figures.overlaps ?? 0).toBe(0);
+  }
+}
+
+describe('a quick benchmark runs every workload and keeps exclusion', () => {
+  test.for(['memory', 'sqlite'] as const)('on %s', { timeout: LIMIT_MS + 10_000 }, async (engine) => {
+    checkSubject(await quick('--only', `${engine}/`), engine);
+  });
+
+  test.runIf(available('redis'))('on Redis', { timeout: LIMIT_MS + 10_000 }, async () => {
+    const report = await quick('--only', 'redis/');
+    checkSubject(report, 'redis');
+    const trips = report.outcomes.find(({ contender }) => contender === 'minimum-redis')?.figures
+      .callsPerCycle;
+    expect(trips, 'round trips of the hand-written minimum').toBe(2);
+  });
+
+  test.runIf(available('postgres-15'))('on PostgreSQL', { timeout: LIMIT_MS + 10_000 }, async () => {
+    checkSubject(await quick('--only', 'postgres/'), 'postgres');
+  });
+});
+
 test(
-  'a quick benchmark runs every workload, keeps exclusion, and draws its chart',
+  'a run draws its chart and fills its page, and says of every target whether it was reached',
   async () => {
     const folder = await mkdtemp(join(tmpdir(), 'holdfast-bench-test-'));
     try {
       const chart = join(folder, 'chart.svg');
-      const { stdout } = await run(process.execPath, [BENCH, '--quick', '--json', '--svg', chart], {
-        timeout: LIMIT_MS,
-        maxBuffer: 16 * 2 ** 20,
-      });
-      const { outcomes, failures, verdicts } = JSON.parse(stdout);
-      expect(failures).toEqual([]);
-      expect(verdicts.length).toBeGreaterThan(10);
-      const own = (outcomes as readonly Outcome[]).filter(({ contender }) =>
-        contender.startsWith('holdfast-'),
-      );
-      const workloads = [...new Set(own.map(({ workload }) => workload))].sort();
-      expect(workloads).toEqual(['across', 'contended', 'held', 'idle', 'in-flight', 'sequential']);
-      for (const { workload, figures } of own) {
-        if ('cyclesPerSecond' in figures) expect(figures.cyclesPerSecond).toSatisfy(Number.isFinite);
-        if (workload === 'contended') expect(figures.overlaps).toBe(0);
-      }
+      const page = join(folder, 'page.md');
+      await copyFile(PAGE, page);
+      const { verdicts } = await quick('--only', 'memory/', '--svg', chart, '--page', page);
+      expect(verdicts.map(({ what }) => what)).toContain('holdfast-memory against verrou, 64 in flight');
       expect(await readFile(chart, 'utf8')).toMatch(/^<svg [\s\S]*<\/svg>\n$/);
+      expect(await readFile(page, 'utf8')).toContain('### Targets');
     } finally {
       await rm(folder, { recursive: true, force: true });
     }

@@ -58,6 +58,11 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('
     await locks.close();
   });
 
+  it('sets the client up so that nothing of it has to be said to whoever asks what is promised', async () => {
+    const { findings } = await (await open(`//${here()}`)).probe();
+    expect(findings.filter(({ text }) => text.includes(name === 'redis' ? 'node-redis' : name))).toEqual([]);
+  });
+
   it('gives user name and password to the server as they were before they were escaped', async () => {
     const user = `${encodeURIComponent('app:1')}:${encodeURIComponent('p@ss/w:rd?#%')}`;
     const store = await open(`//${user}@${here()}/`);

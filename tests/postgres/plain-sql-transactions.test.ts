@@ -20,6 +20,8 @@ describe.runIf(available('postgres'))('plain SQL in transactions, and the view',
     server = await startPostgres();
     url = await server.createDatabase();
     pool = new pg.Pool({ connectionString: url, max: 10 });
+    // A server that stops says so to connections that are closing.
+    pool.on('error', () => undefined);
     await migrate(pool);
     locks = createLocks(postgresStore(pool));
   });
@@ -34,6 +36,7 @@ describe.runIf(available('postgres'))('plain SQL in transactions, and the view',
 
   async function session(): Promise<pg.Client> {
     const client = new pg.Client({ connectionString: url });
+    client.on('error', () => undefined);
     await client.connect();
     clients.push(client);
     return client;

@@ -5,9 +5,10 @@ import { available, type PostgresServer, startPostgres } from 'holdfast-servers'
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
+const VERSIONS = (['15', '18'] as const).filter((version) => available(`postgres-${version}`));
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe.runIf(available('postgres'))('locks from plain SQL', () => {
+describe.each(VERSIONS)('locks from plain SQL, PostgreSQL %s', (version) => {
   let server: PostgresServer;
   let pool: pg.Pool;
   let locks: Locks;
@@ -15,8 +16,10 @@ describe.runIf(available('postgres'))('locks from plain SQL', () => {
   const fresh = (): string => `job:${names++}`;
 
   beforeAll(async () => {
-    server = await startPostgres();
+    server = await startPostgres({ version });
     pool = new pg.Pool({ connectionString: await server.createDatabase(), max: 40 });
+    // A server that stops says so to connections that are closing.
+    pool.on('error', () => undefined);
     await migrate(pool);
     locks = createLocks(postgresStore(pool));
   });
@@ -116,6 +119,17 @@ describe.runIf(available('postgres'))('locks from plain SQL', () => {
     expect(Number(rows[0]?.token)).toBeGreaterThan(last);
   });
 
+  it('after its lock expired a holder may take it again, as a new holder', async () => {
+    const name = fresh();
+    await acquire(name, 'anna', 1);
+    const first = await ask('SELECT holdfast.lock_token($1, $2)', name, 'anna');
+    await pause(1_100);
+    expect(await acquire(name, 'anna')).toBe(true);
+    expect(Number(await ask('SELECT holdfast.lock_token($1, $2)', name, 'anna'))).toBeGreaterThan(
+      Number(first),
+    );
+  });
+
   it('of forty sessions at once one gets it', async () => {
     for (let round = 0; round < 5; round++) {
       const name = fresh();
@@ -133,6 +147,17 @@ describe.runIf(available('postgres'))('locks from plain SQL', () => {
     const { rows } = await pool.query('SELECT token FROM holdfast.locks WHERE name = $1', [name]);
     expect(rows).toHaveLength(1);
     expect(await secondsLeft(name)).toBeGreaterThan(60);
+  });
+
+  it('the same holder in many sessions is never told that another has the lock', async () => {
+    const name = fresh();
+    const session = async (): Promise<void> => {
+      for (let round = 0; round < 40; round++) {
+        expect(await acquire(name, 'anna')).toBe(true);
+        await release(name, 'anna');
+      }
+    };
+    await Promise.all(Array.from({ length: 8 }, session));
   });
 
   it('excludes the library, and the library excludes it', async () => {

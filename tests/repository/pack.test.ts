@@ -75,6 +75,20 @@ describe('the library, installed from its tarball in an empty folder', () => {
     expect(existsSync(join(folder, 'node_modules/holdfast/dist/index.js'))).toBe(true);
     expect(existsSync(join(folder, 'node_modules/@photostructure'))).toBe(false);
   });
+
+  it.each([
+    [
+      'redis://localhost',
+      'A client package for Redis is needed, and none is installed: npm install ioredis (or redis).',
+    ],
+    [
+      'postgres://localhost/app',
+      'A client package for PostgreSQL is needed, and none is installed: npm install pg (or postgres).',
+    ],
+  ])('says what to install for %s', async (url, line) => {
+    const script = `import('holdfast').then(({ openStore }) => openStore('${url}')).catch(({ message }) => console.log(message));`;
+    expect(await run(process.execPath, ['-e', script], { cwd: folder })).toBe(`${line}\n`);
+  });
 });
 
 it('the command, unpacked from its tarball beside the library, runs another command under a lock', async () => {

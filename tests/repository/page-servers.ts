@@ -2,10 +2,9 @@
  * Servers for what the documents and examples run. A block that reads a variable named here gets it, with the URL of
  * a private server behind it; none is started before a block asks for it.
  */
-import { existsSync } from 'node:fs';
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { delimiter, join } from 'node:path';
+import { join } from 'node:path';
 import {
   available,
   type PostgresServer,
@@ -17,7 +16,7 @@ import {
   startRedisCluster,
 } from 'holdfast-servers';
 import { jwtOf, openScene, type Scene } from '../supabase/scene.js';
-import { run } from './shell.js';
+import { hasCommand, run } from './shell.js';
 import { root } from './tree.js';
 
 const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
@@ -34,17 +33,9 @@ function variablesIn(code: string): readonly string[] {
 
 /** False skips on a laptop without the server, and throws in CI. */
 export function canRun(code: string): boolean {
-  if (/^ *psql /m.test(code) && !isOnPath('psql')) return false;
+  // It comes with PostgreSQL from a package of the system, and not with the one from npm.
+  if (/^ *psql /m.test(code) && !hasCommand('psql')) return false;
   return variablesIn(code).every((variable) => NEEDS[variable]?.every((server) => available(server)));
-}
-
-/** It comes with PostgreSQL from a package of the system, and not with the one from npm. */
-function isOnPath(command: string): boolean {
-  if ((process.env.PATH ?? '').split(delimiter).some((folder) => existsSync(join(folder, command))))
-    return true;
-  if (process.env.CI === 'true') throw new Error(`${command} is not installed, so its commands cannot run.`);
-  console.warn(`skipped: ${command} is not installed.`);
-  return false;
 }
 
 interface Project {

@@ -1,5 +1,7 @@
 /** Runs a command to its end: bounded in time, and its output kept for the message when it fails. */
 import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
 
 export interface RunOptions {
   readonly cwd: string;
@@ -25,4 +27,13 @@ export function run(command: string, args: readonly string[], options: RunOption
       },
     );
   });
+}
+
+/** False skips on a laptop without the command, and throws in CI. */
+export function hasCommand(command: string): boolean {
+  const folders = (process.env.PATH ?? '').split(delimiter);
+  if (folders.some((folder) => existsSync(join(folder, command)))) return true;
+  if (process.env.CI === 'true') throw new Error(`${command} is not installed, so its tests cannot run.`);
+  console.warn(`skipped: ${command} is not installed, so its tests cannot run.`);
+  return false;
 }

@@ -2,12 +2,24 @@
 import { PostgrestClient } from '@supabase/postgrest-js';
 import { createLocks, InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { migrate, postgresStore } from 'holdfast/postgres';
+import type { Claim } from 'holdfast/protocol';
 import { supabaseStore } from 'holdfast/supabase';
 import { available, startProxy } from 'holdfast-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientAt, jwtOf, openScene, type Role, type Scene } from './scene.js';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const CLAIM = {
+  kind: 'claim',
+  owner: 'somebody',
+  permits: 1,
+  capacity: 1,
+  ttlMs: 30_000,
+  queue: false,
+  inbox: null,
+  metadata: null,
+} as const;
 
 /** What people generate from their project; the schema of the locks is not in it. */
 interface Generated {
@@ -241,20 +253,27 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
   });
 
   it('F30: a row that a long transaction has locked holds up nobody else in the batch', async () => {
-    const [locked, free] = [fresh(), fresh()];
-    const locks = createLocks(supabaseStore(scene.client('service_role')));
-    const leases = await Promise.all([locked, free].map((name) => locks.acquire(name, { ttl: '3s' })));
+    const store = supabaseStore(scene.client('service_role'));
+    const keys = [fresh(), fresh(), fresh()];
+    const hold = { process: 'somebody', number: 1 };
+    const claims = keys.map((key): Claim => ({ ...CLAIM, key, hold }));
+    await Promise.all(store.apply(claims));
     const stubborn = await scene.pool.connect();
     try {
       await stubborn.query('BEGIN');
-      await stubborn.query('SELECT FROM holdfast.records WHERE key = $1 FOR UPDATE', [`default/${locked}`]);
-      await pause(4_000);
-      expect(leases.map(({ held }) => held)).toEqual([false, true]);
+      await stubborn.query('SELECT FROM holdfast.records WHERE key = $1 FOR UPDATE', [keys[1]]);
+      const renewals = keys.map(
+        (key) => ({ kind: 'renew', key, hold, ttlMs: 60_000, block: false }) as const,
+      );
+      for (let round = 0; round < 2; round++) {
+        const outcomes = await Promise.allSettled(store.apply(renewals));
+        expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+      }
     } finally {
       await stubborn.query('ROLLBACK');
       stubborn.release();
     }
-    await locks.close();
+    await store.close();
   });
 
   it('says what the project promises', async () => {

@@ -150,6 +150,8 @@ describe('what a client says, in words', () => {
     [new Error('WRONGPASS invalid username-password pair'), null, /refuses this user name and password/],
     [new Error('NOAUTH Authentication required.'), null, /refuses this user name and password/],
     [coded('28P01'), null, /refuses this user name and password/],
+    [new Error('Command timed out'), null, /is there but does not answer/],
+    [new Error('Query read timeout'), null, /is there but does not answer/],
     [coded('3D000'), null, /database does not exist/],
     [new Error("NOPERM this user has no permissions to run the 'evalsha' command"), null, /may not do that/],
     [coded('42501'), null, /may not do that/],

@@ -11,28 +11,53 @@ const WAITERS = ['b', 'c', 'd'];
 
 /** The first of them asks again by itself this much later, so anything well below that is the work of a hint. */
 const POLL_MS = 700;
+/** When the key is released, after the first began to wait for it. */
+const RELEASE_MS = 450;
+const ATTEMPTS_MAX = 8;
 
-/** Each holds the key once, in turn; the owners in the order in which they came. */
-async function passThrough(holder: Locks, waiters: readonly Locks[], key: string, disturb: () => void) {
+interface Passage {
+  /** The owners, in the order in which they had the key. */
+  readonly order: readonly string[];
+  /** From when the first began to wait to when the key was released to them. */
+  readonly waitedMs: number;
+}
+
+/** Each holds the key once, in turn. */
+async function passThrough(holder: Locks, waiters: readonly Locks[], key: string): Promise<Passage> {
   const order: string[] = [];
-  const first = await holder.acquire(key);
+  const first = await holder.acquire(key, { wait: SOON_MS });
+  const sinceMs = machineMs();
   const waits: Promise<void>[] = [];
+  const onTurn = async (lease: Lease): Promise<void> => {
+    order.push(lease.owner);
+    await lease.release();
+  };
   for (const [at, locks] of waiters.entries()) {
-    const onTurn = async (lease: Lease): Promise<void> => {
-      order.push(lease.owner);
-      await lease.release();
-    };
     waits.push(later(locks.acquire(key, { wait: '50s' }).then(onTurn)));
     await eventually(
       () => waiterCount(holder, key),
       (count) => count === at + 1,
     );
   }
-  disturb();
-  await sleep(200);
+  await sleep(Math.max(0, RELEASE_MS - (machineMs() - sinceMs)));
+  const waitedMs = machineMs() - sinceMs;
   await first.release();
   await Promise.all(waits);
-  return order;
+  return { order, waitedMs };
+}
+
+/**
+ * By polls alone they come in order if each asks while the key is kept for it, or before those behind it. So all begin
+ * to wait at once, and the key is released shortly before the first asks again. Where that took longer on a busy
+ * machine, another order says nothing.
+ */
+async function expectInOrder(holder: Locks, waiters: readonly Locks[], key: string): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    const { order, waitedMs } = await passThrough(holder, waiters, `${key}-${attempt}`);
+    if (attempt < ATTEMPTS_MAX && waitedMs > POLL_MS - 100 && order.join() !== WAITERS.join()) continue;
+    expect(order, `waited ${waitedMs.toFixed(0)} ms`).toEqual(WAITERS);
+    return;
+  }
 }
 
 /** How long after a release another process has the key, right after it began to wait. */
@@ -62,6 +87,26 @@ async function expectHints(holder: Locks, waiter: Locks, key: string): Promise<v
   expect.fail(`no hints: hand-overs took ${tookMs.map((ms) => ms.toFixed(0)).join(', ')} ms`);
 }
 
+/** They are made again at once, so they are cut again at once; how often in all. */
+function cutAgainAndAgain({ server }: Scene): { stop(): Promise<number> } {
+  let over = false;
+  const cut = async (): Promise<number> => {
+    let count = 0;
+    while (!over) {
+      count += await server.cutListeners();
+      await sleep(20);
+    }
+    return count;
+  };
+  const cutting = later(cut());
+  return {
+    stop() {
+      over = true;
+      return cutting;
+    },
+  };
+}
+
 export function hintFaults(world: World): void {
   describe.concurrent(`${world.name}: hints`, { timeout: 90_000 }, () => {
     it('F15, F32: whose connection is killed are made up for by the poll, in order, and come back', async ({
@@ -72,12 +117,9 @@ export function hintFaults(world: World): void {
       const waiters = await Promise.all(WAITERS.map((owner) => scene.locks({ ttlMs: TTL_MS, owner })));
       const [waiter = holder] = waiters;
       await expectHints(holder, waiter, 'before');
-      let cut = Promise.resolve(0);
-      const order = await passThrough(holder, waiters, 'k', () => {
-        cut = scene.server.cutListeners();
-      });
-      expect(await cut).toBeGreaterThan(0);
-      expect(order).toEqual(WAITERS);
+      const cutting = cutAgainAndAgain(scene);
+      await expectInOrder(holder, waiters, 'k');
+      expect(await cutting.stop()).toBeGreaterThan(WAITERS.length);
       await expectHints(holder, waiter, 'after');
       scene.expectNothingUnhandled();
     });
@@ -94,9 +136,9 @@ export function hintFaults(world: World): void {
       const [waiter = holder] = waiters;
       await expectHints(holder, waiter, 'before');
       proxy.hang();
-      expect(await passThrough(holder, waiters, 'k', () => undefined)).toEqual(WAITERS);
+      await expectInOrder(holder, waiters, 'hung');
       proxy.cut();
-      expect(await passThrough(holder, waiters, 'l', () => undefined)).toEqual(WAITERS);
+      await expectInOrder(holder, waiters, 'cut');
       proxy.pass();
       await expectHints(holder, waiter, 'after');
       scene.expectNothingUnhandled();

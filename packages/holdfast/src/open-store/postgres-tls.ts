@@ -11,7 +11,7 @@ export interface Tls {
   readonly ca?: string;
   readonly cert?: string;
   readonly key?: string;
-  /** Given the name that the driver tried, which for an address is `localhost` with some: never asked for it. */
+  /** The name is checked here: given an address, one of the drivers would accept a certificate for `localhost`. */
   readonly checkServerIdentity: (tried: string, certificate: PeerCertificate) => Error | undefined;
 }
 

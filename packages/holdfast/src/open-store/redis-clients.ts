@@ -137,7 +137,9 @@ interface Connecting {
 async function connected(client: Connecting): Promise<() => unknown> {
   let trouble: unknown = null;
   await new Promise<void>((resolve) => {
-    const timer = systemClock.timer(FIRST_MS_MAX, () => note(new Error('connect ETIMEDOUT: it is silent')));
+    const timer = systemClock.timer(FIRST_MS_MAX, () =>
+      note(new Error('it took the connection and is silent')),
+    );
     const done = (): void => {
       timer.cancel();
       resolve();

@@ -19,6 +19,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
     (where) =>
       `${where} refuses this user name and password: check them in the URL (special characters escaped as %40)`,
   ],
+  [/^SILENT$/, (where) => `${where} is there but does not answer: does it hang, or is it overloaded?`],
   [/^3D000$/, (where) => `the database does not exist at ${where}: create it, or name another`],
   [
     /^(NOPERM|42501)$/,
@@ -50,6 +51,7 @@ const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
     /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect/i,
     'ETIMEDOUT',
   ],
+  [/^Command timed out$|^Query read timeout$|it is silent$/, 'SILENT'],
   [/invalid username-password pair|Client sent AUTH|no password (?:was )?(?:given|supplied)/i, 'WRONGPASS'],
   [/password must be a string/i, '28P01'],
   [/does not support SSL/i, 'NO_TLS'],

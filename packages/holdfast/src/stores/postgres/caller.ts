@@ -9,7 +9,7 @@ const APART_MS = 5_000;
 const APART_MAX = 1_000;
 /** Records that may go are deleted by the way, once a second at most: twice as many as came, and never few. */
 const CLEAN_UP_MS = 1_000;
-const CLEAN_UP_MIN = 500;
+const CLEAN_UP_MIN = 1_000;
 const CLEAN_UP_MAX = 4_000;
 
 export type Answer = Reply | { readonly error: string; readonly version?: number };

@@ -3,7 +3,8 @@
  * Statements are unnamed: behind a pooler in transaction mode the next one may meet another connection (F15).
  */
 import { InvalidArgumentError } from '../../protocol/index.js';
-import { type Ears, type ListenClient, pgEars, postgresJsEars } from './ears.js';
+import { type Ears, type ListenClient, pgEars } from './ears.js';
+import { postgresJsEars } from './postgres-js-ears.js';
 import { oneAtATime } from './turns.js';
 
 interface PgQuery {

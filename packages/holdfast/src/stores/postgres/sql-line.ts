@@ -19,14 +19,15 @@ export function sqlLine(database: Database, schema: string): Line {
     urgent: boolean,
   ): Promise<readonly Answer[]> {
     const json = JSON.stringify(commands);
+    const more = [...(cleanUp > 0 ? [`clean_up => ${cleanUp}`] : []), ...(hints ? [] : ['hints => false'])];
     if (!forced) {
-      const text = call('$1::text::jsonb', '$2::text::integer', '$3::text::boolean');
-      const rows = await database.rows(text, [json, String(cleanUp), String(hints)], urgent);
+      const text = call('$1::text::jsonb', ...more);
+      const rows = await database.rows(text, [json], urgent);
       const answers = answersIn(jsonIn(rows, 'answers'));
       if (answers !== 'isolated') return answers;
       forced = true;
     }
-    const literal = call(`${quoteText(json)}::jsonb`, String(cleanUp), String(hints));
+    const literal = call(`${quoteText(json)}::jsonb`, ...more);
     const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ${literal}`;
     const answers = answersIn(jsonIn(await database.script(text, urgent), 'answers'));
     if (answers !== 'isolated') return answers;

@@ -7,7 +7,7 @@ import type { Connection } from './connection.js';
 import { type Answers, answersOf } from './replies.js';
 import { SCRIPT, SCRIPT_SHA } from './script.js';
 
-/** `texts` are those of the script: what channels begin with, then the commands. */
+/** Texts as in commands.ts, one a key. */
 export type Call = <T>(
   keys: readonly string[],
   texts: readonly string[],

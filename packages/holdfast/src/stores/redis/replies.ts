@@ -18,33 +18,39 @@ import {
 } from '../../protocol/index.js';
 import { ANSWER } from './lua/layout.js';
 
-/** The time at which a call was decided, and an answer for each of its commands. */
-export interface Answers {
-  readonly now: number;
-  readonly each: readonly (readonly unknown[])[];
-}
+/** The time at which a call was decided, and then an answer for each of its commands: a text or a list. */
+export type Answers = readonly unknown[];
 
 export function answersOf(reply: unknown, count: number): Answers {
-  const items = listOf(reply);
-  if (items.length !== count + 1) throw notUnderstood(reply);
-  return { now: numberOf(items[0]), each: items.slice(1).map(listOf) };
+  const answers = Array.isArray(reply) ? reply : textOf(reply).split(';');
+  if (answers.length !== count + 1) throw notUnderstood(reply);
+  return answers;
 }
 
-/** Throws where the script could not decide. `redisKey` is the key as Redis has it. */
-export function replyOf(answer: readonly unknown[], now: number, command: Command, redisKey: string): Reply {
-  return (
-    quickReplyOf(answer, now, command) ??
-    fullReplyOf(answer, now) ??
-    raise(troubleOf(answer, command.key, redisKey))
-  );
+export function timeOf(answers: Answers): number {
+  return numberOf(answers[0]);
 }
 
-/** What nobody stood in the way of; the rest follows from the command and the time. */
-function quickReplyOf(answer: readonly unknown[], now: number, command: Command): Reply | null {
-  const code = numberOf(answer[0]);
-  const decision = now * 1_000 + numberOf(answer[1]);
+/** To the nth command of a call. Throws where the script could not decide. `redisKey` is the key as Redis has it. */
+export function replyOf(answers: Answers, index: number, command: Command, redisKey: string): Reply {
+  const now = timeOf(answers);
+  const answer = answers[index + 1];
+  if (!Array.isArray(answer)) {
+    const reply = quickReplyOf(textOf(answer).split(' '), now, command);
+    if (reply) return reply;
+    throw notUnderstood(answer);
+  }
+  const reply = fullReplyOf(answer, now);
+  if (reply) return reply;
+  throw troubleOf(answer, command.key, redisKey);
+}
+
+/** What nobody stood in the way of: a code, the decision and the token, by their distance from the time. */
+function quickReplyOf(items: readonly string[], now: number, command: Command): Reply | null {
+  const code = Number(items[0]);
+  const decision = now * 1_000 + Number(items[1]);
+  const token = now * 1_000 + Number(items[2]);
   if (command.kind === 'claim' && code === ANSWER.JUST_GRANTED) {
-    const token = now * 1_000 + numberOf(answer[2]);
     const tokenLast = command.permits === command.capacity ? token + TOKEN_BLOCK - 1 : token;
     const expiresAt = now + command.ttlMs;
     return {
@@ -62,8 +68,7 @@ function quickReplyOf(answer: readonly unknown[], now: number, command: Command)
     return { kind: 'released', held: true, now, decision, othersWait: false };
   }
   if (command.kind === 'renew' && code === ANSWER.JUST_RENEWED) {
-    const token = answer.length > 2 ? now * 1_000 + numberOf(answer[2]) : null;
-    const block = token === null ? null : { token, tokenLast: token + TOKEN_BLOCK - 1 };
+    const block = items.length > 2 ? { token, tokenLast: token + TOKEN_BLOCK - 1 } : null;
     return { kind: 'renewed', expiresAt: now + command.ttlMs, block, now, decision, othersWait: false };
   }
   return null;
@@ -118,12 +123,9 @@ function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
   }
 }
 
-function raise(error: Error): never {
-  throw error;
-}
-
-/** The state of a key, as it is stored. Throws where it cannot be read. */
-export function stateOf(answer: readonly unknown[], key: string, redisKey: string): State {
+/** The state of the nth key of a call, as it is stored. Throws where it cannot be read. */
+export function stateOf(answers: Answers, index: number, key: string, redisKey: string): State {
+  const answer = listOf(answers[index + 1]);
   if (numberOf(answer[0]) !== ANSWER.RECORD) throw troubleOf(answer, key, redisKey);
   const [, token, decision, holders, rests, waiters, ended] = answer;
   return {
@@ -140,8 +142,12 @@ export function stateOf(answer: readonly unknown[], key: string, redisKey: strin
   };
 }
 
-/** Whether what is stored there is no record at all. */
-export function isForeign(answer: readonly unknown[]): boolean {
+/** Whether what the nth key of a call holds is no record at all. */
+export function isForeignAt(answers: Answers, index: number): boolean {
+  return isForeign(listOf(answers[index + 1]));
+}
+
+function isForeign(answer: readonly unknown[]): boolean {
   const code = numberOf(answer[0]);
   if (code === ANSWER.FAILED) return textOf(answer[1]).startsWith('WRONGTYPE');
   return code === ANSWER.FOREIGN;

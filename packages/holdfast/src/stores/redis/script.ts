@@ -2,11 +2,11 @@
  * The script that runs inside Redis: `decide` in Lua, applied to one or more commands, each on a key of its own.
  *
  *   KEYS[i]   the key of the ith command
- *   ARGV[1]   what the channels of inboxes begin with
- *   ARGV[2…]  the commands one after the other, each of so many texts as its kind has (see commands.ts)
+ *   ARGV[i]   what it says, as in commands.ts
  *
- * It answers with the server's time, and a list a command that begins with one of the codes in lua/layout.ts. Every
- * command is decided under `pcall`: the trouble of one is only its own. It writes once, as its last step before the
+ * It answers with the server's time, then with an answer a command, which begins with one of the codes in
+ * lua/layout.ts: a text or a list. Where all are texts, as they nearly always are, the whole is one text, because that
+ * is what clients take apart fastest. Every command is decided under `pcall`: the trouble of one is only its own. It writes once, as its last step before the
  * hints, so what fails before has changed nothing. A hint that may not be published is none: waiters ask by themselves.
  */
 import { createHash } from 'node:crypto';
@@ -30,8 +30,8 @@ local function doOthersWait(process)
   return 0
 end
 
-local function publish(key, inbox, why)
-  redis.pcall('PUBLISH', ARGV[1] .. inbox, why .. ':' .. key)
+local function publish(key, channel, why)
+  redis.pcall('PUBLISH', channel, why .. ':' .. key)
 end
 
 -- Whoever was called and still stands in line, and whoever was called and has not come yet.
@@ -47,17 +47,17 @@ local function sendHints(key)
   end
 end
 
-local answerTo = { claim = claim, renew = renew, release = release, evict = evict }
+local answerTo = { [CLAIM] = claim, [RENEW] = renew, [RELEASE] = release, [EVICT] = evict }
 
-return function(key, at)
+return function(key, text)
   local refusal = load(key)
   if refusal then return refusal end
-  local kind = ARGV[at]
-  if kind == 'read' then return { RECORD, token, decision, holders, rests, waiters, ended } end
+  local kind = string.byte(text)
+  if kind == LOOK then return { RECORD, token, decision, holders, rests, waiters, ended } end
   local head = waiters[1]
   sweep()
   if #waiters > 0 then callNext() end
-  local answer = answerTo[kind](at)
+  local answer, process = answerTo[kind](text)
   if #waiters > 0 then callNext() end
   -- Whoever comes to the head while the key rests has to learn how long: nothing else will wake it.
   local first = waiters[1]
@@ -67,9 +67,7 @@ return function(key, at)
     save(key)
   end
   answer[2] = decision
-  if #waiters > 0 then
-    answer[3] = doOthersWait(kind ~= 'evict' and ARGV[at + 1])
-  end
+  if #waiters > 0 then answer[3] = doOthersWait(process) end
   if wakes or #waiters > 0 then sendHints(key) end
   return answer
 end
@@ -81,21 +79,19 @@ local function makeDecide()
 ${SHAPES_LUA}${RECORD_LUA}${LINE_LUA}${ANSWERS_LUA}${DECIDE_LUA}
 end
 
-local answers = { now }
-local at, decide = 2, nil
+local answers, decide = { now }, nil
 for i = 1, #KEYS do
-  local decided, answer = pcall(decideQuickly, KEYS[i], at)
+  local decided, answer = pcall(decideQuickly, KEYS[i], ARGV[i])
   if not decided or not answer then
     decide = decide or makeDecide()
-    decided, answer = pcall(decide, KEYS[i], at)
+    decided, answer = pcall(decide, KEYS[i], ARGV[i])
   end
   if not decided then
     answer = { FAILED, tostring(type(answer) == 'table' and answer.err or answer) }
   end
   answers[i + 1] = answer
-  local kind = ARGV[at]
-  at = at + (kind == 'claim' and 10 or kind == 'release' and 4 or kind == 'renew' and 7 or kind == 'evict' and 2 or 1)
 end
+if not decide then return table.concat(answers, ';') end
 return answers
 `;
 

@@ -31,10 +31,10 @@ import {
 } from '../../protocol/index.js';
 import { caller } from './caller.js';
 import { connectionTo, type RedisClient, subscriberOn } from './clients.js';
-import { pushTexts } from './commands.js';
+import { READ, textOfCommand } from './commands.js';
 import { keysThatBegin } from './listing.js';
 import { probe } from './probe.js';
-import { type Answers, isForeign, replyOf, stateOf } from './replies.js';
+import { type Answers, isForeignAt, replyOf, stateOf, timeOf } from './replies.js';
 import { subscription } from './subscription.js';
 
 export interface StoreParts {
@@ -72,17 +72,13 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
   }
 
   function call<T>(commands: readonly Command[], decode: (answers: Answers) => T): Promise<T> {
-    const keys: string[] = [];
-    const texts = [channelsBegin];
-    for (const command of commands) {
-      keys.push(prefix + command.key);
-      pushTexts(texts, command);
-    }
+    const keys = commands.map(({ key }) => prefix + key);
+    const texts = commands.map((command) => textOfCommand(command, channelsBegin));
     return run(keys, texts, decode);
   }
 
-  function replyTo(command: Command, { now, each }: Answers, index: number): Reply {
-    return replyOf(each[index] ?? [], now, command, keysBegin + command.key);
+  function replyTo(command: Command, answers: Answers, index: number): Reply {
+    return replyOf(answers, index, command, keysBegin + command.key);
   }
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
@@ -112,12 +108,15 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
 
   /** The records of these keys, as they are. */
   function look(keys: readonly string[]): Promise<Answers> {
-    const reads = keys.map(() => 'read');
     return run(
       keys.map((key) => prefix + key),
-      [channelsBegin, ...reads],
+      keys.map(() => READ),
       (answers) => answers,
     );
+  }
+
+  function viewOf(key: string, answers: Answers, index: number): Snapshot | null {
+    return snapshotOf(key, stateOf(answers, index, key, keysBegin + key), timeOf(answers));
   }
 
   /** The views of so many keys, those in use only. */
@@ -125,12 +124,11 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
     const pages = connection.isCluster ? keys.map((key) => [key]) : [keys];
     const views = pages.map(async (page) => {
       checkUsable();
-      const { now, each } = await look(page);
+      const answers = await look(page);
       return page.flatMap((key, index) => {
-        const answer = each[index] ?? [];
         // What is no lock is nobody's business here; a command on it would say so.
-        if (isForeign(answer)) return [];
-        return snapshotOf(key, stateOf(answer, key, keysBegin + key), now) ?? [];
+        if (isForeignAt(answers, index)) return [];
+        return viewOf(key, answers, index) ?? [];
       });
     });
     return (await Promise.all(views)).flat();
@@ -146,8 +144,7 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
     },
     async read(key) {
       checkUsable();
-      const { now, each } = await look([key]);
-      return snapshotOf(key, stateOf(each[0] ?? [], key, keysBegin + key), now);
+      return viewOf(key, await look([key]), 0);
     },
     async *list({ prefix: begin, limit = Number.POSITIVE_INFINITY }) {
       checkUsable();

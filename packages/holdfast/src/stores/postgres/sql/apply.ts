@@ -5,12 +5,14 @@
  * from decision to decision of a key, and a command that changes nothing takes no lock and writes nothing.
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
+import { one } from './one.js';
 import { QUICK } from './quick.js';
 import { NOW_MS } from './time.js';
-import { NEXT } from './write.js';
 
 /** How long a row that somebody else has locked is waited for. */
 const LOCK_TIMEOUT = '200ms';
+
+const READ_COMMITTED = "(current_setting('transaction_isolation') = 'read committed')";
 
 /** The row of the last key goes to those that are written. */
 const KEEP_CHANGED = `
@@ -109,24 +111,6 @@ BEGIN
 END $$;
 `;
 
-/** A command that comes alone and is a common case. */
-const ONE = (schema: string): string => `
-  IF commands->1 IS NULL THEN
-    c := commands->0;
-    SELECT * INTO r FROM ${schema}.records WHERE records.key = c->>'key';
-    IF NOT FOUND THEN
-      r := ROW(c->>'key', ${STATE_VERSION}, 0, 0, '[]', '[]', '[]', '[]', 0)::${schema}.records;
-    END IF;
-    decision_before := r.decision;
-    -- Read after the row: whatever changed it was decided before.
-    now_ms := ${NOW_MS};${QUICK}
-    IF changed THEN
-      INSERT INTO ${schema}.records VALUES (r.*)
-      ON CONFLICT (key) DO UPDATE SET ${NEXT} WHERE records.decision = decision_before;
-      IF NOT FOUND THEN reply := NULL; END IF;
-    END IF;
-  END IF;`;
-
 export const applySql = (schema: string): string => `${batch(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.apply(
   commands jsonb, clean_up integer DEFAULT 0, hints boolean DEFAULT true
@@ -137,20 +121,18 @@ SET lock_timeout = '${LOCK_TIMEOUT}'
 AS $$
 #variable_conflict use_column
 DECLARE
-  r ${schema}.records;
-  c jsonb;
+  c jsonb := CASE WHEN commands->1 IS NULL AND ${READ_COMMITTED} THEN commands->0 END;
   now_ms bigint;
-  decision_before bigint;
-  reply jsonb;
-  block jsonb;
-  changed boolean;
-BEGIN
-  -- Where a transaction sees one moment only, waiting for a row ends in an error: such a one does nothing here.
-  IF current_setting('transaction_isolation') <> 'read committed' THEN
-    RETURN jsonb_build_object('isolation', current_setting('transaction_isolation'));
-  END IF;${ONE(schema)}
-  IF reply IS NULL THEN reply := ${schema}._apply_batch(commands, hints); ELSE reply := jsonb_build_array(reply); END IF;
-  IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
-  RETURN reply;
+  answers jsonb;
+BEGIN${one(schema)}
+  IF answers IS NULL OR clean_up > 0 THEN
+    -- Where a transaction sees one moment only, waiting for a row ends in an error: such a one does nothing here.
+    IF NOT ${READ_COMMITTED} THEN
+      RETURN jsonb_build_object('isolation', current_setting('transaction_isolation'));
+    END IF;
+    IF answers IS NULL THEN answers := ${schema}._apply_batch(commands, hints); END IF;
+    IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
+  END IF;
+  RETURN answers;
 END $$;
 `;

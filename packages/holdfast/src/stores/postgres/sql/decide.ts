@@ -1,16 +1,6 @@
 /** The whole of `decide`, and when a record may go. What both paths through `apply` must equal. */
 import { KEEP_MS } from '../../../protocol/index.js';
-
-/**
- * `delete_after` is what `expendableAt` says and a bit more, and stays when that moves little: it is indexed, and a row
- * whose indexed columns stay as they are is rewritten in its page, without touching any index.
- */
-const LATER_MS = 15_000;
-const SOONER_MS = 45_000;
-
-/** The column's next value, from what it has to be at least. */
-export const deleteAfter = (before: string, needed: string): string =>
-  `CASE WHEN ${before} - ${needed} BETWEEN 0 AND ${SOONER_MS} THEN ${before} ELSE ${needed} + ${LATER_MS} END`;
+import { FAR_MS, onGrid } from './time.js';
 
 export const decideSql = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}._others_wait(waiters jsonb[], process_id text) RETURNS boolean
@@ -74,6 +64,7 @@ BEGIN
     FROM jsonb_array_elements(r.holders || r.waiters) entry;
   SELECT greatest(needed, max((entry->>'expiresAt')::bigint)) INTO needed FROM jsonb_array_elements(r.rests) entry;
   SELECT greatest(needed, max((entry->>'until')::bigint)) INTO needed FROM jsonb_array_elements(r.ended) entry;
-  RETURN ${deleteAfter('r.delete_after', 'needed')};
+  -- It falls only from far ahead: a row whose end goes up and down should keep it.
+  RETURN greatest(${onGrid('needed')}, least(r.delete_after, ${onGrid(`needed + ${FAR_MS}`)}));
 END $$;
 `;

@@ -5,13 +5,14 @@ export const endingsSql = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}._renew(d ${schema}._draft, c jsonb, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
+  holders jsonb[] := d.holders;
   holder jsonb;
   expires_at bigint;
   block jsonb;
 BEGIN
-  FOR i IN 1..cardinality(d.holders) LOOP
-    CONTINUE WHEN d.holders[i]->'hold' <> c->'hold';
-    holder := d.holders[i];
+  FOR i IN 1..cardinality(holders) LOOP
+    holder := holders[i];
+    CONTINUE WHEN holder->'hold' <> c->'hold';
     expires_at := (holder->>'expiresAt')::bigint;
     IF jsonb_typeof(c->'added') IS DISTINCT FROM 'object' THEN
       expires_at := greatest(expires_at, now_ms + (c->>'ttlMs')::bigint);
@@ -19,7 +20,8 @@ BEGIN
       expires_at := expires_at + (c#>>'{added,ms}')::bigint;
     END IF;
     IF expires_at <> (holder->>'expiresAt')::bigint THEN
-      d.holders[i] := holder || jsonb_build_object('expiresAt', expires_at);
+      holders[i] := holder || jsonb_build_object('expiresAt', expires_at);
+      d.holders := holders;
       d.changed := true;
     END IF;
     IF (c->>'block')::boolean AND holder->'permits' = holder->'capacity' THEN

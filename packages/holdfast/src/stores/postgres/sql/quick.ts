@@ -4,14 +4,16 @@ import {
   CAN_CLAIM,
   CAN_RELEASE,
   CAN_RENEW,
+  CLAIMED_DELETE_AFTER,
   CLAIMED_HOLDERS,
   CLAIMED_TOKEN,
   DECISION,
-  deleteAfterCase,
+  EXTENDS,
+  RELEASED_DELETE_AFTER,
   RELEASED_MARKS,
+  RENEWED_DELETE_AFTER,
   RENEWED_HOLDERS,
   RENEWED_TOKEN,
-  RENEWED_UNTIL,
   WANTS_BLOCK,
 } from './common-cases.js';
 
@@ -19,7 +21,7 @@ const REPLY = "'now', now_ms, 'decision', r.decision, 'othersWait', false";
 
 const CLAIM = `
         changed := true;
-        r.delete_after := ${deleteAfterCase("now_ms + (c->>'ttlMs')::bigint")};
+        r.delete_after := ${CLAIMED_DELETE_AFTER};
         r.holders := ${CLAIMED_HOLDERS};
         r.token := ${CLAIMED_TOKEN};
         r.decision := ${DECISION};
@@ -28,9 +30,9 @@ const CLAIM = `
 
 const RENEW = `
         block := NULL;
-        changed := ${WANTS_BLOCK} OR ${RENEWED_UNTIL} > (r.holders->0->>'expiresAt')::bigint;
+        changed := ${EXTENDS};
         IF changed THEN
-          r.delete_after := ${deleteAfterCase(RENEWED_UNTIL)};
+          r.delete_after := ${RENEWED_DELETE_AFTER};
           r.holders := ${RENEWED_HOLDERS};
           r.token := ${RENEWED_TOKEN};
           r.decision := ${DECISION};
@@ -42,7 +44,7 @@ const RENEW = `
 
 const RELEASE = `
         changed := true;
-        r.delete_after := ${deleteAfterCase('now_ms')};
+        r.delete_after := ${RELEASED_DELETE_AFTER};
         r.holders := '[]';
         r.ended := ${RELEASED_MARKS};
         r.decision := ${DECISION};

@@ -2,7 +2,7 @@
 import { NOW_MS } from './time.js';
 
 const COLUMNS = ['version', 'token', 'decision', 'holders', 'rests', 'waiters', 'ended', 'delete_after'];
-export const NEXT = COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ');
+const NEXT = COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ');
 
 /** A channel's name has at most 63 bytes, so a longer inbox goes by its hash. See listening.ts. */
 export const CHANNEL_PREFIX = 'holdfast_';

@@ -1,4 +1,7 @@
-/** Lua: the answers to the commands, as in `protocol/decide.ts`. The second and third item of each are filled in last. */
+/**
+ * Lua: the answers to the commands, as in `protocol/decide.ts`, each with the process that asked, or false. The second
+ * and third item of an answer, the decision and whether others wait, are filled in last.
+ */
 
 const CLAIM_LUA = `
 local function reserve(count)
@@ -71,14 +74,20 @@ local function viewsOf(list, views, resting)
   return views
 end
 
-local function claim(at)
-  local process, number, owner = ARGV[at + 1], tonumber(ARGV[at + 2]), ARGV[at + 3]
-  local permits, capacity, ttlMs = tonumber(ARGV[at + 4]), tonumber(ARGV[at + 5]), tonumber(ARGV[at + 6])
-  local queue, inbox, metadata = ARGV[at + 7] == '1', ARGV[at + 8], ARGV[at + 9]
+local function claim(text)
+  local number, permits, capacity, ttlMs, queue, processLength, ownerLength, inboxLength, at =
+    string.match(text, 'CLAIM_TEXT')
+  local process, owner, inbox, metadata
+  process, at = string.sub(text, at, at + processLength - 1), at + processLength
+  owner, at = string.sub(text, at, at + ownerLength - 1), at + ownerLength
+  inbox, metadata = string.sub(text, at, at + inboxLength - 1), string.sub(text, at + inboxLength)
+  number, permits, capacity, queue = tonumber(number), tonumber(permits), tonumber(capacity), queue == '1'
   local held = indexOf(holders, process, number)
-  if held then return grantOf(holders[held]) end
+  if held then return grantOf(holders[held]), process end
   for i = 1, #ended do
-    if ended[i][PROCESS] == process and ended[i][NUMBER] >= number then return { WITHDRAWN, 0, 0 } end
+    if ended[i][PROCESS] == process and ended[i][NUMBER] >= number then
+      return { WITHDRAWN, 0, 0 }, process
+    end
   end
   if #waiters > 0 then endEarlierWaiters(process, number) end
   local place = indexOf(waiters, process, number)
@@ -90,33 +99,37 @@ local function claim(at)
     }
     holders[#holders + 1] = holder
     if place then waiters = without(waiters, place) end
-    return grantOf(holder)
+    return grantOf(holder), process
   end
   local position = standInLine(place, process, number, owner, permits, capacity, queue, inbox)
   if queue then tellHolders(process) end
-  return { BUSY, 0, 0, freeInMs(ahead), position, viewsOf(rests, viewsOf(holders, {}, 0), 1) }
+  local shown = viewsOf(rests, viewsOf(holders, {}, 0), 1)
+  return { BUSY, 0, 0, freeInMs(ahead), position, shown }, process
 end
 `;
 
 const ENDINGS_LUA = `
 -- 'added' names the expiry it saw and applies only to that one.
-local function renew(at)
-  local held = indexOf(holders, ARGV[at + 1], tonumber(ARGV[at + 2]))
-  if not held then return { LOST, 0, 0 } end
-  local holder, wantsBlock = holders[held], ARGV[at + 4] == '1'
+local function renew(text)
+  local number, ttlMs, wantsBlock, addedMs, addedTo, process = string.match(text, 'RENEW_TEXT')
+  local held = indexOf(holders, process, tonumber(number))
+  if not held then return { LOST, 0, 0 }, process end
+  local holder = holders[held]
   local expiresAt = holder[EXPIRES_AT]
-  if ARGV[at + 5] == '' then
-    expiresAt = math.max(expiresAt, now + ARGV[at + 3])
-  elseif tonumber(ARGV[at + 6]) == expiresAt then
-    expiresAt = expiresAt + ARGV[at + 5]
+  if addedTo == '-1' then
+    expiresAt = math.max(expiresAt, now + ttlMs)
+  elseif tonumber(addedTo) == expiresAt then
+    expiresAt = expiresAt + addedMs
   end
   if expiresAt ~= holder[EXPIRES_AT] then
     holder[EXPIRES_AT] = expiresAt
     changed = true
   end
-  if not wantsBlock or holder[PERMITS] ~= holder[CAPACITY] then return { RENEWED, 0, 0, expiresAt } end
+  if wantsBlock ~= '1' or holder[PERMITS] ~= holder[CAPACITY] then
+    return { RENEWED, 0, 0, expiresAt }, process
+  end
   local first, last = reserve(TOKEN_BLOCK)
-  return { RENEWED, 0, 0, expiresAt, first, last }
+  return { RENEWED, 0, 0, expiresAt, first, last }, process
 end
 
 local function leave(holder, minHoldMs)
@@ -130,19 +143,20 @@ local function leave(holder, minHoldMs)
   if waiters[1] then call(waiters[1]) end
 end
 
-local function release(at)
-  local process, number = ARGV[at + 1], tonumber(ARGV[at + 2])
+local function release(text)
+  local number, minHoldMs, process = string.match(text, 'RELEASE_TEXT')
+  number = tonumber(number)
   local held = indexOf(holders, process, number)
   markEnded(process, number)
-  if not held then return { RELEASED, 0, 0, 0 } end
+  if not held then return { RELEASED, 0, 0, 0 }, process end
   local holder = holders[held]
   holders = without(holders, held)
-  leave(holder, tonumber(ARGV[at + 3]))
-  return { RELEASED, 0, 0, 1 }
+  leave(holder, tonumber(minHoldMs))
+  return { RELEASED, 0, 0, 1 }, process
 end
 
-local function evict(at)
-  local upToToken = tonumber(ARGV[at + 1])
+local function evict(text)
+  local upToToken = tonumber((string.match(text, 'EVICT_TEXT')))
   local gone, stay, resting = {}, {}, {}
   for i = 1, #holders do
     local list = holders[i][TOKEN] <= upToToken and gone or stay
@@ -152,13 +166,13 @@ local function evict(at)
     if rests[i][TOKEN] > upToToken then resting[#resting + 1] = rests[i] end
   end
   local count = #gone + #rests - #resting
-  if count == 0 then return { EVICTED, 0, 0, 0 } end
+  if count == 0 then return { EVICTED, 0, 0, 0 }, false end
   holders, rests, changed = stay, resting, true
   for i = 1, #gone do
     markEnded(gone[i][PROCESS], gone[i][NUMBER])
     if gone[i][INBOX] then wake(gone[i][INBOX], 'evicted') end
   end
-  return { EVICTED, 0, 0, count }
+  return { EVICTED, 0, 0, count }, false
 end
 `;
 

@@ -82,10 +82,27 @@ const FORMATS = {
   MARK: '>I8I8I2c0',
 } as const;
 
+/** The first letter of a command, and its patterns: how its text is taken apart. See commands.ts. */
+const COMMANDS = {
+  CLAIM: 'C'.charCodeAt(0),
+  RENEW: 'N'.charCodeAt(0),
+  RELEASE: 'R'.charCodeAt(0),
+  EVICT: 'E'.charCodeAt(0),
+  LOOK: 'L'.charCodeAt(0),
+  /** Number, permits, capacity, ttl, whether to queue, the lengths of process, owner and inbox, where those begin. */
+  CLAIM_TEXT: '^C (%d+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ()',
+  /** Number, ttl, whether a block is wanted, what is added, to which expiry or -1, process. */
+  RENEW_TEXT: '^N (%d+) (%d+) (%d) (%d+) (%S+) (.*)$',
+  /** Number, minHold, process. */
+  RELEASE_TEXT: '^R (%d+) (%d+) (.*)$',
+  EVICT_TEXT: '^E (%S+)$',
+} as const;
+
 const NAMES: Readonly<Record<string, number | string>> = {
   ...ANSWER,
   ...PLACES,
   ...FORMATS,
+  ...COMMANDS,
   SHORT,
   /** A longer text, or all marks together, is too long for it. */
   SHORT_MAX: 4_096,

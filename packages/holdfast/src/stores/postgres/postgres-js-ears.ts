@@ -1,0 +1,81 @@
+/**
+ * Hearing hints through `sql.listen` of postgres, which has a connection of its own for that. It listens again when that
+ * is lost, but only once: where the server is not back by then, it never does. So after trouble it is told to anew.
+ */
+import { systemClock } from '../../clock.js';
+import { type Ears, type Hear, TRY_AGAIN_MS } from './ears.js';
+
+interface Listening {
+  unlisten(): Promise<void>;
+}
+
+export interface PostgresJsListen {
+  listen(channel: string, hear: Hear): PromiseLike<Listening>;
+}
+
+interface Ear {
+  readonly channel: string;
+  readonly hear: Hear;
+  listening: Promise<Listening>;
+}
+
+export function postgresJsEars(sql: PostgresJsListen): Ears {
+  const ears = new Set<Ear>();
+  let doubtful = false;
+  let triedAt = Number.NEGATIVE_INFINITY;
+  let giveUp: (error: Error) => void = () => undefined;
+  const closed = new Promise<never>((_, reject) => {
+    giveUp = reject;
+  });
+  closed.catch(() => undefined);
+
+  const listen = async (channel: string, hear: Hear): Promise<Listening> => await sql.listen(channel, hear);
+
+  async function leave({ listening }: Ear): Promise<void> {
+    // Where it cannot be said, there is nothing to leave.
+    await listening.then(({ unlisten }) => unlisten()).catch(() => undefined);
+  }
+
+  async function listenAnew(ear: Ear): Promise<Listening> {
+    await leave(ear);
+    return await listen(ear.channel, ear.hear);
+  }
+
+  return {
+    async listen(channel, hear) {
+      const heard = (payload: string): void => {
+        if (ears.has(ear)) hear(payload);
+      };
+      const ear: Ear = { channel, hear: heard, listening: listen(channel, heard) };
+      ears.add(ear);
+      try {
+        await Promise.race([ear.listening, closed]);
+      } catch (error) {
+        ears.delete(ear);
+        throw error;
+      }
+      return async () => {
+        if (ears.delete(ear)) void leave(ear);
+      };
+    },
+    mend() {
+      if (!doubtful || ears.size === 0 || systemClock.monotonicMs() - triedAt < TRY_AGAIN_MS) return;
+      triedAt = systemClock.monotonicMs();
+      doubtful = false;
+      for (const ear of ears) {
+        ear.listening = listenAnew(ear);
+        ear.listening.catch(() => {
+          doubtful = true;
+        });
+      }
+    },
+    doubt() {
+      doubtful = true;
+    },
+    close() {
+      for (const ear of ears) void leave(ear);
+      ears.clear();
+      giveUp(new Error('This PostgreSQL store is closed.'));
+    },
+  };
+}
