@@ -3,7 +3,7 @@
  * their processes, which load only the client that they use.
  */
 
-/** @typedef {import('node:net').Socket} Socket */
+/** @typedef {{ connection: { stream: import('node:net').Socket } }} Wired */
 /** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres'} Driver */
 
 /**
@@ -56,14 +56,23 @@ const CONNECT = {
   async pg({ url, listenerUrl }) {
     const { default: pg } = await import('pg');
     const { postgresStore } = await import('holdfast/postgres');
-    const pool = new pg.Pool({ connectionString: url }).on('error', complaint);
+    /** @type {Set<import('pg').Client>} */
+    const members = new Set();
+    class Member extends pg.Client {
+      /** @param {import('pg').ClientConfig} config */
+      constructor(config) {
+        super(config);
+        // What the store opens beside the pool is given a copy of the options, and is the store's to end.
+        if (config === pool.options) members.add(this);
+      }
+    }
+    const pool = new pg.Pool({ connectionString: url, Client: Member }).on('error', complaint);
     const listener = () => new pg.Client({ connectionString: listenerUrl });
     const store = postgresStore(pool, listenerUrl === undefined ? {} : { listener });
     const abandon = async () => {
-      const { _clients: clients } = /** @type {{ _clients: { connection: { stream: Socket } }[] }} */ (
-        /** @type {unknown} */ (pool)
-      );
-      for (const { connection } of [...clients]) connection.stream.destroy();
+      for (const { connection } of /** @type {Iterable<Wired>} */ (/** @type {unknown} */ (members))) {
+        connection.stream.destroy();
+      }
     };
     return { store, close: () => pool.end(), abandon };
   },

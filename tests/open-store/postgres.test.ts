@@ -79,6 +79,17 @@ describe.runIf(available('postgres'))('postgres:', () => {
       await expect(store.read('job')).rejects.toThrow();
     });
 
+    it('goes on by itself when the server was restarted', async () => {
+      const url = await server.createDatabase();
+      await (await migrationOf(url)).apply();
+      const locks = createLocks(await open(url));
+      await locks.withLock('before', () => undefined);
+      await server.restart();
+      await using lease = await locks.acquire('after', { wait: 15_000 });
+      expect(lease.held).toBe(true);
+      await locks.close();
+    });
+
     it('opens though nobody is there, says so in words, and works once somebody is', async () => {
       const url = await server.createDatabase();
       await (await migrationOf(url)).apply();

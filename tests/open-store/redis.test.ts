@@ -82,6 +82,15 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('
     await expect.poll(connections).toBe(0);
   });
 
+  it('goes on by itself when the server was restarted', async () => {
+    const locks = createLocks(await open(`//${here()}`));
+    await locks.withLock('before', () => undefined);
+    await server.restart();
+    await using lease = await locks.acquire('after', { wait: 15_000 });
+    expect(lease.held).toBe(true);
+    await locks.close();
+  });
+
   it('opens though nobody is there, says so in words, and works once somebody is', async () => {
     await server.kill();
     const began = performance.now();

@@ -1,5 +1,5 @@
 /** Redis as the store's tests need it: clients of every kind, closed with what they were opened for. */
-import type { Store } from 'holdfast/protocol';
+import type { Claim, Command, Release, Reply, Store } from 'holdfast/protocol';
 import { type RedisClient, type RedisStoreOptions, redisStore } from 'holdfast/redis';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { Cluster, Redis } from 'ioredis';
@@ -90,4 +90,36 @@ export function runSuite(harness: Harness, sequences: number): void {
   describe(`${harness.name} (seed ${seed})`, () => {
     for (const { name, run } of conformanceSuite(harness, { sequences, seed })) it(name, run, CASE_MS_MAX);
   });
+}
+
+export function claimOf(key: string, process: string, more: Partial<Claim> = {}): Claim {
+  return {
+    kind: 'claim',
+    key,
+    hold: { process, number: 1 },
+    owner: process,
+    permits: 1,
+    capacity: 1,
+    ttlMs: 10_000,
+    queue: true,
+    inbox: null,
+    metadata: null,
+    ...more,
+  };
+}
+
+export function releaseOf({ key, hold }: Claim): Release {
+  return { kind: 'release', key, hold, minHoldMs: 0 };
+}
+
+export async function say(store: Store, command: Command): Promise<Reply> {
+  const [reply] = await Promise.all(store.apply([command]));
+  if (!reply) throw new Error('No reply.');
+  return reply;
+}
+
+/** How often a command was executed since the server's statistics were last reset, scripts counted as one. */
+export async function callsOf(server: Redis, command: string): Promise<number> {
+  const stats = await server.info('commandstats');
+  return Number(new RegExp(`cmdstat_${command}:calls=(\\d+)`).exec(stats)?.[1] ?? 0);
 }

@@ -46,6 +46,7 @@ export class Core {
   #holdNumber = 0;
   #listening: Promise<Stop | null> | null = null;
   #listenAgainMs = Number.NEGATIVE_INFINITY;
+  #hearing = true;
   #onQuiet: (() => void) | null = null;
 
   constructor(store: Store, clock: Clock) {
@@ -72,7 +73,7 @@ export class Core {
     const { queue, push } = this.store.traits;
     if (!queue || !push) return false;
     this.#listen();
-    return this.#listening !== null;
+    return this.#listening !== null && this.#hearing;
   }
 
   holdBegan(): void {
@@ -187,11 +188,22 @@ export class Core {
     if (this.#listening || !store.listen || inbox === null) return;
     if (this.clock.monotonicMs() < this.#listenAgainMs) return;
     this.#listening = store
-      .listen(inbox, (key: string, why: Why) => this.#turnstiles.get(key)?.hint(why))
+      .listen(
+        inbox,
+        (key: string, why: Why) => this.#turnstiles.get(key)?.hint(why),
+        (hearing) => this.#hears(hearing),
+      )
       .catch(() => {
         this.#listening = null;
         this.#listenAgainMs = this.clock.monotonicMs() + LISTEN_AGAIN_MS;
         return null;
       });
+  }
+
+  /** Either way everybody asks at once: hints may have been missed, and the pace of asking changes. */
+  #hears(hearing: boolean): void {
+    if (hearing === this.#hearing) return;
+    this.#hearing = hearing;
+    for (const turnstile of [...this.#turnstiles.values()]) turnstile.hint('turn');
   }
 }

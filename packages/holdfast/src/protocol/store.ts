@@ -60,8 +60,15 @@ export interface Store {
    * A rejection means that nobody can know what happened to that command.
    */
   apply(commands: readonly Command[]): readonly Promise<Reply>[];
-  /** Brings hints for an inbox until stopped. Hints may be lost, late or doubled. */
-  listen?(inbox: string, wake: (key: string, why: Why) => void): Promise<Stop>;
+  /**
+   * Brings hints for an inbox until stopped. Hints may be lost, late or doubled. Where the store notices that they no
+   * longer come, or come again, it says so to `hears`: meanwhile waiters ask more often.
+   */
+  listen?(
+    inbox: string,
+    wake: (key: string, why: Why) => void,
+    hears?: (hearing: boolean) => void,
+  ): Promise<Stop>;
   /** Null when nobody holds the key and nobody waits for it. */
   read(key: string): Promise<Snapshot | null>;
   /** Keys that somebody holds or waits for. */

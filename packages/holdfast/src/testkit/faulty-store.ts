@@ -143,14 +143,19 @@ export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultySt
     return replies;
   }
 
-  function listen(inbox: string, wake: (key: string, why: Why) => void): Promise<Stop> {
+  function listen(
+    inbox: string,
+    wake: (key: string, why: Why) => void,
+    hears?: (hearing: boolean) => void,
+  ): Promise<Stop> {
     if (!inner.listen) return Promise.reject(new Error(`The store "${inner.name}" does not push.`));
-    return inner.listen(inbox, (key, why) => {
+    const hear = (key: string, why: Why): void => {
       const fault = strike(HINT_FAULTS);
       if (fault === 'hintLost') return;
       if (fault !== 'hintLate') wake(key, why);
       if (fault !== null) void late().then(() => wake(key, why));
-    });
+    };
+    return inner.listen(inbox, hear, hears);
   }
 
   return {

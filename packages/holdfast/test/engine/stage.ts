@@ -115,9 +115,16 @@ export class StagedStore implements Store {
     return this.applied.filter((command) => command.kind === kind).length;
   }
 
-  listen(inbox: string, wake: Parameters<NonNullable<Store['listen']>>[1]): Promise<() => Promise<void>> {
+  /** Says that hints no longer come, or come again. */
+  hears: (hearing: boolean) => void = () => undefined;
+
+  listen(...[inbox, wake, hears]: Parameters<NonNullable<Store['listen']>>): Promise<() => Promise<void>> {
     const { listen } = this.inner;
     if (!listen) throw new Error('the inner store cannot listen');
+    this.hears = (hearing) => {
+      this.hints = hearing;
+      hears?.(hearing);
+    };
     return listen(inbox, (key, why) => {
       if (this.hints) wake(key, why);
     });

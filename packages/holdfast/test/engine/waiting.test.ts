@@ -136,6 +136,39 @@ test('P22: a waiter proceeds as soon as the holder releases, not when its lease 
   expect(waiting.state).toBe('done');
 });
 
+test('F19: processes whose stores know that hints no longer come are served in order all the same', async () => {
+  const { clock, open } = stage();
+  const holder = open();
+  const waiters = Array.from({ length: 4 }, () => open());
+  const lease = await holder.locks.acquire('k', { ttl: '1h' });
+  const served: number[] = [];
+  const all = waiters.map(async ({ locks }, place) => {
+    await new Promise<void>((resolve) => clock.timer(place * 137, resolve));
+    await locks.withLock('k', async () => served.push(place), { wait: '1h' });
+  });
+  await clock.advance(1_000);
+  for (const { store } of waiters) store.hears(false);
+  await clock.advance(3_000);
+  await lease.release();
+  await clock.advance(5_000);
+  await Promise.all(all);
+  expect(served).toEqual([0, 1, 2, 3]);
+});
+
+test('F32: a waiter asks at once when hints come again: one may have been missed', async () => {
+  const { clock, open } = stage();
+  const [holder, waiter] = [open(), open()];
+  const lease = await holder.locks.acquire('k', { ttl: '1h' });
+  const acquiring = watchOf(waiter.locks.acquire('k', { wait: '1h' }));
+  await clock.advance(2_000);
+  waiter.store.hears(false);
+  await clock.advance(1);
+  await lease.release();
+  waiter.store.hears(true);
+  await clock.advance(1);
+  expect(acquiring.state).toBe('done');
+});
+
 test('F32: with every hint lost, the safety poll still brings the waiter in', async () => {
   const { clock, open } = stage();
   const a = open();

@@ -1,6 +1,7 @@
 /**
  * Hearing hints through `sql.listen` of postgres, which has a connection of its own for that. It listens again when that
- * is lost, but only once: where the server is not back by then, it never does. So after trouble it is told to anew.
+ * is lost, but only once: where the server is not back by then it never does, and keeps the failure for all who ask for
+ * that channel later. So after trouble it is made to forget its channels, and told to listen anew.
  */
 import { systemClock } from '../../clock.js';
 import { type Ears, type Hear, TRY_AGAIN_MS } from './ears.js';
@@ -9,8 +10,11 @@ interface Listening {
   unlisten(): Promise<void>;
 }
 
-export interface PostgresJsListen {
-  listen(channel: string, hear: Hear): PromiseLike<Listening>;
+interface PostgresJsListen {
+  readonly listen: {
+    (channel: string, hear: Hear): PromiseLike<Listening>;
+    channels?: Record<string, unknown>;
+  };
 }
 
 interface Ear {
@@ -36,9 +40,9 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
     await listening.then(({ unlisten }) => unlisten()).catch(() => undefined);
   }
 
-  async function listenAnew(ear: Ear): Promise<Listening> {
-    await leave(ear);
-    return await listen(ear.channel, ear.hear);
+  function forget(channel: string): void {
+    const { channels } = sql.listen;
+    if (channels) delete channels[channel];
   }
 
   return {
@@ -52,6 +56,7 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
         await Promise.race([ear.listening, closed]);
       } catch (error) {
         ears.delete(ear);
+        forget(channel);
         throw error;
       }
       return async () => {
@@ -62,8 +67,9 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
       if (!doubtful || ears.size === 0 || systemClock.monotonicMs() - triedAt < TRY_AGAIN_MS) return;
       triedAt = systemClock.monotonicMs();
       doubtful = false;
+      for (const { channel } of ears) forget(channel);
       for (const ear of ears) {
-        ear.listening = listenAnew(ear);
+        ear.listening = listen(ear.channel, ear.hear);
         ear.listening.catch(() => {
           doubtful = true;
         });

@@ -1,0 +1,124 @@
+/** PostgreSQL as the store's tests need it: clients of every kind, ended with what they were opened for. */
+import { migrate, type PostgresClient, type PostgresStoreOptions, postgresStore } from 'holdfast/postgres';
+import type { Claim, Command, HoldId, Release, Renew, Reply, Store } from 'holdfast/protocol';
+import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import pg from 'pg';
+import postgres from 'postgres';
+import { describe, it } from 'vitest';
+
+/** A client and the way to end it. */
+export interface Opened {
+  readonly client: PostgresClient;
+  end(): Promise<void>;
+}
+
+export type Opener = (url: string) => Promise<Opened>;
+
+export const openPool: Opener = async (url) => {
+  const pool = new pg.Pool({ connectionString: url, max: 5 });
+  pool.on('error', () => undefined);
+  return { client: pool, end: () => pool.end() };
+};
+
+export const openClient: Opener = async (url) => {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => undefined);
+  await client.connect();
+  return { client, end: () => client.end() };
+};
+
+export const openPostgresJs: Opener = async (url) => {
+  const sql = postgres(url, { max: 5, onnotice: () => undefined });
+  return { client: sql, end: () => sql.end({ timeout: 1 }) };
+};
+
+export const OPENERS = [
+  { name: 'a Pool of pg', open: openPool },
+  { name: 'a Client of pg', open: openClient },
+  { name: 'postgres', open: openPostgresJs },
+] as const;
+
+/** A store whose client ends with it. */
+export async function openStoreWith(
+  url: string,
+  open: Opener = openPool,
+  options: PostgresStoreOptions = {},
+): Promise<Store> {
+  const { client, end } = await open(url);
+  const store = postgresStore(client, options);
+  let ended: Promise<void> | null = null;
+  return {
+    ...store,
+    async close() {
+      await store.close();
+      ended ??= end();
+      await ended;
+    },
+  };
+}
+
+export async function query<Row extends object>(
+  url: string,
+  text: string,
+  values: unknown[] = [],
+): Promise<Row[]> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text, values)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+export async function migrated(url: string): Promise<string> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await migrate(client).finally(() => client.end());
+  return url;
+}
+
+export function harnessOf(name: string, url: () => string, open: Opener): Harness {
+  return {
+    name,
+    open: () => openStoreWith(url(), open),
+    async forget(key) {
+      await query(url(), 'DELETE FROM holdfast.records WHERE key = $1', [key]);
+    },
+    async spoil(key) {
+      await query(url(), 'UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
+    },
+    hintMsMax: 10_000,
+  };
+}
+
+const CASE_MS_MAX = 300_000;
+
+/** Every promise of a store, with the seed of its random part in the title. */
+export function runSuite(harness: Harness, sequences: number): void {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  describe(`${harness.name} (seed ${seed})`, () => {
+    for (const { name, run } of conformanceSuite(harness, { sequences, seed })) it(name, run, CASE_MS_MAX);
+  });
+}
+
+export const holdOf = (process: string, number = 1): HoldId => ({ process, number });
+
+export function claimOf(key: string, hold: HoldId, more: Partial<Claim> = {}): Claim {
+  const plain = { owner: 'test', permits: 1, capacity: 1, ttlMs: 30_000, queue: false };
+  return { kind: 'claim', key, hold, ...plain, inbox: null, metadata: null, ...more };
+}
+
+export function renewOf(key: string, hold: HoldId, ttlMs = 30_000): Renew {
+  return { kind: 'renew', key, hold, ttlMs, block: false };
+}
+
+export function releaseOf(key: string, hold: HoldId): Release {
+  return { kind: 'release', key, hold, minHoldMs: 0 };
+}
+
+export async function say(store: Store, command: Command): Promise<Reply> {
+  const [reply] = store.apply([command]);
+  if (!reply) throw new Error('apply gave no promise');
+  return await reply;
+}
