@@ -116,7 +116,7 @@ async function reportOf({ quick, repetitions, only }) {
   };
   const plan = planOf(sizes, only);
   if (plan.length === 0) throw new Error(`No run matches --only ${only}.`);
-  const servers = new Servers();
+  const servers = new Servers({ durable: !quick });
   try {
     const { outcomes, failures, loadHighest } = await measure(plan, servers);
     return {

@@ -1,7 +1,7 @@
 /**
  * The servers that a run needs: one of each engine for all contenders, private, started when the first run asks for it.
  * Each run finds it empty: Redis is flushed, in PostgreSQL it gets a database of its own. PostgreSQL syncs every commit
- * to the disk, as it does unless told otherwise.
+ * to the disk, as it does unless told otherwise; only where nobody looks at the figures it is spared that.
  */
 import { startPostgres, startRedis } from 'holdfast-servers';
 import { Redis } from 'ioredis';
@@ -25,9 +25,9 @@ async function redis() {
   };
 }
 
-/** @returns {Promise<Server>} */
-async function postgres() {
-  const server = await startPostgres({ own: true, version: '15', fsync: true });
+/** @param {boolean} durable @returns {Promise<Server>} */
+async function postgres(durable) {
+  const server = await startPostgres({ own: true, version: '15', fsync: durable });
   return {
     url: () => server.createDatabase(),
     version: async () => server.version.split(' ')[0] ?? 'unknown',
@@ -40,11 +40,17 @@ const START = { redis, postgres };
 export class Servers {
   /** @type {Map<import('./types.d.ts').EngineName, Promise<Server>>} */
   #started = new Map();
+  #durable;
+
+  /** @param {{ durable: boolean }} options */
+  constructor({ durable }) {
+    this.#durable = durable;
+  }
 
   /** Where a run of this engine goes; empty where the engine has no server. @param {import('./types.d.ts').EngineName} engine */
   async urlFor(engine) {
     if (engine !== 'redis' && engine !== 'postgres') return '';
-    const server = this.#started.get(engine) ?? START[engine]();
+    const server = this.#started.get(engine) ?? START[engine](this.#durable);
     this.#started.set(engine, server);
     return (await server).url();
   }

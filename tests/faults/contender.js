@@ -11,6 +11,7 @@ import { workUnder } from './turns.js';
  * @typedef {object} Task
  * @property {import('./drivers.js').Driver} driver
  * @property {string} url
+ * @property {string} [listenerUrl]
  * @property {string} name
  * @property {string} key
  * @property {number} ttlMs
@@ -28,7 +29,7 @@ process.on('unhandledRejection', (error) => {
   process.exitCode = 9;
 });
 
-const connection = await connect(task.driver, { url: task.url });
+const connection = await connect(task.driver, task);
 const locks = createLocks(connection.store, { owner: name, ttl: ttlMs });
 const lock = locks.semaphore(key, { capacity });
 

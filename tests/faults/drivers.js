@@ -66,10 +66,13 @@ const CONNECT = {
         if (config === pool.options) members.add(this);
       }
     }
-    const pool = new pg.Pool({ connectionString: url, Client: Member }).on('error', complaint);
+    const Client = /** @type {new () => import('pg').Client} */ (/** @type {unknown} */ (Member));
+    const pool = new pg.Pool({ connectionString: url, Client }).on('error', complaint);
     const listener = () => new pg.Client({ connectionString: listenerUrl });
     const store = postgresStore(pool, listenerUrl === undefined ? {} : { listener });
     const abandon = async () => {
+      // So that it opens no others for those who still wait for one.
+      void Promise.allSettled([pool.end()]);
       for (const { connection } of /** @type {Iterable<Wired>} */ (/** @type {unknown} */ (members))) {
         connection.stream.destroy();
       }

@@ -24,6 +24,7 @@ export interface Users {
 
 export interface ContenderOptions {
   readonly via?: TcpProxy | undefined;
+  readonly hintsVia?: TcpProxy;
   readonly key?: string;
   readonly ttlMs?: number;
   readonly workMs?: number;
@@ -78,16 +79,19 @@ export class Scene {
   async contender(name: string, options: ContenderOptions = {}): Promise<Child> {
     const {
       via,
+      hintsVia,
       key = 'contended',
       ttlMs = 1_500,
       workMs = 15,
       capacity = 1,
-      abandons = false,
       clockOffMs,
     } = options;
+    // After an outage `postgres` listens again even once it was ended, and never lets its process end by itself.
+    const { abandons = this.world.driver === 'postgres' } = options;
     const task = {
       driver: this.world.driver,
       url: this.through(via),
+      ...(hintsVia ? { listenerUrl: this.through(hintsVia) } : {}),
       name,
       key,
       ttlMs,

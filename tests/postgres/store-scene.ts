@@ -1,5 +1,11 @@
 /** PostgreSQL as the store's tests need it: clients of every kind, ended with what they were opened for. */
-import { migrate, type PostgresClient, type PostgresStoreOptions, postgresStore } from 'holdfast/postgres';
+import {
+  type MigrateOptions,
+  migrate,
+  type PostgresClient,
+  type PostgresStoreOptions,
+  postgresStore,
+} from 'holdfast/postgres';
 import type { Claim, Command, HoldId, Release, Renew, Reply, Store } from 'holdfast/protocol';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import pg from 'pg';
@@ -71,10 +77,10 @@ export async function query<Row extends object>(
   }
 }
 
-export async function migrated(url: string): Promise<string> {
+export async function migrated(url: string, options: MigrateOptions = {}): Promise<string> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  await migrate(client).finally(() => client.end());
+  await migrate(client, options).finally(() => client.end());
   return url;
 }
 

@@ -1,5 +1,5 @@
 import { available, type RedisCluster, startRedisCluster } from 'holdfast-servers';
-import { Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { harnessOf, openIoredisCluster, openNodeRedisCluster, runSuite } from './store-scene.js';
 
@@ -9,6 +9,12 @@ describe.runIf(available('redis'))('a Redis Cluster of three', () => {
 
   beforeAll(async () => {
     cluster = await startRedisCluster();
+    // On a busy machine servers that answer late part for a moment, and hints between them are lost.
+    for (const { url } of cluster.nodes) {
+      const node = new Redis(url);
+      await node.config('SET', 'cluster-node-timeout', '30000');
+      node.disconnect();
+    }
     plain = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
   });
 

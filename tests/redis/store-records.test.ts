@@ -76,7 +76,7 @@ describe.runIf(available('redis'))('what is stored in Redis', () => {
     const foreign: Record<string, string> = { text: 'hello', number: '104', empty: '', short: '\u00c1' };
     for (const [name, value] of Object.entries(foreign)) await client.set(`holdfast:${name}`, value);
     await client.hset('holdfast:hash', 'a', 'b');
-    await client.setBuffer('holdfast:cut', Buffer.from([0xc1, 1, 0]));
+    await client.set('holdfast:cut', Buffer.from([0xc1, 1, 0]));
     const strange = [...Object.keys(foreign), 'hash', 'cut'];
     const names = ['before', ...strange, 'after'];
     const results = await Promise.allSettled(store.apply(names.map((name) => claimOf(name, 'p'))));

@@ -5,8 +5,11 @@ import { afterAll, beforeAll, describe, it } from 'vitest';
 import { openScene, type Scene } from './scene.js';
 
 const SEQUENCES = 1_000;
+const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
 
-describe.runIf(available('postgres') && available('postgrest'))('Supabase, through PostgREST', () => {
+const title = `Supabase, through PostgREST (HOLDFAST_SEED=${seed})`;
+
+describe.runIf(available('postgres') && available('postgrest'))(title, () => {
   let scene: Scene;
   beforeAll(async () => {
     scene = await openScene();
@@ -23,5 +26,6 @@ describe.runIf(available('postgres') && available('postgrest'))('Supabase, throu
       await scene.pool.query('UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
     },
   };
-  for (const { name, run } of conformanceSuite(harness, { sequences: SEQUENCES })) it(name, run, 600_000);
+  for (const { name, run } of conformanceSuite(harness, { sequences: SEQUENCES, seed }))
+    it(name, run, 600_000);
 });

@@ -7,15 +7,13 @@ import pg from 'pg';
 
 const SECRET = 'a secret of more than thirty-two letters, for this test alone';
 
-/** As Supabase makes them. On a server that the user gave, they may be there already. */
+/** As Supabase makes them. */
 const ROLES = `
-DO $$ BEGIN
-  IF to_regrole('anon') IS NULL THEN CREATE ROLE anon NOLOGIN NOINHERIT; END IF;
-  IF to_regrole('authenticated') IS NULL THEN CREATE ROLE authenticated NOLOGIN NOINHERIT; END IF;
-  IF to_regrole('service_role') IS NULL THEN CREATE ROLE service_role NOLOGIN NOINHERIT BYPASSRLS; END IF;
-  IF to_regrole('authenticator') IS NULL THEN CREATE ROLE authenticator LOGIN NOINHERIT; END IF;
-  GRANT anon, authenticated, service_role TO authenticator;
-END $$`;
+CREATE ROLE anon NOLOGIN NOINHERIT;
+CREATE ROLE authenticated NOLOGIN NOINHERIT;
+CREATE ROLE service_role NOLOGIN NOINHERIT BYPASSRLS;
+CREATE ROLE authenticator LOGIN NOINHERIT;
+GRANT anon, authenticated, service_role TO authenticator`;
 
 export type Role = 'anon' | 'authenticated' | 'service_role';
 
@@ -24,21 +22,13 @@ export interface Scene {
   readonly postgrest: PostgrestServer;
   /** As a superuser, past PostgREST. */
   readonly pool: pg.Pool;
-  readonly url: string;
-  client(role: Role, more?: Readonly<Record<string, unknown>>): PostgrestClient;
+  client(role: Role): PostgrestClient;
   stop(): Promise<void>;
 }
 
-export interface SceneOptions {
-  /** Whether the schema is there. On unless told. */
-  readonly migrated?: boolean;
-  readonly schemas?: readonly string[];
-  readonly own?: boolean;
-}
-
-export async function openScene(options: SceneOptions = {}): Promise<Scene> {
-  const { migrated = true, schemas = ['public', 'holdfast'], own = false } = options;
-  const server = await startPostgres(own ? { own } : {});
+/** With the schema of the locks in it, unless told otherwise. */
+export async function openScene({ migrated = true } = {}): Promise<Scene> {
+  const server = await startPostgres({ own: true });
   const url = await server.createDatabase();
   const pool = new pg.Pool({ connectionString: url, max: 10 });
   // A server that is stopped or restarted tells its idle connections; nobody here needs to know.
@@ -49,7 +39,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
   asAuthenticator.username = 'authenticator';
   const postgrest = await startPostgrest({
     databaseUrl: asAuthenticator.href,
-    schemas,
+    schemas: ['public', 'holdfast'],
     anonRole: 'anon',
     jwtSecret: SECRET,
     settings: { PGRST_DB_POOL: '20' },
@@ -58,8 +48,7 @@ export async function openScene(options: SceneOptions = {}): Promise<Scene> {
     server,
     postgrest,
     pool,
-    url,
-    client: (role, more = {}) => clientAt(postgrest.url, jwtOf({ role, ...more })),
+    client: (role) => clientAt(postgrest.url, jwtOf({ role })),
     async stop() {
       await postgrest.stop();
       await pool.end();

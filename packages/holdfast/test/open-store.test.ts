@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { loadFirst } from '../src/open-store/client-package.js';
 import { migrationOf, openStore } from '../src/open-store/index.js';
+import { postgresTarget } from '../src/open-store/postgres.js';
+import { redisTarget } from '../src/open-store/redis.js';
 import { explain } from '../src/open-store/trouble.js';
 import { InvalidArgumentError, UnsupportedError } from '../src/protocol/index.js';
 
@@ -95,6 +97,52 @@ it.each([
   for (let cause: unknown = error; cause instanceof Error; cause = cause.cause) {
     expect(cause.message).not.toMatch(/hun|ter2/);
   }
+});
+
+describe('the parts of a URL', () => {
+  it.each([
+    ['//', { host: 'localhost', port: 6379 }, 0],
+    ['//db', { host: 'db', port: 6379 }, 0],
+    ['//db:7000/2', { host: 'db', port: 7000 }, 2],
+    ['///2', { host: 'localhost', port: 6379 }, 2],
+    ['//[::1]:7000', { host: '::1', port: 7000 }, 0],
+  ])('redis:%s', (rest, address, database) => {
+    const { target } = redisTarget('redis', rest);
+    expect(target).toMatchObject({ addresses: [address], database, tls: false, cluster: false });
+    expect(target.username).toBeUndefined();
+    expect(target.password).toBeUndefined();
+  });
+
+  it('of a cluster name a few of its nodes, and one user for all', () => {
+    const { target, prefix } = redisTarget('rediss+cluster', '//me:p%40ss@a:7000,b?prefix=mine:');
+    expect(prefix).toBe('mine:');
+    expect(target).toEqual({
+      cluster: true,
+      tls: true,
+      addresses: [
+        { host: 'a', port: 7000 },
+        { host: 'b', port: 6379 },
+      ],
+      username: 'me',
+      password: 'p@ss',
+      database: 0,
+    });
+  });
+
+  it.each([
+    ['//', {}],
+    ['//db/app', { host: 'db', database: 'app' }],
+    [
+      '//me:p%40ss@[::1]:5433/my%20app',
+      { user: 'me', password: 'p@ss', host: '::1', port: 5433, database: 'my app' },
+    ],
+    ['///app?host=/run/postgresql', { host: '/run/postgresql', database: 'app' }],
+    ['//%2Frun%2Fpostgresql/app', { host: '/run/postgresql', database: 'app' }],
+    ['//db/app?connect_timeout=7&application_name=web', { connectMsMax: 7_000, applicationName: 'web' }],
+    ['//db/app?sslmode=disable', { tls: false }],
+  ])('postgres:%s', async (rest, parts) => {
+    expect((await postgresTarget('postgres', rest)).target).toMatchObject(parts);
+  });
 });
 
 describe('a client package', () => {

@@ -12,7 +12,7 @@ const PORT = 6379;
 const DATABASE_MAX = 9_999;
 
 export async function openRedis(scheme: RedisScheme, rest: string, clients = REDIS_CLIENTS): Promise<Store> {
-  const { target, prefix } = targetOf(scheme, rest);
+  const { target, prefix } = redisTarget(scheme, rest);
   const open = await loadFirst('Redis', clients);
   const { redisStore } = await import('../stores/redis/index.js');
   const { client, connection } = await open(target);
@@ -24,7 +24,10 @@ export async function openRedis(scheme: RedisScheme, rest: string, clients = RED
   }
 }
 
-function targetOf(scheme: RedisScheme, rest: string): { readonly target: Target; readonly prefix?: string } {
+export function redisTarget(
+  scheme: RedisScheme,
+  rest: string,
+): { readonly target: Target; readonly prefix?: string } {
   const cluster = scheme.endsWith('+cluster');
   const form = cluster
     ? `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT`

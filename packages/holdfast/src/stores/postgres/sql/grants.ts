@@ -3,7 +3,7 @@
  *
  * Locks are for servers. Anybody who may call `apply` can claim, and with an owner's name `release_lock` too, so neither
  * visitors (`anon`) nor signed-in users (`authenticated`) get near it: no rights, and row-level security with no
- * policy for them behind that. Safe to run again; roles that are not there are left out.
+ * policy for them behind that, should somebody grant them all later. Safe to run again; roles that are not there are left out.
  */
 import { quoteName, quoteText } from './quoting.js';
 
@@ -25,6 +25,12 @@ ${OUTSIDERS.map((role) => ifThere(role, revoke(schema, role))).join('\n')}
   LOOP
     EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', v_table);
   END LOOP;
+  -- Otherwise a view shows what its owner may see. Older servers cannot do that: there, rights alone protect it.
+  IF current_setting('server_version_num')::integer >= 150000 AND NOT EXISTS (
+    SELECT FROM pg_class WHERE oid = ${quoteText(`${schema}.locks`)}::regclass AND 'security_invoker=true' = ANY (reloptions)
+  ) THEN
+    ALTER VIEW ${schema}.locks SET (security_invoker = true);
+  END IF;
 ${ifThere(SERVICE, grant(schema))}
 END
 $grants$;

@@ -1,0 +1,31 @@
+import { available } from 'holdfast-servers';
+import { describe, expect, it } from 'vitest';
+import { postgresWorld } from '../faults/postgres-world.js';
+import { Scene } from '../faults/scene.js';
+
+describe.runIf(available('postgres')).concurrent('faults of listening', { timeout: 60_000 }, () => {
+  it('a listening connection that is never made disturbs nobody, and keeps no process alive', async ({
+    onTestFinished,
+  }) => {
+    const scene = await Scene.open(postgresWorld('pg'), onTestFinished);
+    const proxy = await scene.proxy();
+    proxy.hang();
+    const child = await scene.contender('deaf', { hintsVia: proxy });
+    await child.more(3);
+    await scene.finish();
+  });
+
+  it('a listening connection that was lost and hangs when it is made again keeps no process alive', async ({
+    onTestFinished,
+  }) => {
+    const scene = await Scene.open(postgresWorld('pg'), onTestFinished);
+    const proxy = await scene.proxy();
+    const child = await scene.contender('deafened', { hintsVia: proxy });
+    await child.more(3);
+    proxy.cut();
+    proxy.hang();
+    await child.more(20);
+    expect(proxy.connections).toBeGreaterThan(0);
+    await scene.finish();
+  });
+});
