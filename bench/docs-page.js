@@ -18,6 +18,8 @@ export async function updatePage(file, report) {
   const where =
     `Node ${node} on ${machine.processors} cores (${machine.processor}), load ${machine.loadBefore} before the run and up to ${machine.loadHighest} during it; ` +
     `medians of ${sizes.repetitions}. ${names.join(', ')}.`;
-  const parts = [BEGIN, where, serversText(report), markdownOf(report), SERVERS_READING];
-  await writeFile(file, `${page.slice(0, from)}${parts.join('\n\n')}\n${page.slice(to)}`);
+  const parts = [BEGIN, where, serversText(report), markdownOf(report), SERVERS_READING].map((part) =>
+    part.trim(),
+  );
+  await writeFile(file, `${page.slice(0, from)}${parts.join('\n\n')}\n\n${page.slice(to)}`);
 }

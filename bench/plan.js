@@ -19,6 +19,7 @@ export const FULL = {
   handoverMs: 1_500,
   trials: 200,
   killedTtlMs: 2_000,
+  processes: 4,
 };
 
 /** Shows that everything runs. Its figures mean nothing. @type {Sizes} */
@@ -36,6 +37,7 @@ export const QUICK = {
   handoverMs: 200,
   trials: 20,
   killedTtlMs: 600,
+  processes: 2,
 };
 
 /** On a server leases are short, for a crash of the holder to cost little: a third of what the others have. */

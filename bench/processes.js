@@ -11,10 +11,6 @@ import { monotonicMs } from './workloads/handover.js';
 
 const RUN_MS_MAX = 120_000;
 const START_TOGETHER_MS = 500;
-/** How many processes meet. */
-const PROCESSES = 4;
-/** How many are killed, each at another moment between two renewals. */
-const VICTIMS = 4;
 
 /** @param {Task} task */
 function startChild(task) {
@@ -68,7 +64,9 @@ export async function measureOnce(task) {
 /** @param {Omit<Task, 'startAt'>} task */
 function runTogether(task) {
   const startAt = Date.now() + START_TOGETHER_MS;
-  return Promise.all(Array.from({ length: PROCESSES }, () => startChild({ ...task, startAt }).done));
+  return Promise.all(
+    Array.from({ length: task.sizes.processes }, () => startChild({ ...task, startAt }).done),
+  );
 }
 
 /** @param {Omit<Task, 'startAt'>} task @returns {Promise<Figures>} */
@@ -112,9 +110,9 @@ async function handOver(task) {
 
 /** From the kill of the holder to the turn of the one who waits. @param {Omit<Task, 'startAt'>} task @returns {Promise<Figures>} */
 async function killHolders(task) {
-  const { trials, killedTtlMs } = task.sizes;
-  const keysOf = Array.from({ length: VICTIMS }, (_, victim) =>
-    Array.from({ length: Math.ceil(trials / VICTIMS) }, (_, index) => `killed:${victim}:${index}`),
+  const { trials, killedTtlMs, processes } = task.sizes;
+  const keysOf = Array.from({ length: processes }, (_, victim) =>
+    Array.from({ length: Math.ceil(trials / processes) }, (_, index) => `killed:${victim}:${index}`),
   );
   const holders = keysOf.map((keys) => startChild({ ...task, startAt: 0, part: 'holder', keys }));
   try {
@@ -124,7 +122,7 @@ async function killHolders(task) {
     /** @type {number[]} */
     const killedAt = [];
     for (const { kill } of holders) {
-      await sleep(killedTtlMs / 3 / VICTIMS);
+      await sleep(killedTtlMs / 3 / processes);
       killedAt.push(monotonicMs());
       kill();
     }

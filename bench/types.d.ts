@@ -75,6 +75,8 @@ export interface Sizes {
   /** How many locks lose their holder to a kill. */
   readonly trials: number;
   readonly killedTtlMs: number;
+  /** How many meet, and how many are killed, each at another moment between two renewals. */
+  readonly processes: number;
 }
 
 export interface Planned {

@@ -1,19 +1,31 @@
-/** PostgreSQL as a world to break: a migrated database on a server of its own. */
+/** PostgreSQL as a world to break: migrated databases, on a server of their own or on a shared one. */
 import { migrate } from 'holdfast/postgres';
-import { startPostgres } from 'holdfast-servers';
+import { type PostgresServer, startPostgres } from 'holdfast-servers';
 import pg from 'pg';
 import type { Driver } from './drivers.js';
 import type { World } from './world.js';
 
 export function postgresWorld(driver: Driver & ('pg' | 'postgres')): World {
+  let shared: Promise<PostgresServer> | null = null;
   return {
     name: `PostgreSQL (${driver})`,
     driver,
     durable: true,
-    async start() {
+    async startServer() {
       const server = await startPostgres({ own: true });
       await withClient(server.url, (client) => migrate(client));
       return Object.assign(server, { cutListeners: () => cutListeners(server.url) });
+    },
+    async openPlace() {
+      shared ??= startPostgres({ own: true, settings: { max_connections: '300' } });
+      const { host, port, createDatabase } = await shared;
+      const url = await createDatabase();
+      await withClient(url, (client) => migrate(client));
+      // It goes with the server.
+      return { url, host, port, cutListeners: () => cutListeners(url), stop: () => Promise.resolve() };
+    },
+    async close() {
+      await (await shared)?.stop();
     },
   };
 }
@@ -32,7 +44,7 @@ async function withClient<T>(url: string, use: (client: pg.Client) => Promise<T>
 function cutListeners(url: string): Promise<number> {
   return withClient(url, async (client) => {
     const sql = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
-      WHERE query ILIKE 'listen%' AND pid <> pg_backend_pid()`;
+      WHERE query ILIKE 'listen%' AND datname = current_database() AND pid <> pg_backend_pid()`;
     return (await client.query(sql)).rowCount ?? 0;
   });
 }

@@ -7,24 +7,24 @@ import type { Server, World } from './world.js';
 const APPEND_ONLY = { appendonly: 'yes', appendfsync: 'always' };
 
 export function redisWorld(driver: Driver & ('ioredis' | 'node-redis'), durable: boolean): World {
+  const startServer = async (): Promise<Server> => {
+    const server = await startRedis({ own: true, ...(durable ? { config: APPEND_ONLY } : {}) });
+    return Object.assign(server, { cutListeners: () => cutListeners(server.url) });
+  };
   return {
     name: `Redis${durable ? ' with an append-only file' : ''} (${driver})`,
     driver,
     durable,
-    async start() {
-      const server = await startRedis({ own: true, ...(durable ? { config: APPEND_ONLY } : {}) });
-      return Object.assign(server, listenersOf(server.url));
-    },
+    startServer,
+    // It starts in no time.
+    openPlace: startServer,
+    close: () => Promise.resolve(),
   };
 }
 
-function listenersOf(url: string): Pick<Server, 'cutListeners'> {
-  return {
-    async cutListeners() {
-      const operator = new Redis(url);
-      const cut = Number(await operator.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
-      operator.disconnect();
-      return cut;
-    },
-  };
+async function cutListeners(url: string): Promise<number> {
+  const operator = new Redis(url);
+  const cut = Number(await operator.call('CLIENT', 'KILL', 'TYPE', 'pubsub'));
+  operator.disconnect();
+  return cut;
 }

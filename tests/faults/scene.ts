@@ -6,12 +6,14 @@ import { Child } from './child.js';
 import { connect } from './drivers.js';
 import { crowdings, staleTokens } from './journal.js';
 import { machineMs, type Turn } from './turns.js';
-import type { Server, World } from './world.js';
+import type { Place, Server, World } from './world.js';
 
 const CONTENDER = new URL('./contender.js', import.meta.url);
 
 /** How long somebody may need for what is done at once, on a machine that is busy with other tests. */
 export const SOON_MS = 10_000;
+
+export type OnFinished = (clear: () => Promise<void>) => void;
 
 export interface Users {
   /** The way to the server; straight unless told. */
@@ -39,21 +41,31 @@ export interface ContenderOptions {
 const unhandled: unknown[] = [];
 process.on('unhandledRejection', (error) => unhandled.push(error));
 
-export class Scene {
+export class Scene<P extends Place = Place> {
   readonly world: World;
-  readonly server: Server;
+  readonly server: P;
   private readonly proxies: TcpProxy[] = [];
   private readonly users: (() => Promise<unknown>)[] = [];
   private readonly children: Child[] = [];
 
-  constructor(world: World, server: Server) {
+  constructor(world: World, server: P) {
     this.world = world;
     this.server = server;
   }
 
-  /** A stage that is cleared when the test is over, however it ended. */
-  static async open(world: World, onFinished: (clear: () => Promise<void>) => void): Promise<Scene> {
-    const scene = new Scene(world, await world.start());
+  /** A stage on a server that may be broken; cleared when the test is over, however it ended. */
+  static async onServer(world: World, onFinished: OnFinished): Promise<Scene<Server>> {
+    const scene = new Scene(world, await world.startServer());
+    onFinished(async () => {
+      await scene.server.resume();
+      await scene.clear();
+    });
+    return scene;
+  }
+
+  /** A stage on a server that must not be broken: others may use it too. */
+  static async open(world: World, onFinished: OnFinished): Promise<Scene> {
+    const scene = new Scene(world, await world.openPlace());
     onFinished(() => scene.clear());
     return scene;
   }
@@ -132,7 +144,6 @@ export class Scene {
 
   private async clear(): Promise<void> {
     await Promise.all(this.children.map((child) => child.kill()));
-    await this.server.resume();
     for (const proxy of this.proxies) proxy.pass();
     await Promise.allSettled(this.users.map((close) => close()));
     await Promise.all(this.proxies.map((proxy) => proxy.stop()));

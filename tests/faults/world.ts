@@ -1,19 +1,23 @@
 /** What a fault case needs to know of an engine: the same cases run on all of them. */
 import type { Driver } from './drivers.js';
 
-/** A private server that a case may break. */
-export interface Server {
+/** Where a case has its locks: nobody else uses it. */
+export interface Place {
   readonly url: string;
   readonly host: string;
   readonly port: number;
-  /** SIGSTOP on all of it: connections stay, nothing is answered. */
-  pause(): Promise<void> | void;
-  resume(): Promise<void> | void;
-  /** Ends it and starts it again on the same port, with what it keeps over a restart. */
-  restart(): Promise<void>;
-  stop(): Promise<void>;
   /** Cuts the connections on which processes hear hints; how many there were. */
   cutListeners(): Promise<number>;
+  stop(): Promise<void>;
+}
+
+/** A private server that a case may break. */
+export interface Server extends Place {
+  /** SIGSTOP on all of it: connections stay, nothing is answered. */
+  pause(): Promise<void>;
+  resume(): Promise<void>;
+  /** Ends it and starts it again on the same port, with what it keeps over a restart. */
+  restart(): Promise<void>;
 }
 
 export interface World {
@@ -21,5 +25,9 @@ export interface World {
   readonly driver: Driver;
   /** Whether locks outlive a restart of the server. */
   readonly durable: boolean;
-  start(): Promise<Server>;
+  /** A server for a case that breaks it. */
+  startServer(): Promise<Server>;
+  /** For a case that leaves the server alone: it may be shared with others, until `close`. */
+  openPlace(): Promise<Place>;
+  close(): Promise<void>;
 }

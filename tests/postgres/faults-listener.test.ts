@@ -1,13 +1,17 @@
 import { available } from 'holdfast-servers';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { postgresWorld } from '../faults/postgres-world.js';
 import { Scene } from '../faults/scene.js';
 
+const WORLD = postgresWorld('pg');
+
 describe.runIf(available('postgres')).concurrent('faults of listening', { timeout: 60_000 }, () => {
+  afterAll(() => WORLD.close());
+
   it('a listening connection that is never made disturbs nobody, and keeps no process alive', async ({
     onTestFinished,
   }) => {
-    const scene = await Scene.open(postgresWorld('pg'), onTestFinished);
+    const scene = await Scene.open(WORLD, onTestFinished);
     const proxy = await scene.proxy();
     proxy.hang();
     const child = await scene.contender('deaf', { hintsVia: proxy });
@@ -18,7 +22,7 @@ describe.runIf(available('postgres')).concurrent('faults of listening', { timeou
   it('a listening connection that was lost and hangs when it is made again keeps no process alive', async ({
     onTestFinished,
   }) => {
-    const scene = await Scene.open(postgresWorld('pg'), onTestFinished);
+    const scene = await Scene.open(WORLD, onTestFinished);
     const proxy = await scene.proxy();
     const child = await scene.contender('deafened', { hintsVia: proxy });
     await child.more(3);

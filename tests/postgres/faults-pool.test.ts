@@ -3,12 +3,10 @@ import { createLocks, type Locks, StoreError } from 'holdfast';
 import { postgresStore } from 'holdfast/postgres';
 import { available } from 'holdfast-servers';
 import pg from 'pg';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { postgresWorld } from '../faults/postgres-world.js';
-import { eventually, later, lossOf, Scene, SOON_MS, waiterCount } from '../faults/scene.js';
+import { eventually, later, lossOf, type OnFinished, Scene, SOON_MS, waiterCount } from '../faults/scene.js';
 import { machineMs } from '../faults/turns.js';
-
-type OnFinished = (clear: () => Promise<void>) => void;
 
 const WORLD = postgresWorld('pg');
 
@@ -19,6 +17,8 @@ function locksOn(pool: pg.Pool, ttlMs: number, onFinished: OnFinished): Locks {
 }
 
 describe.runIf(available('postgres')).concurrent('faults of a pool', { timeout: 60_000 }, () => {
+  afterAll(() => WORLD.close());
+
   it('F14: the user takes every connection: nothing hangs, every outcome is clear, work resumes by itself', async ({
     onTestFinished,
   }) => {
@@ -26,7 +26,7 @@ describe.runIf(available('postgres')).concurrent('faults of a pool', { timeout: 
     const pool = new pg.Pool({ connectionString: scene.server.url, max: 3 });
     const locks = locksOn(pool, 1_500, onTestFinished);
     const lease = await locks.acquire('k');
-    const waiting = later((await scene.locks()).acquire('k', { wait: '50s' }));
+    const waiting = later((await scene.locks({ ttlMs: 20_000 })).acquire('k', { wait: '50s' }));
     const taken = await Promise.all([pool.connect(), pool.connect(), pool.connect()]);
     const lost = lossOf(lease);
     const takenMs = machineMs();

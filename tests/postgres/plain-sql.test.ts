@@ -99,6 +99,19 @@ describe.each(['15', '18'] as const)('locks from plain SQL, PostgreSQL %s', (ver
     expect(await release(name, 'bert')).toBe(true);
   });
 
+  it('P8: extended by one and taken by another at the moment of its end, it has one holder', async () => {
+    const outcomes = await Promise.all(
+      Array.from({ length: 30 }, async (_, index) => {
+        const name = fresh();
+        await acquire(name, 'anna', 2);
+        await pause(Math.max(0, 1_000 * (await secondsLeft(name)) - 15 + index));
+        return await Promise.all([extend(name, 'anna', 60), acquire(name, 'bert')]);
+      }),
+    );
+    for (const [extended, taken] of outcomes) expect([extended, taken]).not.toEqual([true, true]);
+    expect(outcomes.some(([, taken]) => taken === true)).toBe(true);
+  });
+
   it('the same holder may come back as often as it likes, and its token rises', async () => {
     const name = fresh();
     let last = 0;

@@ -26,7 +26,7 @@ async function eventually(store: Store, what: string, isSo: () => boolean | Prom
   const until = performance.now() + HEARD_MS_MAX;
   for (let asked = 1; !(await isSo()); asked++) {
     if (performance.now() > until) throw new Error(`not in time: ${what}`);
-    await say(store, claimOf('passing', holdOf('passing', asked))).catch(() => undefined);
+    await Promise.allSettled([say(store, claimOf('passing', holdOf('passing', asked)))]);
     await sleep(50);
   }
 }
@@ -108,7 +108,7 @@ describe.runIf(available('postgres'))('hints on PostgreSQL', () => {
     await own.restart();
     await eventually(store, 'a hint after the restart', async () => {
       const number = Math.ceil(performance.now());
-      await hint(other, 'restarted', 'restarted', number).catch(() => undefined);
+      await Promise.allSettled([hint(other, 'restarted', 'restarted', number)]);
       return heard > 0;
     });
     await stop?.();

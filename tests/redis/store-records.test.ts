@@ -98,23 +98,32 @@ describe.runIf(available('redis'))('what is stored in Redis', () => {
     expect(listed).toEqual(['after', 'before']);
   });
 
-  it('a record of a newer format is left exactly as it is', async () => {
-    await client.eval(
-      "return redis.call('SET', KEYS[1], cmsgpack.pack({ 2, 'x' }), 'PX', 5000)",
-      1,
-      'holdfast:k',
-    );
+  it.each([
+    ['lists', "cmsgpack.pack({ 2, 'x' })"],
+    ['a short record', "string.char(0xc1, 2) .. 'of tomorrow'"],
+  ])('a record of a newer format, %s, is left exactly as it is', async (_shape, lua) => {
+    await client.eval(`return redis.call('SET', KEYS[1], ${lua}, 'PX', 5000)`, 1, 'holdfast:k');
     const before = await client.getBuffer('holdfast:k');
-    for (const command of [
-      claimOf('k', 'p'),
-      releaseOf(claimOf('k', 'p')),
-      { kind: 'evict', key: 'k', upToToken: 1 },
-    ] as const) {
+    const claim = claimOf('k', 'p');
+    for (const command of [claim, releaseOf(claim), { kind: 'evict', key: 'k', upToToken: 1 } as const]) {
       await expect(say(store, command)).rejects.toThrow(/format 2, .*upgrade this one/s);
     }
     await expect(store.read('k')).rejects.toBeInstanceOf(UnsupportedError);
     expect(await client.getBuffer('holdfast:k')).toEqual(before);
     expect(await client.pttl('holdfast:k')).toBeLessThanOrEqual(5_000);
+  });
+
+  it('marks are the last 128 of as many processes, taken quickly or the long way', async () => {
+    const inTurn = async (process: string, number: number): Promise<void> => {
+      const claim = claimOf('k', process, { hold: { process, number } });
+      await Promise.all(store.apply([claim, releaseOf(claim)]));
+    };
+    for (let index = 0; index < 140; index++) await inTurn(`${index}`, 1);
+    const late = (index: number) => say(store, claimOf('k', `${index}`, { queue: false }));
+    expect((await late(139)).kind).toBe('withdrawn');
+    expect((await late(12)).kind).toBe('withdrawn');
+    // Forgotten, as the first of more than 128.
+    expect((await late(11)).kind).toBe('granted');
   });
 
   it('tokens of sixteen digits are the same to the last one in replies, views and records of every shape', async () => {

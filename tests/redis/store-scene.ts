@@ -49,7 +49,7 @@ export async function openNodeRedisSentinel(name: string, nodes: readonly Addres
 }
 
 /** A store whose client ends with it. */
-export async function openStoreWith(
+async function openStoreWith(
   open: () => Promise<Opened>,
   options: RedisStoreOptions = {},
 ): Promise<Store> {

@@ -42,7 +42,8 @@ export async function openScene({ migrated = true } = {}): Promise<Scene> {
     schemas: ['public', 'holdfast'],
     anonRole: 'anon',
     jwtSecret: SECRET,
-    settings: { PGRST_DB_POOL: '20' },
+    // Few, so that requests wait before PostgREST takes them up, and not on each other's rows.
+    settings: { PGRST_DB_POOL: '6' },
   });
   return {
     server,

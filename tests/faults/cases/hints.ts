@@ -1,7 +1,7 @@
 /** Hints are lost: the connection on which a process hears them is dead. Waiters proceed all the same, in order. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lease, Locks } from 'holdfast';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually, later, Scene, SOON_MS, waiterCount } from '../scene.js';
 import { machineMs } from '../turns.js';
 import type { World } from '../world.js';
@@ -109,6 +109,8 @@ function cutAgainAndAgain({ server }: Scene): { stop(): Promise<number> } {
 
 export function hintFaults(world: World): void {
   describe.concurrent(`${world.name}: hints`, { timeout: 90_000 }, () => {
+    afterAll(() => world.close());
+
     it('F15, F32: whose connection is killed are made up for by the poll, in order, and come back', async ({
       onTestFinished,
     }) => {

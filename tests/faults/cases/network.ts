@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreError } from 'holdfast';
 import { seededRandom } from 'holdfast/testkit';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { eventually, expectExclusive, later, lossOf, Scene, SOON_MS } from '../scene.js';
 import { machineMs } from '../turns.js';
 import type { World } from '../world.js';
@@ -11,6 +11,8 @@ const TTL_MS = 1_500;
 
 export function networkFaults(world: World): void {
   describe.concurrent(`${world.name}: the network`, { timeout: 60_000 }, () => {
+    afterAll(() => world.close());
+
     it('F4: a claim whose answer is lost is the same grant when asked again: same token, one holder', async ({
       onTestFinished,
     }) => {
@@ -40,7 +42,7 @@ export function networkFaults(world: World): void {
       const scene = await Scene.open(world, onTestFinished);
       const proxy = await scene.proxy();
       const locks = await scene.locks({ via: proxy, ttlMs: 20_000 });
-      const witness = await scene.locks();
+      const witness = await scene.locks({ ttlMs: 20_000 });
       const lease = await locks.acquire('k');
       proxy.loseReplies();
       const outcome = lease.release().then(
@@ -61,7 +63,7 @@ export function networkFaults(world: World): void {
     it('F7, F8: renewals whose answers are lost are jeopardy, not loss', async ({ onTestFinished }) => {
       const scene = await Scene.open(world, onTestFinished);
       const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: 6_000 });
+      const locks = await scene.locks({ via: proxy, ttlMs: 9_000 });
       const lease = await locks.acquire('k');
       proxy.loseReplies();
       await new Promise((resolve) => locks.on('jeopardy', resolve));
@@ -102,7 +104,7 @@ export function networkFaults(world: World): void {
         const lost = lossOf(lease);
         proxy.hang();
         const hungMs = machineMs();
-        const next = await (await scene.locks()).acquire('k', { wait: '30s' });
+        const next = await (await scene.locks({ ttlMs: 20_000 })).acquire('k', { wait: '30s' });
         expect(machineMs() - hungMs).toBeLessThan(TTL_MS + SOON_MS / 2);
         await lost;
         expect(next.token).toBeGreaterThan(lease.token);

@@ -14,7 +14,7 @@ export function serverFaults(world: World): void {
     it('restarts under processes that contend: tokens rise, nobody crashes, work resumes by itself', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
+      const scene = await Scene.onServer(world, onTestFinished);
       const fleet = await Promise.all(['a', 'b', 'c'].map((name) => scene.contender(name)));
       await Promise.all(fleet.map((child) => child.more(2)));
       await scene.server.restart();
@@ -31,7 +31,7 @@ export function serverFaults(world: World): void {
       it('F7: restarts, and a lease with time left outlives it, token and all', async ({
         onTestFinished,
       }) => {
-        const scene = await Scene.open(world, onTestFinished);
+        const scene = await Scene.onServer(world, onTestFinished);
         const locks = await scene.locks({ ttlMs: 12_000 });
         const lease = await locks.acquire('k');
         await scene.server.restart();
@@ -46,12 +46,12 @@ export function serverFaults(world: World): void {
       it('F10, F13: restarts empty: the holder is told at its next renewal, and the token still rises', async ({
         onTestFinished,
       }) => {
-        const scene = await Scene.open(world, onTestFinished);
+        const scene = await Scene.onServer(world, onTestFinished);
         const locks = await scene.locks({ ttlMs: 6_000 });
         const lease = await locks.acquire('k');
         const lost = lossOf(lease);
         await scene.server.restart();
-        const next = await (await scene.locks()).acquire('k', { wait: SOON_MS });
+        const next = await (await scene.locks({ ttlMs: 20_000 })).acquire('k', { wait: SOON_MS });
         expect(next.token).toBeGreaterThan(lease.token);
         await lost;
         expect(lease.held).toBe(false);
@@ -62,7 +62,7 @@ export function serverFaults(world: World): void {
     it('P14, F3: hangs, and the signal aborts at the deadline all the same; then work resumes by itself', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
+      const scene = await Scene.onServer(world, onTestFinished);
       const locks = await scene.locks({ ttlMs: TTL_MS });
       const other = await scene.locks({ ttlMs: TTL_MS });
       await (await other.acquire('warm')).release();
@@ -88,7 +88,7 @@ export function serverFaults(world: World): void {
     it('hangs for a moment and for longer than a lease, under processes that contend: never two at once', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
+      const scene = await Scene.onServer(world, onTestFinished);
       const fleet = await Promise.all(['a', 'b', 'c'].map((name) => scene.contender(name, { ttlMs: 1_000 })));
       for (const hangMs of [150, 1_600, 600]) {
         await Promise.all(fleet.map((child) => child.more(1)));
@@ -103,7 +103,7 @@ export function serverFaults(world: World): void {
     it('hangs for good: closing ends in time, and nothing keeps the process alive', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
+      const scene = await Scene.onServer(world, onTestFinished);
       const child = await scene.contender('a', { abandons: true });
       await child.more(1);
       await scene.server.pause();
@@ -118,7 +118,7 @@ export function serverFaults(world: World): void {
     it('F21: a process that is killed with the key in hand leaves it to the next within its lease', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
+      const scene = await Scene.onServer(world, onTestFinished);
       const locks = await scene.locks();
       const holder = await scene.contender('holder', { key: 'k', ttlMs: TTL_MS, workMs: 60_000 });
       await eventually(

@@ -17,6 +17,8 @@ const COMMAND_MS_MAX = 3_000;
 const SILENCE_MS_MAX = 5_000;
 const RECONNECT_MS_MAX = 1_000;
 const KEEP_ALIVE_MS = 10_000;
+const DISCONNECT_MS_MAX = 200;
+const PING_MS = 2_000;
 
 export interface Target {
   readonly cluster: boolean;
@@ -70,16 +72,24 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
     async load() {
       const { createClient, createCluster } = await import('redis');
       return async (target) => {
-        const options = nodeRedisOptions(target);
+        const ending = new AbortController();
+        const { signal } = ending;
+        const options = nodeRedisOptions(target, signal);
         const [first] = target.addresses;
         const client = target.cluster
-          ? createCluster({
-              rootNodes: target.addresses.map((address) => ({ socket: address })),
-              defaults: options,
-            })
+          ? persistent(
+              createCluster({
+                rootNodes: target.addresses.map((address) => ({ socket: address })),
+                defaults: options,
+              }),
+              signal,
+            )
           : createClient({ ...options, socket: { ...options.socket, ...first }, database: target.database });
         const trouble = await connected(client);
-        const end = async (): Promise<void> => client.destroy();
+        const end = async (): Promise<void> => {
+          ending.abort();
+          client.destroy();
+        };
         return { client, connection: { where: whereOf(target), trouble, end } };
       };
     },
@@ -97,6 +107,8 @@ function ioredisOptions({ tls, username, password, database }: Target) {
     commandTimeout: COMMAND_MS_MAX,
     socketTimeout: SILENCE_MS_MAX,
     keepAlive: KEEP_ALIVE_MS,
+    // A connection that is dead does not answer its end; the process would live on for as long.
+    disconnectTimeout: DISCONNECT_MS_MAX,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
     // After a failover the old master, still connected, is a replica.
@@ -104,15 +116,56 @@ function ioredisOptions({ tls, username, password, database }: Target) {
   };
 }
 
-function nodeRedisOptions({ tls, username, password }: Target) {
-  const socket = { connectTimeout: CONNECT_MS_MAX, reconnectStrategy: reconnectMs };
+function nodeRedisOptions({ tls, username, password }: Target, signal: AbortSignal) {
+  const reconnectStrategy = (attempts: number): number | Error =>
+    signal.aborted ? new Error('The store is closed.') : reconnectMs(attempts);
+  // Also for a server that takes the connection and says nothing: the client would wait for ever, even once it is ended.
+  const socket = { connectTimeout: CONNECT_MS_MAX, socketTimeout: SILENCE_MS_MAX, reconnectStrategy };
   return {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     name: 'holdfast',
     disableOfflineQueue: true,
+    // Else a connection that is merely not in use would count as silent.
+    pingInterval: PING_MS,
     socket: tls ? { ...socket, tls: true as const } : socket,
   };
+}
+
+/**
+ * A cluster of node-redis tries its nodes once, and is closed for good when none is there. This one tries again until
+ * the signal, and is open all the while: what is asked of it meanwhile fails, and may be asked again.
+ */
+function persistent<C extends { connect(): Promise<unknown> }>(cluster: C, signal: AbortSignal): C {
+  const connectOnce = cluster.connect.bind(cluster);
+  async function connect(): Promise<unknown> {
+    for (let attempts = 0; !signal.aborted; attempts += 1) {
+      try {
+        return await connectOnce();
+      } catch (error) {
+        // It has told the reason by an event already.
+        if (!(error instanceof Error)) throw error;
+        await pause(reconnectMs(attempts), signal);
+      }
+    }
+    return cluster;
+  }
+  return Object.defineProperties(cluster, {
+    connect: { value: connect },
+    isOpen: { get: () => !signal.aborted },
+  });
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timer.cancel();
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = systemClock.timer(ms, done);
+    signal.addEventListener('abort', done);
+  });
 }
 
 function reconnectMs(attempts: number): number {
@@ -127,7 +180,7 @@ function whereOf({ addresses, tls }: Target): string {
 interface Connecting {
   connect(): Promise<unknown>;
   on(event: 'error', heard: (error: Error) => void): unknown;
-  on(event: 'ready', heard: () => void): unknown;
+  on(event: 'ready' | 'node-ready', heard: () => void): unknown;
 }
 
 /**
@@ -149,9 +202,12 @@ async function connected(client: Connecting): Promise<() => unknown> {
       done();
     };
     client.on('error', note);
-    client.on('ready', () => {
+    const forget = (): void => {
       trouble = null;
-    });
+    };
+    client.on('ready', forget);
+    // A cluster of node-redis says it of every node, and never of itself.
+    client.on('node-ready', forget);
     // node-redis keeps this promise until it has succeeded, however long that takes.
     client.connect().then(done, note);
   });

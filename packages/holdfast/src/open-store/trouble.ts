@@ -51,7 +51,7 @@ const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
     /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect/i,
     'ETIMEDOUT',
   ],
-  [/^Command timed out$|^Query read timeout$|it is silent$/, 'SILENT'],
+  [/^Command timed out$|^Query read timeout$|\band is silent$/, 'SILENT'],
   [/invalid username-password pair|Client sent AUTH|no password (?:was )?(?:given|supplied)/i, 'WRONGPASS'],
   [/password must be a string/i, '28P01'],
   [/does not support SSL/i, 'NO_TLS'],

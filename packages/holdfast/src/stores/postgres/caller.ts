@@ -46,6 +46,10 @@ export class Caller {
     const replies = commands.map(
       (command) => new Promise<Reply>((resolve, reject) => slots.push({ command, resolve, reject })),
     );
+    if (slots.length === 1) {
+      void this.#send(slots);
+      return replies;
+    }
     const isApart = this.#apart.size === 0 ? () => false : (key: string) => this.#isApart(key);
     for (const chain of chainsOf(slots, isApart)) void this.#follow(chain);
     return replies;

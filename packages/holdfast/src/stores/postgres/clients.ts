@@ -5,6 +5,7 @@
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { type Ears, type ListenClient, pgEars } from './ears.js';
 import { postgresJsEars } from './postgres-js-ears.js';
+import { quoteText } from './sql/quoting.js';
 import { oneAtATime } from './turns.js';
 
 interface PgQuery {
@@ -20,7 +21,7 @@ export interface PgLike {
 
 /** `postgres`: what `postgres(url)` gives. */
 export interface PostgresJsLike {
-  unsafe(text: string, values?: string[]): PromiseLike<readonly unknown[]>;
+  unsafe(text: string): PromiseLike<readonly unknown[]>;
   listen(channel: string, hear: (payload: string) => void): PromiseLike<{ unlisten(): Promise<void> }>;
 }
 
@@ -30,7 +31,7 @@ export type PostgresClient = PgLike | PostgresJsLike;
 export type PostgresListener = (() => ListenClient) | PostgresJsLike | false;
 
 export interface Database {
-  /** The rows of one statement. Renewals go before what else waits for the same connection. */
+  /** The rows of one statement, with `$1` and so on for the values. Renewals go before what else waits for the same connection. */
   rows(text: string, values: readonly string[], urgent?: boolean): Promise<readonly unknown[]>;
   /** Several statements in one message, as one transaction. The rows of the last one. */
   script(text: string, urgent?: boolean): Promise<readonly unknown[]>;
@@ -50,8 +51,11 @@ export function databaseOn(client: PostgresClient, listener: PostgresListener | 
 }
 
 function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefined): Database {
+  // With parameters it would ask for their types first, and every statement would be two round trips.
+  const inline = (text: string, values: readonly string[]): string =>
+    text.replace(/\$(\d+)/g, (_, place: string) => quoteText(values[Number(place) - 1] ?? ''));
   return {
-    rows: async (text, values) => await sql.unsafe(text, [...values]),
+    rows: async (text, values) => lastRows(await sql.unsafe(inline(text, values))),
     script: async (text) => lastRows(await sql.unsafe(text)),
     ears: earsOf(listener, () => postgresJsEars(sql)),
   };

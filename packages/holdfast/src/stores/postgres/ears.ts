@@ -15,7 +15,7 @@ export interface ListenClient {
     event: 'notification',
     run: (message: { channel: string; payload?: string | undefined }) => void,
   ): unknown;
-  on(event: 'error' | 'end', run: () => void): unknown;
+  on(event: 'error' | 'end', run: (error?: unknown) => void): unknown;
   unref?(): void;
 }
 
@@ -28,6 +28,8 @@ export interface Ears {
   mend(): void;
   /** Commands met a broken connection: listening may have broken too, unheard. */
   doubt(): void;
+  /** What went wrong last, if nothing is heard now. */
+  trouble(): unknown;
   close(): void;
 }
 
@@ -40,7 +42,9 @@ class Line {
   readonly #client: ListenClient;
   readonly #since = systemClock.monotonicMs();
   readonly #gone: Promise<never>;
-  #giveUp: (error: Error) => void = () => undefined;
+  #giveUp: (error: unknown) => void = () => undefined;
+  /** Why it was lost. */
+  trouble: unknown = null;
   #connected = false;
   #lost = false;
   /** Statements one after the other. */
@@ -51,16 +55,25 @@ class Line {
     this.#gone = new Promise((_, reject) => {
       this.#giveUp = reject;
     });
-    this.#gone.catch(() => undefined);
-    client.on('error', () => this.drop());
+    this.#gone.catch(this.#note);
+    client.on('error', this.#lose);
     client.on('end', () => this.drop());
     client.on('notification', ({ channel, payload }) => hear(channel, payload ?? ''));
     this.#tail = client.connect().then(() => {
       this.#connected = true;
       client.unref?.();
     });
-    this.#tail.catch(() => this.drop());
+    this.#tail.catch(this.#lose);
   }
+
+  readonly #note = (error: unknown): void => {
+    this.trouble ??= error;
+  };
+
+  readonly #lose = (error: unknown): void => {
+    this.#note(error);
+    this.drop();
+  };
 
   get usable(): boolean {
     if (this.#lost) return false;
@@ -71,16 +84,21 @@ class Line {
   async say(text: string): Promise<void> {
     const said = this.#tail.then(() => this.#client.query(text));
     this.#tail = said;
-    said.catch(() => this.drop());
+    said.catch(this.#lose);
     await Promise.race([said, this.#gone]);
+  }
+
+  /** For those who do not wait for it. A failure is the end of the connection. */
+  tell(text: string): void {
+    this.say(text).catch(this.#note);
   }
 
   drop(): void {
     if (this.#lost) return;
     this.#lost = true;
-    this.#giveUp(new Error('The connection that listens for hints is gone.'));
-    // Half open, it would end only when the other side says so.
-    this.#client.end().catch(() => undefined);
+    this.#giveUp(this.trouble ?? new Error('The connection that listens for hints is gone.'));
+    // Not waited for: half open, it would end only when the other side says so.
+    this.#client.end().catch(this.#note);
   }
 }
 
@@ -89,12 +107,14 @@ export function pgEars(make: () => ListenClient): Ears {
   const hearers = new Map<string, Set<Hear>>();
   let line: Line | null = null;
   let triedAt = Number.NEGATIVE_INFINITY;
+  let makingFailed: unknown = null;
 
   function connect(): Line {
     triedAt = systemClock.monotonicMs();
     line = new Line(make(), (channel, payload) => {
       for (const hear of hearers.get(channel) ?? []) hear(payload);
     });
+    makingFailed = null;
     return line;
   }
 
@@ -116,7 +136,7 @@ export function pgEars(make: () => ListenClient): Ears {
       return async () => {
         // Not waited for: it hears nothing more from now on, whether or not the server hears of it.
         if (forget(channel, hear) && line?.usable) {
-          line.say(`UNLISTEN ${quoteName(channel)}`).catch(() => undefined);
+          line.tell(`UNLISTEN ${quoteName(channel)}`);
         }
       };
     },
@@ -124,11 +144,17 @@ export function pgEars(make: () => ListenClient): Ears {
       if (hearers.size === 0 || line?.usable) return;
       if (systemClock.monotonicMs() - triedAt < TRY_AGAIN_MS) return;
       line?.drop();
-      const made = connect();
-      for (const channel of hearers.keys()) made.say(`LISTEN ${quoteName(channel)}`).catch(() => undefined);
+      try {
+        const made = connect();
+        for (const channel of hearers.keys()) made.tell(`LISTEN ${quoteName(channel)}`);
+      } catch (error) {
+        // A listener given by the user may throw. The commands that are about to be sent need it not.
+        makingFailed = error;
+      }
     },
     // Its own events tell when it is lost.
     doubt: () => undefined,
+    trouble: () => (line?.usable ? null : (makingFailed ?? line?.trouble ?? null)),
     close() {
       hearers.clear();
       line?.drop();

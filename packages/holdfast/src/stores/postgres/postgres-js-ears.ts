@@ -27,17 +27,22 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
   const ears = new Set<Ear>();
   let doubtful = false;
   let triedAt = Number.NEGATIVE_INFINITY;
+  let trouble: unknown = null;
   let giveUp: (error: Error) => void = () => undefined;
   const closed = new Promise<never>((_, reject) => {
     giveUp = reject;
   });
-  closed.catch(() => undefined);
+  closed.catch(note);
+
+  function note(error: unknown): void {
+    trouble = error;
+  }
 
   const listen = async (channel: string, hear: Hear): Promise<Listening> => await sql.listen(channel, hear);
 
   async function leave({ listening }: Ear): Promise<void> {
     // Where it cannot be said, there is nothing to leave.
-    await listening.then(({ unlisten }) => unlisten()).catch(() => undefined);
+    await listening.then(({ unlisten }) => unlisten()).catch(note);
   }
 
   function forget(channel: string): void {
@@ -70,7 +75,8 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
       for (const { channel } of ears) forget(channel);
       for (const ear of ears) {
         ear.listening = listen(ear.channel, ear.hear);
-        ear.listening.catch(() => {
+        ear.listening.catch((error: unknown) => {
+          note(error);
           doubtful = true;
         });
       }
@@ -78,6 +84,7 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
     doubt() {
       doubtful = true;
     },
+    trouble: () => (doubtful ? trouble : null),
     close() {
       for (const ear of ears) void leave(ear);
       ears.clear();

@@ -144,11 +144,19 @@ function isolation({ isolation: level }: About): readonly Finding[] {
 }
 
 function hearing({ ears }: Database): Finding {
-  if (ears) {
+  if (!ears) {
     return {
-      level: 'good',
-      text: 'Hints come by LISTEN, on a connection of its own. Behind a pooler in transaction mode none come.',
+      level: 'note',
+      text: 'No hints are heard: waiters find out by asking, a few times in a second.',
     };
   }
-  return { level: 'note', text: 'No hints are heard: waiters find out by asking, a few times in a second.' };
+  const trouble = ears.trouble();
+  if (trouble !== null) {
+    const why = trouble instanceof Error ? trouble.message : String(trouble);
+    return { level: 'warning', text: `No hints are heard now (${why}): waiters find out by asking.` };
+  }
+  return {
+    level: 'good',
+    text: 'Hints come by LISTEN, on a connection of its own. Behind a pooler in transaction mode none come.',
+  };
 }

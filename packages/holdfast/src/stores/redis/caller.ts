@@ -18,11 +18,20 @@ export type Call = <T>(
 export function caller(connection: Connection): Call {
   return (keys, texts, decode) => {
     const understand = (reply: unknown) => decode(answersOf(reply, keys.length));
-    return connection.run('evalsha', SCRIPT_SHA, keys, texts).then(understand, (error: unknown) => {
+    return attempt(connection, 'evalsha', SCRIPT_SHA, keys, texts).then(understand, (error: unknown) => {
       if (!isSaid(error, 'NOSCRIPT')) throw inWords(error, connection);
       return connection.run('eval', SCRIPT, keys, texts).then(understand);
     });
   };
+}
+
+/** A client that throws has sent nothing of this call; other calls of the batch go on. */
+function attempt(connection: Connection, ...call: Parameters<Connection['run']>): Promise<unknown> {
+  try {
+    return connection.run(...call);
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 function isSaid(error: unknown, word: string): boolean {

@@ -1,6 +1,6 @@
 /** Which keys there are: a scan of every server, in the order of the keys, then their records, a page at a time. */
 import type { Connection, Server } from './connection.js';
-import { listOf, textOf } from './replies.js';
+import { listOf, textOf } from './items.js';
 
 /** How many keys a step of a scan looks at: each step blocks its server for well under a millisecond. */
 const SCAN_STEP = 500;

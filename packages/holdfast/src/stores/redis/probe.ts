@@ -1,7 +1,7 @@
 /** What a Redis server, as configured, really promises to locks: what a crash, a failover or a full memory costs. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import type { Connection, Server } from './connection.js';
-import { listOf, numberOf, textOf } from './replies.js';
+import { listOf, numberOf, textOf } from './items.js';
 
 type Facts = ReadonlyMap<string, string>;
 

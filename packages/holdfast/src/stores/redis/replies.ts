@@ -1,21 +1,13 @@
-/**
- * What the script answers, made into replies and states. Whether a client gives numbers as text, texts as buffers, or
- * speaks the third version of Redis's protocol makes no difference here.
- */
-import { inspect } from 'node:util';
+/** What the script answers, made into replies. */
 import {
   type Command,
   checkVersion,
-  type Holder,
   type HolderView,
   type Reply,
-  type Rest,
-  STATE_VERSION,
-  type State,
   TOKEN_BLOCK,
   UnsupportedError,
-  type Waiter,
 } from '../../protocol/index.js';
+import { listOf, notUnderstood, numberOf, textOf, textOrNull } from './items.js';
 import { ANSWER } from './lua/layout.js';
 
 /** The time at which a call was decided, and then an answer for each of its commands: a text or a list. */
@@ -123,25 +115,6 @@ function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
   }
 }
 
-/** The state of the nth key of a call, as it is stored. Throws where it cannot be read. */
-export function stateOf(answers: Answers, index: number, key: string, redisKey: string): State {
-  const answer = listOf(answers[index + 1]);
-  if (numberOf(answer[0]) !== ANSWER.RECORD) throw troubleOf(answer, key, redisKey);
-  const [, token, decision, holders, rests, waiters, ended] = answer;
-  return {
-    version: STATE_VERSION,
-    token: numberOf(token),
-    decision: numberOf(decision),
-    holders: listOf(holders).map(holderOf),
-    rests: listOf(rests).map(restOf),
-    waiters: listOf(waiters).map(waiterOf),
-    ended: listOf(ended).map((mark) => {
-      const [process, number, until] = listOf(mark);
-      return { process: textOf(process), number: numberOf(number), until: numberOf(until) };
-    }),
-  };
-}
-
 /** Whether what the nth key of a call holds is no record at all. */
 export function isForeignAt(answers: Answers, index: number): boolean {
   return isForeign(listOf(answers[index + 1]));
@@ -171,43 +144,8 @@ function holderViewOf(view: unknown): HolderView {
   };
 }
 
-function holderOf(entry: unknown): Holder {
-  const [process, number, , , , , inbox, , , metadata] = listOf(entry);
-  return {
-    hold: { process: textOf(process), number: numberOf(number) },
-    inbox: textOrNull(inbox),
-    metadata: textOrNull(metadata),
-    ...restOf(entry),
-  };
-}
-
-function restOf(entry: unknown): Rest {
-  const [, , owner, permits, capacity, expiresAt, , token, acquiredAt] = listOf(entry);
-  return {
-    owner: textOf(owner),
-    permits: numberOf(permits),
-    capacity: numberOf(capacity),
-    token: numberOf(token),
-    acquiredAt: numberOf(acquiredAt),
-    expiresAt: numberOf(expiresAt),
-  };
-}
-
-function waiterOf(entry: unknown): Waiter {
-  const [process, number, owner, permits, capacity, expiresAt, inbox, since, wokenAt] = listOf(entry);
-  return {
-    hold: { process: textOf(process), number: numberOf(number) },
-    owner: textOf(owner),
-    permits: numberOf(permits),
-    capacity: numberOf(capacity),
-    inbox: textOrNull(inbox),
-    since: numberOf(since),
-    expiresAt: numberOf(expiresAt),
-    wokenAt: isAbsent(wokenAt) ? null : numberOf(wokenAt),
-  };
-}
-
-function troubleOf(answer: readonly unknown[], key: string, redisKey: string): Error {
+/** Why the script could not decide. */
+export function troubleOf(answer: readonly unknown[], key: string, redisKey: string): Error {
   const code = numberOf(answer[0]);
   const text = answer.length > 1 ? textOf(answer[1]) : '';
   if (code === ANSWER.OTHER_VERSION) return newerRecord(Number(text), key);
@@ -230,30 +168,4 @@ function newerRecord(version: number, key: string): Error {
     throw error;
   }
   return new Error(`The record of "${key}" has format ${version} and was refused all the same.`);
-}
-
-function notUnderstood(reply: unknown): Error {
-  return new Error(`Redis answered something that is no reply: ${inspect(reply).slice(0, 200)}`);
-}
-
-export function listOf(value: unknown): readonly unknown[] {
-  if (Array.isArray(value)) return value;
-  throw notUnderstood(value);
-}
-
-export function numberOf(value: unknown): number {
-  return typeof value === 'number' ? value : Number(textOf(value));
-}
-
-export function textOf(value: unknown): string {
-  if (typeof value === 'string') return value;
-  return Buffer.isBuffer(value) ? value.toString('utf8') : String(value);
-}
-
-function isAbsent(value: unknown): boolean {
-  return value === null || value === undefined || value === false;
-}
-
-function textOrNull(value: unknown): string | null {
-  return isAbsent(value) ? null : textOf(value);
 }

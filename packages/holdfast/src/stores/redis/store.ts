@@ -1,8 +1,8 @@
 /**
  * Locks in Redis: one server, one behind Sentinel, or a Cluster.
  *
- * Layout: one key a lock, the prefix and the lock's key, with the whole state in one MessagePack string (see
- * lua/record.ts), and nothing else. Every write sets its time to live by the rule in `expendableAt`, so records go by
+ * Layout: one key a lock, the prefix and the lock's key, with the whole state in one string of bytes (see
+ * lua/layout.ts), and nothing else. Every write sets its time to live by the rule in `expendableAt`, so records go by
  * themselves. A key is whole on one server of a Cluster: there is no CROSSSLOT.
  *
  * Atomic: a script decides inside Redis, which does nothing else meanwhile. A batch is one call, cut so that no call
@@ -34,7 +34,8 @@ import { connectionTo, type RedisClient, subscriberOn } from './clients.js';
 import { READ, textOfCommand } from './commands.js';
 import { keysThatBegin } from './listing.js';
 import { probe } from './probe.js';
-import { type Answers, isForeignAt, replyOf, stateOf, timeOf } from './replies.js';
+import { type Answers, isForeignAt, replyOf, timeOf } from './replies.js';
+import { stateOf } from './states.js';
 import { subscription } from './subscription.js';
 
 export interface StoreParts {

@@ -1,8 +1,9 @@
 /**
- * A command that comes alone and is a common case, in as few steps as can be: each of them costs every time. Answers, or
+ * A command that comes alone and is a usual case, in as few steps as can be: each of them costs every time. Answers, or
  * leaves everything as it was.
  */
 import { STATE_VERSION, TOKEN_BLOCK } from '../../../protocol/index.js';
+import { NOW_MS } from './time.js';
 import {
   CAN_CLAIM,
   CAN_RELEASE,
@@ -19,8 +20,7 @@ import {
   RENEWED_HOLDERS,
   RENEWED_TOKEN,
   WANTS_BLOCK,
-} from './common-cases.js';
-import { NOW_MS } from './time.js';
+} from './usual-cases.js';
 
 const DECIDED = "'now', now_ms, 'decision', r.decision, 'othersWait', false";
 const GRANTED = `jsonb_build_array(jsonb_build_object('kind', 'granted', 'token', r.holders->0->'token',

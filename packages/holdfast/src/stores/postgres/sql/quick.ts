@@ -1,4 +1,4 @@
-/** The common cases inside a batch. Sets `reply`, `changed` and the row `r`, or leaves them all as they are. */
+/** The usual cases inside a batch. Sets `reply`, `changed` and the row `r`, or leaves them all as they are. */
 import { TOKEN_BLOCK } from '../../../protocol/index.js';
 import {
   CAN_CLAIM,
@@ -15,7 +15,7 @@ import {
   RENEWED_HOLDERS,
   RENEWED_TOKEN,
   WANTS_BLOCK,
-} from './common-cases.js';
+} from './usual-cases.js';
 
 const REPLY = "'now', now_ms, 'decision', r.decision, 'othersWait', false";
 

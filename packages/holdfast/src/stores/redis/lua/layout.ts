@@ -11,7 +11,7 @@
  *   waiter   { process, number, owner, permits, capacity, expiresAt, inbox, since, wokenAt }
  *   mark     { process, number, until }
  *
- * What is null in TypeScript is false here: a nil would end a list. The version stays the first for ever.
+ * What is null in TypeScript is false here: a nil would end a list. Where the version is stays as it is for ever.
  */
 import {
   HOLDERS_SHOWN,
@@ -74,8 +74,8 @@ const SHORT = 0xc1;
 
 /** Its parts, as formats of the library `struct`: whole numbers of eight bytes, and texts after their length. */
 const FORMATS = {
-  /** SHORT, whether there is a holder, token, decision. */
-  HEADER: '>BBI8I8',
+  /** SHORT, version, whether there is a holder, token, decision. */
+  HEADER: '>BBBI8I8',
   /** Number, permits, capacity, expiresAt, token, acquiredAt, process, owner, inbox, metadata. */
   HOLDER: '>I8I8I8I8I8I8I2c0I2c0I2c0I2c0',
   /** Until, number, process. As many as there are. */
@@ -104,8 +104,10 @@ const NAMES: Readonly<Record<string, number | string>> = {
   ...FORMATS,
   ...COMMANDS,
   SHORT,
-  /** A longer text, or all marks together, is too long for it. */
+  /** Longer texts make a long record. */
   SHORT_MAX: 4_096,
+  /** Below it there is room for one more mark: each is 18 bytes and the name of its process. */
+  MARKS_BYTES_MAX: (MARKS_MAX - 1) * 18,
   HOLDERS_SHOWN,
   KEEP_MS,
   MARKS_MAX,

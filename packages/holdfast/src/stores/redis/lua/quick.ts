@@ -34,7 +34,9 @@ local function decideQuickly(key, text)
   local by, heldNumber, expiresAt, first, acquiredAt
   if stored then
     if string.byte(stored) ~= SHORT then return nil end
-    _, held, token, decision, marksAt = struct.unpack('HEADER', stored)
+    local version
+    _, version, held, token, decision, marksAt = struct.unpack('HEADER', stored)
+    if version ~= STATE_VERSION then return nil end
     if held == 1 then
       heldNumber, permits, capacity, expiresAt, first, acquiredAt, by, owner, inbox, metadata, marksAt =
         struct.unpack('HOLDER', stored, marksAt)
@@ -73,7 +75,7 @@ local function decideQuickly(key, text)
     expiresAt = now + ms
     answer = string.format(fresh and 'JUST_RENEWED %d %d' or 'JUST_RENEWED %d', decision - floor, fresh and fresh - floor)
   else
-    if acquiredAt + ms > now or #marks > SHORT_MAX then return nil end
+    if acquiredAt + ms > now or #marks > MARKS_BYTES_MAX then return nil end
     if ownFrom then
       if ownNumber > number then number = ownNumber end
       marks = string.sub(marks, 1, ownFrom - 1) .. string.sub(marks, ownTo)
@@ -86,10 +88,10 @@ local function decideQuickly(key, text)
   keep = math.max(keep, math.floor(token / 1000) + 1, math.floor(decision / 1000) + KEEP_MS + 1)
   local record
   if kind == RELEASE then
-    record = struct.pack('HEADER', SHORT, 0, token, decision) .. marks
+    record = struct.pack('HEADER', SHORT, STATE_VERSION, 0, token, decision) .. marks
   else
     keep = math.max(keep, expiresAt + KEEP_MS)
-    record = struct.pack('HEADER', SHORT, 1, token, decision)
+    record = struct.pack('HEADER', SHORT, STATE_VERSION, 1, token, decision)
       .. struct.pack(
         'HOLDER', number, permits, capacity, expiresAt, first, acquiredAt, #process, process, #owner, owner,
         #inbox, inbox, #metadata, metadata

@@ -4,7 +4,9 @@
  */
 export const SHAPES_LUA = `
 local function readShort(stored)
-  local _, held, token, decision, at = struct.unpack('HEADER', stored)
+  local version = string.byte(stored, 2)
+  if version ~= STATE_VERSION then return { version } end
+  local _, _, held, token, decision, at = struct.unpack('HEADER', stored)
   local holders, ended = {}, {}
   if held == 1 then
     local number, permits, capacity, expiresAt, first, acquiredAt, process, owner, inbox, metadata
@@ -35,7 +37,8 @@ end
 
 local function writeShort(record)
   local holder, ended = record[HOLDERS][1], record[ENDED]
-  local parts = { struct.pack('HEADER', SHORT, holder and 1 or 0, record[RECORD_TOKEN], record[DECISION]) }
+  local held = holder and 1 or 0
+  local parts = { struct.pack('HEADER', SHORT, STATE_VERSION, held, record[RECORD_TOKEN], record[DECISION]) }
   if holder then
     local inbox, metadata = holder[INBOX] or '', holder[METADATA] or ''
     parts[2] = struct.pack(

@@ -1,5 +1,5 @@
 /**
- * The common cases of `decide`, as expressions: nothing rests, nobody waits, no mark has run out, the clock has not gone
+ * The usual cases of `decide`, as expressions: nothing rests, nobody waits, no mark has run out, the clock has not gone
  * back, and a claim finds the key free, or the command comes from its only holder. They are answered by one.ts and
  * quick.ts; the rest is for `_decide`.
  *

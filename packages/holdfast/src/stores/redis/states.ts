@@ -1,0 +1,60 @@
+/** Records that the script hands out as they are, made into states. */
+import { type Holder, type Rest, STATE_VERSION, type State, type Waiter } from '../../protocol/index.js';
+import { isAbsent, listOf, numberOf, textOf, textOrNull } from './items.js';
+import { ANSWER } from './lua/layout.js';
+import { type Answers, troubleOf } from './replies.js';
+
+/** The state of the nth key of a call, as it is stored. Throws where it cannot be read. */
+export function stateOf(answers: Answers, index: number, key: string, redisKey: string): State {
+  const answer = listOf(answers[index + 1]);
+  if (numberOf(answer[0]) !== ANSWER.RECORD) throw troubleOf(answer, key, redisKey);
+  const [, token, decision, holders, rests, waiters, ended] = answer;
+  return {
+    version: STATE_VERSION,
+    token: numberOf(token),
+    decision: numberOf(decision),
+    holders: listOf(holders).map(holderOf),
+    rests: listOf(rests).map(restOf),
+    waiters: listOf(waiters).map(waiterOf),
+    ended: listOf(ended).map((mark) => {
+      const [process, number, until] = listOf(mark);
+      return { process: textOf(process), number: numberOf(number), until: numberOf(until) };
+    }),
+  };
+}
+
+function holderOf(entry: unknown): Holder {
+  const [process, number, , , , , inbox, , , metadata] = listOf(entry);
+  return {
+    hold: { process: textOf(process), number: numberOf(number) },
+    inbox: textOrNull(inbox),
+    metadata: textOrNull(metadata),
+    ...restOf(entry),
+  };
+}
+
+function restOf(entry: unknown): Rest {
+  const [, , owner, permits, capacity, expiresAt, , token, acquiredAt] = listOf(entry);
+  return {
+    owner: textOf(owner),
+    permits: numberOf(permits),
+    capacity: numberOf(capacity),
+    token: numberOf(token),
+    acquiredAt: numberOf(acquiredAt),
+    expiresAt: numberOf(expiresAt),
+  };
+}
+
+function waiterOf(entry: unknown): Waiter {
+  const [process, number, owner, permits, capacity, expiresAt, inbox, since, wokenAt] = listOf(entry);
+  return {
+    hold: { process: textOf(process), number: numberOf(number) },
+    owner: textOf(owner),
+    permits: numberOf(permits),
+    capacity: numberOf(capacity),
+    inbox: textOrNull(inbox),
+    since: numberOf(since),
+    expiresAt: numberOf(expiresAt),
+    wokenAt: isAbsent(wokenAt) ? null : numberOf(wokenAt),
+  };
+}
