@@ -37,7 +37,7 @@ function sequentialVerdicts(outcomes, subject) {
     {
       what: `${subject}, sequential: time of a cycle (p50) against ${minimum}`,
       target: `at most ${ratio(CYCLE_OF_MINIMUM_AT_MOST)}`,
-      measured: `${ratio(measured)}${rangeOf(outcomes, 'sequential', 'p50Us', subject, minimum)}`,
+      measured: `${measured.toFixed(2)}×${rangeOf(outcomes, 'sequential', 'p50Us', subject, minimum)}`,
       reached: measured <= CYCLE_OF_MINIMUM_AT_MOST,
     },
     {
@@ -60,7 +60,7 @@ function handoverVerdicts(outcomes, subject) {
     {
       what: `${subject}, hand-over to another process: p50 against the best peer, ${peer}`,
       target: `at most ${ratio(HANDOVER_OF_PEER_AT_MOST)}`,
-      measured: `${ratio(own / other)}${rangeOf(outcomes, 'handover', 'p50Ms', subject, peer)}`,
+      measured: `${(own / other).toFixed(2)}×${rangeOf(outcomes, 'handover', 'p50Ms', subject, peer)}`,
       reached: own / other <= HANDOVER_OF_PEER_AT_MOST,
     },
     {

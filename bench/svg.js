@@ -4,8 +4,8 @@ import { FAMILIES, LABELS, THROUGHPUT } from './plan.js';
 import { ratiosOf } from './targets.js';
 import { number, ratio } from './words.js';
 
-const WIDTH = 760;
-const LEFT = 290;
+const WIDTH = 820;
+const LEFT = 345;
 const RIGHT = 70;
 const ROW = 26;
 const TOP = 58;

@@ -49,10 +49,7 @@ export async function openNodeRedisSentinel(name: string, nodes: readonly Addres
 }
 
 /** A store whose client ends with it. */
-async function openStoreWith(
-  open: () => Promise<Opened>,
-  options: RedisStoreOptions = {},
-): Promise<Store> {
+async function openStoreWith(open: () => Promise<Opened>, options: RedisStoreOptions = {}): Promise<Store> {
   const { client, end } = await open();
   const store = redisStore(client, options);
   return {

@@ -19,11 +19,16 @@ export interface ListenClient {
   unref?(): void;
 }
 
-export type Hear = (payload: string) => void;
+/** Somebody who listens on a channel. */
+export interface Ear {
+  hear(payload: string): void;
+  /** Told when nothing can be heard any more, and when it can again. */
+  hears?: ((hearing: boolean) => void) | undefined;
+}
 
 export interface Ears {
   /** Gives a way to stop. Rejects when it cannot be listened now. */
-  listen(channel: string, hear: Hear): Promise<() => Promise<void>>;
+  listen(channel: string, ear: Ear): Promise<() => Promise<void>>;
   /** Makes a lost connection again, unless that was tried a moment ago. */
   mend(): void;
   /** Commands met a broken connection: listening may have broken too, unheard. */
@@ -41,6 +46,7 @@ const CONNECT_MS_MAX = 10_000;
 class Line {
   readonly #client: ListenClient;
   readonly #since = systemClock.monotonicMs();
+  readonly #told: () => void;
   readonly #gone: Promise<never>;
   #giveUp: (error: unknown) => void = () => undefined;
   /** Why it was lost. */
@@ -50,8 +56,9 @@ class Line {
   /** Statements one after the other. */
   #tail: Promise<unknown>;
 
-  constructor(client: ListenClient, hear: (channel: string, payload: string) => void) {
+  constructor(client: ListenClient, hear: (channel: string, payload: string) => void, lost: () => void) {
     this.#client = client;
+    this.#told = lost;
     this.#gone = new Promise((_, reject) => {
       this.#giveUp = reject;
     });
@@ -63,6 +70,8 @@ class Line {
       this.#connected = true;
       client.unref?.();
     });
+    // Now too: where it never gets through, it keeps no process alive either.
+    client.unref?.();
     this.#tail.catch(this.#lose);
   }
 
@@ -99,64 +108,76 @@ class Line {
     this.#giveUp(this.trouble ?? new Error('The connection that listens for hints is gone.'));
     // Not waited for: half open, it would end only when the other side says so.
     this.#client.end().catch(this.#note);
+    this.#told();
   }
 }
 
 /** Over a connection made by `make`. */
 export function pgEars(make: () => ListenClient): Ears {
-  const hearers = new Map<string, Set<Hear>>();
+  const ears = new Map<string, Set<Ear>>();
   let line: Line | null = null;
   let triedAt = Number.NEGATIVE_INFINITY;
   let makingFailed: unknown = null;
 
-  function connect(): Line {
-    triedAt = systemClock.monotonicMs();
-    line = new Line(make(), (channel, payload) => {
-      for (const hear of hearers.get(channel) ?? []) hear(payload);
-    });
-    makingFailed = null;
-    return line;
+  function tellAll(hearing: boolean): void {
+    for (const ear of [...ears.values()].flatMap((own) => [...own])) ear.hears?.(hearing);
   }
 
-  function forget(channel: string, hear: Hear): boolean {
-    const own = hearers.get(channel);
-    own?.delete(hear);
-    return own?.size === 0 && hearers.delete(channel);
+  function connect(): Line {
+    triedAt = systemClock.monotonicMs();
+    const hear = (channel: string, payload: string): void => {
+      for (const ear of ears.get(channel) ?? []) ear.hear(payload);
+    };
+    const made = new Line(make(), hear, () => {
+      if (line === made) tellAll(false);
+    });
+    line = made;
+    makingFailed = null;
+    return made;
+  }
+
+  function forget(channel: string, ear: Ear): boolean {
+    const own = ears.get(channel);
+    own?.delete(ear);
+    return own?.size === 0 && ears.delete(channel);
+  }
+
+  async function connectAgain(): Promise<void> {
+    try {
+      const made = connect();
+      await Promise.all([...ears.keys()].map((channel) => made.say(`LISTEN ${quoteName(channel)}`)));
+      if (line === made) tellAll(true);
+    } catch (error) {
+      // The commands that are about to be sent need it not. It is tried again with later ones.
+      makingFailed = error;
+    }
   }
 
   return {
-    async listen(channel, hear) {
-      hearers.set(channel, (hearers.get(channel) ?? new Set()).add(hear));
+    async listen(channel, ear) {
+      ears.set(channel, (ears.get(channel) ?? new Set()).add(ear));
       try {
         await (line?.usable ? line : connect()).say(`LISTEN ${quoteName(channel)}`);
       } catch (error) {
-        forget(channel, hear);
+        forget(channel, ear);
         throw error;
       }
       return async () => {
         // Not waited for: it hears nothing more from now on, whether or not the server hears of it.
-        if (forget(channel, hear) && line?.usable) {
-          line.tell(`UNLISTEN ${quoteName(channel)}`);
-        }
+        if (forget(channel, ear) && line?.usable) line.tell(`UNLISTEN ${quoteName(channel)}`);
       };
     },
     mend() {
-      if (hearers.size === 0 || line?.usable) return;
+      if (ears.size === 0 || line?.usable) return;
       if (systemClock.monotonicMs() - triedAt < TRY_AGAIN_MS) return;
       line?.drop();
-      try {
-        const made = connect();
-        for (const channel of hearers.keys()) made.tell(`LISTEN ${quoteName(channel)}`);
-      } catch (error) {
-        // A listener given by the user may throw. The commands that are about to be sent need it not.
-        makingFailed = error;
-      }
+      void connectAgain();
     },
     // Its own events tell when it is lost.
     doubt: () => undefined,
     trouble: () => (line?.usable ? null : (makingFailed ?? line?.trouble ?? null)),
     close() {
-      hearers.clear();
+      ears.clear();
       line?.drop();
     },
   };

@@ -4,7 +4,7 @@
  * that channel later. So after trouble it is made to forget its channels, and told to listen anew.
  */
 import { systemClock } from '../../clock.js';
-import { type Ears, type Hear, TRY_AGAIN_MS } from './ears.js';
+import { type Ear, type Ears, TRY_AGAIN_MS } from './ears.js';
 
 interface Listening {
   unlisten(): Promise<void>;
@@ -12,19 +12,19 @@ interface Listening {
 
 interface PostgresJsListen {
   readonly listen: {
-    (channel: string, hear: Hear): PromiseLike<Listening>;
+    (channel: string, hear: (payload: string) => void): PromiseLike<Listening>;
     channels?: Record<string, unknown>;
   };
 }
 
-interface Ear {
+interface Opened {
   readonly channel: string;
-  readonly hear: Hear;
+  readonly ear: Ear;
   listening: Promise<Listening>;
 }
 
 export function postgresJsEars(sql: PostgresJsListen): Ears {
-  const ears = new Set<Ear>();
+  const opened = new Set<Opened>();
   let doubtful = false;
   let triedAt = Number.NEGATIVE_INFINITY;
   let trouble: unknown = null;
@@ -38,9 +38,14 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
     trouble = error;
   }
 
-  const listen = async (channel: string, hear: Hear): Promise<Listening> => await sql.listen(channel, hear);
+  function tellAll(hearing: boolean): void {
+    for (const { ear } of opened) ear.hears?.(hearing);
+  }
 
-  async function leave({ listening }: Ear): Promise<void> {
+  const listen = async (channel: string, ear: Ear): Promise<Listening> =>
+    await sql.listen(channel, (payload) => ear.hear(payload));
+
+  async function leave({ listening }: Opened): Promise<void> {
     // Where it cannot be said, there is nothing to leave.
     await listening.then(({ unlisten }) => unlisten()).catch(note);
   }
@@ -50,44 +55,49 @@ export function postgresJsEars(sql: PostgresJsListen): Ears {
     if (channels) delete channels[channel];
   }
 
+  async function listenAgain(): Promise<void> {
+    for (const { channel } of opened) forget(channel);
+    try {
+      const all = [...opened];
+      for (const one of all) one.listening = listen(one.channel, one.ear);
+      await Promise.all(all.map(({ listening }) => listening));
+      if (!doubtful) tellAll(true);
+    } catch (error) {
+      // Tried again with later commands.
+      note(error);
+      doubtful = true;
+    }
+  }
+
   return {
-    async listen(channel, hear) {
-      const heard = (payload: string): void => {
-        if (ears.has(ear)) hear(payload);
-      };
-      const ear: Ear = { channel, hear: heard, listening: listen(channel, heard) };
-      ears.add(ear);
+    async listen(channel, ear) {
+      const one: Opened = { channel, ear, listening: listen(channel, ear) };
+      opened.add(one);
       try {
-        await Promise.race([ear.listening, closed]);
+        await Promise.race([one.listening, closed]);
       } catch (error) {
-        ears.delete(ear);
+        opened.delete(one);
         forget(channel);
         throw error;
       }
       return async () => {
-        if (ears.delete(ear)) void leave(ear);
+        if (opened.delete(one)) void leave(one);
       };
     },
     mend() {
-      if (!doubtful || ears.size === 0 || systemClock.monotonicMs() - triedAt < TRY_AGAIN_MS) return;
+      if (!doubtful || opened.size === 0 || systemClock.monotonicMs() - triedAt < TRY_AGAIN_MS) return;
       triedAt = systemClock.monotonicMs();
       doubtful = false;
-      for (const { channel } of ears) forget(channel);
-      for (const ear of ears) {
-        ear.listening = listen(ear.channel, ear.hear);
-        ear.listening.catch((error: unknown) => {
-          note(error);
-          doubtful = true;
-        });
-      }
+      void listenAgain();
     },
     doubt() {
       doubtful = true;
+      tellAll(false);
     },
     trouble: () => (doubtful ? trouble : null),
     close() {
-      for (const ear of ears) void leave(ear);
-      ears.clear();
+      for (const one of opened) void leave(one);
+      opened.clear();
       giveUp(new Error('This PostgreSQL store is closed.'));
     },
   };

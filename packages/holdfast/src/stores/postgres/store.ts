@@ -72,12 +72,18 @@ export function storeOn(database: Database, schema: string): Store {
       return caller.apply(commands);
     },
     ...(ears && {
-      async listen(inbox: string, wake: (key: string, why: Why) => void) {
+      async listen(inbox: string, wake: (key: string, why: Why) => void, hears?: (hearing: boolean) => void) {
         checkOpen();
-        return await ears.listen(channelOf(inbox), (payload) => {
+        let stopped = false;
+        const hear = (payload: string): void => {
           const hint = hintIn(payload);
-          if (hint && !closed) wake(hint.key, hint.why);
-        });
+          if (hint && !closed && !stopped) wake(hint.key, hint.why);
+        };
+        const stop = await ears.listen(channelOf(inbox), { hear, hears });
+        return async () => {
+          stopped = true;
+          await stop();
+        };
       },
     }),
     ...seen,

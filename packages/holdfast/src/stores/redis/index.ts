@@ -1,6 +1,5 @@
 /** Locks in Redis, shared by everybody who reaches the server. The client is the caller's. */
-import type { Store } from '../../protocol/index.js';
-import { InvalidArgumentError } from '../../protocol/index.js';
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { checkClient, type RedisClient } from './clients.js';
 import { storeOn } from './store.js';
