@@ -34,7 +34,7 @@ describe.runIf(available('postgres'))('batches on PostgreSQL', () => {
       const granted = await say(storeAt(0), claimOf(key, old, { ttlMs }));
       if (granted.kind !== 'granted') throw new Error(granted.kind);
       // From long before the end to just after it: how long a command takes is not known beforehand.
-      await sleep(ttlMs - (performance.now() - sent) - 20 + (round % 12) * 2);
+      await sleep(ttlMs - (performance.now() - sent) - 40 + (round % 12) * 4);
       const [renewed, taken] = await Promise.all([
         say(storeAt(1), renewOf(key, old)),
         say(storeAt(2), claimOf(key, taker)),

@@ -107,10 +107,15 @@ describe.runIf(available('redis'))('time and waiting', () => {
     await holder.close();
   });
 
-  it('a lost subscription is made again', async () => {
+  it('a lost subscription is made again, and the store says when it hears nothing', async () => {
     const store = redisStore(client);
     const heard: string[] = [];
-    await store.listen?.('again', (key) => heard.push(key));
+    const hearing: boolean[] = [];
+    await store.listen?.(
+      'again',
+      (key) => heard.push(key),
+      (now) => hearing.push(now),
+    );
     const listening = async (): Promise<unknown> => client.call('PUBSUB', 'NUMSUB', 'holdfast:inbox:again');
     expect(await listening()).toEqual(['holdfast:inbox:again', 1]);
     for (let round = 1; round <= 3; round++) {
@@ -120,6 +125,8 @@ describe.runIf(available('redis'))('time and waiting', () => {
     await say(store, claimOf('again', 'a', { inbox: 'again' }));
     await say(store, claimOf('again', 'b'));
     await expect.poll(() => heard).toContain('again');
+    expect(hearing).toContain(false);
+    expect(hearing.at(-1)).toBe(true);
     await store.close();
   });
 });

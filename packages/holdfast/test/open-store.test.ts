@@ -183,6 +183,8 @@ describe('a client package', () => {
 describe('what a client says, in words', () => {
   const coded = (code: string, message = 'as the client says it') =>
     Object.assign(new Error(message), { code });
+  const ofNodes = (lastNodeError: Error) =>
+    Object.assign(new Error('Failed to refresh slots cache.'), { lastNodeError });
   const where = 'db.internal:5432';
 
   it.each([
@@ -200,6 +202,18 @@ describe('what a client says, in words', () => {
     [coded('28P01'), null, /refuses this user name and password/],
     [new Error('Command timed out'), null, /is there but does not answer/],
     [new Error('Query read timeout'), null, /is there but does not answer/],
+    [
+      new Error('The client is offline'),
+      new Error('it took the connection and is silent'),
+      /is there but does not answer/,
+    ],
+    [
+      ofNodes(new Error('Connection is closed.')),
+      null,
+      /^no node answers at .*refresh slots cache\. Connection/,
+    ],
+    [ofNodes(new Error('ERR This instance has cluster support disabled')), null, /is no Redis Cluster/],
+    [ofNodes(new Error('WRONGPASS no')), null, /refuses this user name and password/],
     [coded('3D000'), null, /database does not exist/],
     [new Error("NOPERM this user has no permissions to run the 'evalsha' command"), null, /may not do that/],
     [coded('42501'), null, /may not do that/],

@@ -208,8 +208,9 @@ async function connected(client: Connecting): Promise<() => unknown> {
     client.on('ready', forget);
     // A cluster of node-redis says it of every node, and never of itself.
     client.on('node-ready', forget);
-    // node-redis keeps this promise until it has succeeded, however long that takes.
-    client.connect().then(done, note);
+    // node-redis keeps this promise until it has succeeded, however long that takes. An event has said more than a
+    // cluster of ioredis says here.
+    client.connect().then(done, (error: unknown) => note(trouble ?? error));
   });
   return () => trouble;
 }

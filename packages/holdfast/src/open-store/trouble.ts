@@ -19,6 +19,8 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
     (where) =>
       `${where} refuses this user name and password: check them in the URL (special characters escaped as %40)`,
   ],
+  [/^NO_NODE$/, (where) => `no node answers at ${where}: is the cluster running, and are those its nodes?`],
+  [/^NO_CLUSTER$/, (where) => `${where} is no Redis Cluster: leave out +cluster in the URL`],
   [/^SILENT$/, (where) => `${where} is there but does not answer: does it hang, or is it overloaded?`],
   [/^3D000$/, (where) => `the database does not exist at ${where}: create it, or name another`],
   [
@@ -48,13 +50,14 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
 const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(WRONGPASS|NOAUTH|NOPERM|LOADING)\b/, '$1'],
   [
-    /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect/i,
+    /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect|^timeout$/i,
     'ETIMEDOUT',
   ],
   [/^Command timed out$|^Query read timeout$|\band is silent$/, 'SILENT'],
   [/invalid username-password pair|Client sent AUTH|no password (?:was )?(?:given|supplied)/i, 'WRONGPASS'],
   [/password must be a string/i, '28P01'],
   [/does not support SSL/i, 'NO_TLS'],
+  [/cluster support disabled/i, 'NO_CLUSTER'],
 ];
 
 /** What a client says of a connection that is not there, which helps nobody: why it is not there does. */
@@ -83,12 +86,16 @@ function codeOf(error: unknown): string {
     if (found) return code.replace('$1', found[1] ?? '');
   }
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
-  if ('lastNodeError' in error) return codeOf(error.lastNodeError);
+  if ('lastNodeError' in error) {
+    const { lastNodeError: last } = error;
+    return ONLY_THAT_THERE_IS_NONE.test(wordsOf(last)) ? 'NO_NODE' : codeOf(last);
+  }
   return error.cause === undefined ? error.name : codeOf(error.cause);
 }
 
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof AggregateError && error.message === '') return error.errors.map(wordsOf).join('; ');
-  return error.message || error.name;
+  const words = error.message || error.name;
+  return 'lastNodeError' in error && error.lastNodeError ? `${words} ${wordsOf(error.lastNodeError)}` : words;
 }

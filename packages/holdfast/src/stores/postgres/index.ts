@@ -19,7 +19,11 @@ export interface PostgresStoreOptions {
   readonly listener?: PostgresListener;
 }
 
-/** Locks in PostgreSQL 13 or later. The client stays yours: close the store first, then the client. */
+/**
+ * Locks in PostgreSQL 13 or later. The client stays yours: close the store first, then the client. A Pool or a Client of
+ * pg has an event `error`, for connections that break while idle: listen to it, or Node ends the process. A Pool makes
+ * new connections by itself; a Client that lost its own is of no more use.
+ */
 export function postgresStore(client: PostgresClient, options: PostgresStoreOptions = {}): Store {
   checkOptionNames(options, ['schema', 'listener']);
   const { schema = SCHEMA, listener } = options;

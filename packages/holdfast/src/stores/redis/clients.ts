@@ -1,6 +1,6 @@
 /** Tells the clients apart by what they can do: nothing is imported to recognise them. */
 import { InvalidArgumentError } from '../../protocol/index.js';
-import type { Connection, Heard, Subscriber } from './connection.js';
+import type { Connection, Heard, Hears, Subscriber } from './connection.js';
 import {
   type IoredisClient,
   type IoredisCluster,
@@ -31,8 +31,10 @@ export function connectionTo(client: RedisClient): Connection {
 }
 
 /** Listens on a connection that the user keeps for it. */
-export function subscriberOn(client: RedisClient, heard: Heard): Subscriber {
-  return isIoredis(client) ? ioredisSubscriber(client, heard) : nodeRedisSubscriber(client, heard);
+export function subscriberOn(client: RedisClient, heard: Heard, hears: Hears): Subscriber {
+  return isIoredis(client)
+    ? ioredisSubscriber(client, heard, hears)
+    : nodeRedisSubscriber(client, heard, hears);
 }
 
 export function checkClient(client: unknown, what: string): RedisClient {

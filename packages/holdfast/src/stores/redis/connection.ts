@@ -20,6 +20,8 @@ export interface Subscriber {
 }
 
 export type Heard = (channel: string, message: string) => void;
+/** Told when the connection breaks, and when it is back. */
+export type Hears = (hearing: boolean) => void;
 
 export interface Connection {
   /** Keys live on several servers, each of which runs scripts on its own keys only. */
@@ -33,7 +35,7 @@ export interface Connection {
   /** Every server that keys may be written to. */
   servers(): Promise<readonly Server[]>;
   /** A connection of the store's own, not connected yet. */
-  subscriber(heard: Heard): Subscriber;
+  subscriber(heard: Heard, hears: Hears): Subscriber;
   /** What the client's own settings mean for locks. */
   settings(): readonly Finding[];
 }

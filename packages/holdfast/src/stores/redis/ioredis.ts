@@ -3,6 +3,7 @@ import type { Finding } from '../../protocol/index.js';
 import {
   type Connection,
   type Heard,
+  type Hears,
   ignoreConnectionErrors,
   prefixOf,
   reconnectMs,
@@ -31,7 +32,9 @@ interface IoredisCommon {
   unsubscribe(channel: string): Promise<unknown>;
   on(event: 'message', listener: Heard): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
+  on(event: 'close' | 'ready', listener: () => void): unknown;
   off(event: 'message', listener: Heard): unknown;
+  off(event: 'close' | 'ready', listener: () => void): unknown;
 }
 
 /** A `Redis` of ioredis. */
@@ -99,13 +102,13 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
     checkUsable: () => undefined,
     run: (verb, script, keys, texts) => run[verb](script, keys.length, ...keys, ...texts),
     servers,
-    subscriber(heard) {
+    subscriber(heard, hears) {
       const listening = isCluster(client)
         ? client.duplicate([], { ...LISTENING, redisOptions: LISTENING })
         : client.duplicate(LISTENING);
       listening.on('error', ignoreConnectionErrors);
       return {
-        ...ioredisSubscriber(listening, heard),
+        ...ioredisSubscriber(listening, heard, hears),
         connect: () => listening.connect(),
         close: () => listening.disconnect(),
       };
@@ -115,14 +118,24 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
 }
 
 /** One that the user opened and closes: only what is heard on it is taken back. */
-export function ioredisSubscriber(client: IoredisClient | IoredisCluster, heard: Heard): Subscriber {
+export function ioredisSubscriber(
+  client: IoredisClient | IoredisCluster,
+  heard: Heard,
+  hears: Hears,
+): Subscriber {
+  const broke = (): void => hears(false);
+  const back = (): void => hears(true);
   client.on('message', heard);
+  client.on('close', broke);
+  client.on('ready', back);
   return {
     connect: () => Promise.resolve(),
     subscribe: (channel) => client.subscribe(channel),
     unsubscribe: (channel) => client.unsubscribe(channel),
     close: () => {
       client.off('message', heard);
+      client.off('close', broke);
+      client.off('ready', back);
     },
   };
 }

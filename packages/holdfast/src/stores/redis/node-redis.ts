@@ -3,6 +3,7 @@ import { type Finding, UnsupportedError } from '../../protocol/index.js';
 import {
   type Connection,
   type Heard,
+  type Hears,
   ignoreConnectionErrors,
   prefixOf,
   reconnectMs,
@@ -23,6 +24,7 @@ interface NodeRedisCommon {
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
   on(event: string, listener: (error: unknown) => void): unknown;
+  off(event: string, listener: () => void): unknown;
 }
 
 /** What `createClient` makes. */
@@ -98,12 +100,12 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
       return send(full[0], [verb, script, String(full.length), ...full, ...texts]);
     },
     servers,
-    subscriber(heard) {
+    subscriber(heard, hears) {
       const state = { connected: false };
       const listening = listeningClient(client, state);
       listening.on('error', ignoreConnectionErrors);
       return {
-        ...nodeRedisSubscriber(listening, heard),
+        ...nodeRedisSubscriber(listening, heard, hears),
         async connect() {
           await listening.connect();
           state.connected = true;
@@ -135,13 +137,21 @@ function listeningClient(client: NodeRedis, state: { readonly connected: boolean
 }
 
 /** One that the user opened and closes. */
-export function nodeRedisSubscriber(client: NodeRedis, heard: Heard): Subscriber {
+export function nodeRedisSubscriber(client: NodeRedis, heard: Heard, hears: Hears): Subscriber {
   const listener = (message: string, channel: string): void => heard(channel, message);
+  const broke = (): void => hears(false);
+  const back = (): void => hears(true);
+  // A cluster or a sentinel says neither: there, nobody knows.
+  client.on('reconnecting', broke);
+  client.on('ready', back);
   return {
     connect: () => Promise.resolve(),
     subscribe: (channel) => client.subscribe(channel, listener),
     unsubscribe: (channel) => client.unsubscribe(channel),
-    close: () => undefined,
+    close: () => {
+      client.off('reconnecting', broke);
+      client.off('ready', back);
+    },
   };
 }
 

@@ -62,7 +62,8 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
   const channelsBegin = `${keysBegin}inbox:`;
   const run = caller(connection);
   const hints = subscription(
-    (heard) => (subscriber ? subscriberOn(subscriber, heard) : connection.subscriber(heard)),
+    (heard, hears) =>
+      subscriber ? subscriberOn(subscriber, heard, hears) : connection.subscriber(heard, hears),
     keysBegin,
   );
   let closed = false;
@@ -139,9 +140,9 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
     name: 'redis',
     traits: TRAITS,
     apply,
-    async listen(inbox, wake) {
+    async listen(inbox, wake, hears = () => undefined) {
       checkUsable();
-      return hints.listen(channelsBegin + inbox, wake);
+      return hints.listen(channelsBegin + inbox, wake, hears);
     },
     async read(key) {
       checkUsable();

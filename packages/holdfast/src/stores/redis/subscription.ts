@@ -3,12 +3,13 @@
  * lost: while the connection is away, nothing is heard, and every waiter asks by itself now and then.
  */
 import { type Stop, UnsupportedError, type Why } from '../../protocol/index.js';
-import type { Heard, Subscriber } from './connection.js';
+import type { Heard, Hears, Subscriber } from './connection.js';
 
 type Listener = (key: string, why: Why) => void;
 
 interface Channel {
-  readonly listeners: Set<Listener>;
+  /** Whom to tell what is heard, and whether anything is. */
+  readonly listeners: Map<Listener, Hears>;
   readonly subscribed: Promise<unknown>;
 }
 
@@ -16,14 +17,17 @@ const WHYS: readonly string[] = ['turn', 'waiting', 'evicted'] satisfies Why[];
 
 export interface Subscription {
   /** Rejects when it cannot be subscribed now. */
-  listen(channel: string, listener: Listener): Promise<Stop>;
+  listen(channel: string, listener: Listener, hears: Hears): Promise<Stop>;
   /** What went wrong last without anybody being told. */
   trouble(): unknown;
   close(): Promise<void>;
 }
 
 /** `keysBegin` is what every key begins with in Redis. */
-export function subscription(open: (heard: Heard) => Subscriber, keysBegin: string): Subscription {
+export function subscription(
+  open: (heard: Heard, hears: Hears) => Subscriber,
+  keysBegin: string,
+): Subscription {
   const channels = new Map<string, Channel>();
   let current: { readonly subscriber: Subscriber; readonly connected: Promise<unknown> } | null = null;
   let trouble: unknown;
@@ -42,13 +46,19 @@ export function subscription(open: (heard: Heard) => Subscriber, keysBegin: stri
     const why = message.slice(0, cut);
     if (!heard || !WHYS.includes(why) || !message.startsWith(keysBegin, cut + 1)) return;
     const key = message.slice(cut + 1 + keysBegin.length);
-    for (const listener of heard.listeners) listener(key, why as Why);
+    for (const listener of heard.listeners.keys()) listener(key, why as Why);
+  }
+
+  function tell(hearing: boolean): void {
+    for (const { listeners } of channels.values()) {
+      for (const hears of listeners.values()) hears(hearing);
+    }
   }
 
   /** Connected, or the reason why not; after a failure it begins anew. */
   function connected(): { readonly subscriber: Subscriber; readonly connected: Promise<unknown> } {
     if (current) return current;
-    const subscriber = open(hear);
+    const subscriber = open(hear, tell);
     const opened = { subscriber, connected: subscriber.connect() };
     current = opened;
     opened.connected.catch((error: unknown) => {
@@ -76,7 +86,7 @@ export function subscription(open: (heard: Heard) => Subscriber, keysBegin: stri
   function channelOf(name: string): Channel {
     const known = channels.get(name);
     if (known) return known;
-    const made: Channel = { listeners: new Set(), subscribed: Promise.race([subscribe(name), closed]) };
+    const made: Channel = { listeners: new Map(), subscribed: Promise.race([subscribe(name), closed]) };
     channels.set(name, made);
     made.subscribed.catch((error: unknown) => {
       noteTrouble(error);
@@ -86,9 +96,9 @@ export function subscription(open: (heard: Heard) => Subscriber, keysBegin: stri
   }
 
   return {
-    async listen(name, listener) {
+    async listen(name, listener, hears) {
       const channel = channelOf(name);
-      channel.listeners.add(listener);
+      channel.listeners.set(listener, hears);
       await channel.subscribed;
       return async () => {
         channel.listeners.delete(listener);
