@@ -53,8 +53,10 @@ const TRAITS: Traits = {
   vigilMs: null,
 };
 
-/** How many commands one call has at most: a few hundred microseconds of the server's time. */
-const CALL_MAX = 64;
+/** How many commands one call has at most. Client and server work at the same time when a batch is cut in two. */
+const CALL_MAX = 32;
+/** Nobody waits for renewals, and thousands may be due at once: fewer calls, each a millisecond or two of the server. */
+const RENEWALS_MAX = 256;
 
 export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts): Store {
   const connection = connectionTo(client);
@@ -98,7 +100,7 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
 
   function applyInCalls(commands: readonly Command[]): readonly Promise<Reply>[] {
     const replies: Promise<Reply>[] = [];
-    for (const indexes of inCalls(commands, connection.isCluster ? 1 : CALL_MAX)) {
+    for (const indexes of inCalls(commands, connection.isCluster)) {
       const own = indexes.map((index) => commands[index] as Command);
       const answered = call(own, (answers) => answers);
       own.forEach((command, place) => {
@@ -175,22 +177,24 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
 }
 
 /** Indexes of the commands, call by call. All commands of a key are in the call that has its first one. */
-function inCalls(commands: readonly Command[], most: number): readonly (readonly number[])[] {
+function inCalls(commands: readonly Command[], isCluster: boolean): readonly (readonly number[])[] {
   const calls: number[][] = [];
   const callOf = new Map<string, number[]>();
-  let last: number[] | undefined;
-  commands.forEach(({ key }, index) => {
+  const open: { renewals: number[]; others: number[] } = { renewals: [], others: [] };
+  commands.forEach(({ key, kind }, index) => {
     const known = callOf.get(key);
     if (known) {
       known.push(index);
       return;
     }
-    if (!last || last.length >= most) {
-      last = [];
-      calls.push(last);
+    const lane = kind === 'renew' ? 'renewals' : 'others';
+    const most = lane === 'renewals' ? RENEWALS_MAX : CALL_MAX;
+    if (isCluster || open[lane].length === 0 || open[lane].length >= most) {
+      open[lane] = [];
+      calls.push(open[lane]);
     }
-    last.push(index);
-    callOf.set(key, last);
+    open[lane].push(index);
+    callOf.set(key, open[lane]);
   });
   return calls;
 }
