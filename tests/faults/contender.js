@@ -16,13 +16,14 @@ import { workUnder } from './turns.js';
  * @property {string} key
  * @property {number} ttlMs
  * @property {number} workMs
+ * @property {number} longMs What every third turn takes.
  * @property {number} capacity
  * @property {boolean} abandons Whether to leave without waiting for the server.
  */
 
 /** @type {Task} */
 const task = JSON.parse(process.argv[2] ?? '{}');
-const { name, key, ttlMs, workMs, capacity } = task;
+const { name, key, ttlMs, workMs, longMs, capacity } = task;
 
 process.on('unhandledRejection', (error) => {
   console.log('UNHANDLED', error);
@@ -33,9 +34,12 @@ const connection = await connect(task.driver, task);
 const locks = createLocks(connection.store, { owner: name, ttl: ttlMs });
 const lock = locks.semaphore(key, { capacity });
 
+let turns = 0;
+
 async function takeTurn() {
   const lease = await lock.acquire({ wait: '3s' });
-  const turn = await workUnder(name, lease, workMs);
+  turns += 1;
+  const turn = await workUnder(name, lease, turns % 3 === 0 ? longMs : workMs);
   if (turn) console.log(`turn ${JSON.stringify(turn)}`);
   // P15: whoever is given a lease must have it at that moment.
   else console.log('EXPIRED a lease was returned that was over already');

@@ -30,6 +30,8 @@ export interface ContenderOptions {
   readonly key?: string;
   readonly ttlMs?: number;
   readonly workMs?: number;
+  /** What every third turn takes; the same unless told. Longer than a lease, it lives on renewals. */
+  readonly longMs?: number;
   readonly capacity?: number;
   /** Whether it leaves in the end without waiting for the server. */
   readonly abandons?: boolean;
@@ -98,6 +100,7 @@ export class Scene<P extends Place = Place> {
       capacity = 1,
       clockOffMs,
     } = options;
+    const { longMs = workMs } = options;
     // After an outage `postgres` listens again even once it was ended, and never lets its process end by itself.
     const { abandons = this.world.driver === 'postgres' } = options;
     const task = {
@@ -108,6 +111,7 @@ export class Scene<P extends Place = Place> {
       key,
       ttlMs,
       workMs,
+      longMs,
       capacity,
       abandons,
     };

@@ -35,6 +35,7 @@ describe.runIf(available('postgres')).concurrent('faults of a pool', { timeout: 
     expect((await lost) - takenMs).toBeLessThan(1_500 + SOON_MS / 2);
     // Nobody else is held up, and nothing leaks past the lease.
     const next = await waiting;
+    expect(lease.held, 'held by two').toBe(false);
     expect(next.token).toBeGreaterThan(lease.token);
     for (const client of taken) client.release();
     await (await locks.acquire('free', { wait: SOON_MS })).release();

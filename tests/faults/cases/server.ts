@@ -89,8 +89,10 @@ export function serverFaults(world: World): void {
       onTestFinished,
     }) => {
       const scene = await Scene.onServer(world, onTestFinished);
-      const fleet = await Promise.all(['a', 'b', 'c'].map((name) => scene.contender(name, { ttlMs: 1_000 })));
-      for (const hangMs of [150, 1_600, 600]) {
+      const fleet = await Promise.all(
+        ['a', 'b', 'c'].map((name) => scene.contender(name, { ttlMs: 1_000, longMs: 1_500 })),
+      );
+      for (const hangMs of [150, 1_600, 600, 1_300]) {
         await Promise.all(fleet.map((child) => child.more(1)));
         await scene.server.pause();
         await sleep(hangMs);

@@ -16,6 +16,8 @@ export type Answer = Reply | { readonly error: string; readonly version?: number
 
 /** The way to the function `apply`: a connection, or HTTP. */
 export interface Line {
+  /** How many commands one call has at most; renewals, for which nobody waits, travel together. */
+  readonly mostTogether: number;
   /** One call. Rejects with an error that has a `code`, the SQLSTATE, where the server spoke. */
   ask(
     commands: readonly Command[],
@@ -51,7 +53,7 @@ export class Caller {
       return replies;
     }
     const isApart = this.#apart.size === 0 ? () => false : (key: string) => this.#isApart(key);
-    for (const chain of chainsOf(slots, isApart)) void this.#follow(chain);
+    for (const chain of chainsOf(slots, isApart, this.#line.mostTogether)) void this.#follow(chain);
     return replies;
   }
 

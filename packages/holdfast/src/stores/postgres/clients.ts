@@ -1,7 +1,9 @@
 /**
  * The clients that a store may be given, by the few methods that are used, and one way to speak through all of them.
- * Statements are unnamed: behind a pooler in transaction mode the next one may meet another connection (F15).
+ * With pg, statements are named, so that the server parses each once a connection. Behind a pooler in transaction mode
+ * the next one may meet another connection (F15): the first time that this goes wrong, names are given up for good.
  */
+import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { type Ears, type ListenClient, pgEars } from './ears.js';
 import { postgresJsEars } from './postgres-js-ears.js';
@@ -10,6 +12,7 @@ import { oneAtATime } from './turns.js';
 
 interface PgQuery {
   readonly text: string;
+  readonly name?: string;
   values?: unknown[];
   readonly query_timeout?: number;
 }
@@ -35,12 +38,16 @@ export interface Database {
   rows(text: string, values: readonly string[], urgent?: boolean): Promise<readonly unknown[]>;
   /** Several statements in one message, as one transaction. The rows of the last one. */
   script(text: string, urgent?: boolean): Promise<readonly unknown[]>;
+  /** How many commands one statement has at most. */
+  readonly mostTogether: number;
   /** Null where nothing can be heard. */
   readonly ears: Ears | null;
 }
 
 /** A connection whose other end is gone without a word must not be one of the pool's for ever. */
 const QUERY_TIMEOUT_MS = 5_000;
+/** Over several connections, client and server work at the same time when a batch is cut in two. */
+const TOGETHER_MAX = 32;
 
 export function databaseOn(client: PostgresClient, listener: PostgresListener | undefined): Database {
   if (isPostgresJs(client)) return onPostgresJs(client, listener);
@@ -55,6 +62,7 @@ function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefine
   const inline = (text: string, values: readonly string[]): string =>
     text.replace(/\$(\d+)/g, (_, place: string) => quoteText(values[Number(place) - 1] ?? ''));
   return {
+    mostTogether: TOGETHER_MAX,
     rows: async (text, values) => lastRows(await sql.unsafe(inline(text, values))),
     script: async (text) => lastRows(await sql.unsafe(text)),
     ears: earsOf(listener, () => postgresJsEars(sql)),
@@ -79,12 +87,42 @@ function onPg(client: PgLike & PgInside, listener: PostgresListener | undefined)
     return await client.query({ ...query, ...own });
   };
   const query = isPool ? send : oneAtATime(send);
+  const nameOf = names();
+  let named = true;
   return {
-    rows: async (text, values, urgent = false) =>
-      lastRows(await query({ text, values: [...values] }, urgent)),
+    mostTogether: isPool ? TOGETHER_MAX : Number.POSITIVE_INFINITY,
+    async rows(text, values, urgent = false) {
+      if (named) {
+        try {
+          return lastRows(await query({ name: nameOf(text), text, values: [...values] }, urgent));
+        } catch (error) {
+          if (!isNameTrouble(error)) throw error;
+          named = false;
+        }
+      }
+      return lastRows(await query({ text, values: [...values] }, urgent));
+    },
     script: async (text, urgent = false) => lastRows(await query({ text }, urgent)),
     ears: earsOf(listener, () => siblingEars(client, isPool)),
   };
+}
+
+/** The same text has the same name in every process: whoever prepared it on a shared connection meant the same. */
+function names(): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    let name = known.get(text);
+    if (name === undefined) {
+      name = `holdfast_${createHash('sha256').update(text).digest('hex').slice(0, 24)}`;
+      known.set(text, name);
+    }
+    return name;
+  };
+}
+
+/** The connection does not know the name, or knows it already. Either way nothing was executed. */
+function isNameTrouble(error: unknown): boolean {
+  return isObject(error) && (error.code === '26000' || error.code === '42P05');
 }
 
 /** What a lock's command would become part of, and be undone with. */

@@ -11,6 +11,7 @@ export function sqlLine(database: Database, schema: string): Line {
 
   const call = (...parts: readonly string[]): string =>
     `SELECT ${quoteName(schema)}.apply(${parts.join(', ')})::text AS answers`;
+  const usual = call('$1::text::jsonb', '$2::integer', '$3::boolean');
 
   async function ask(
     commands: readonly Command[],
@@ -19,15 +20,13 @@ export function sqlLine(database: Database, schema: string): Line {
     urgent: boolean,
   ): Promise<readonly Answer[]> {
     const json = JSON.stringify(commands);
-    const more = [...(cleanUp > 0 ? [`clean_up => ${cleanUp}`] : []), ...(hints ? [] : ['hints => false'])];
     if (!forced) {
-      const text = call('$1::text::jsonb', ...more);
-      const rows = await database.rows(text, [json], urgent);
+      const rows = await database.rows(usual, [json, String(cleanUp), String(hints)], urgent);
       const answers = answersIn(jsonIn(rows, 'answers'));
       if (answers !== 'isolated') return answers;
       forced = true;
     }
-    const literal = call(`${quoteText(json)}::jsonb`, ...more);
+    const literal = call(`${quoteText(json)}::jsonb`, String(cleanUp), String(hints));
     const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ${literal}`;
     const answers = answersIn(jsonIn(await database.script(text, urgent), 'answers'));
     if (answers !== 'isolated') return answers;
@@ -35,6 +34,7 @@ export function sqlLine(database: Database, schema: string): Line {
   }
 
   return {
+    mostTogether: database.mostTogether,
     ask,
     inWords: (error, key) => inWords(error, schema, key),
     failed(error) {

@@ -15,7 +15,11 @@ export interface Slot<R> {
 export type Chain<R> = readonly (readonly Slot<R>[])[];
 
 /** `apart`: keys whose rows were not to be had a moment ago, each in a statement of its own. */
-export function chainsOf<R>(slots: readonly Slot<R>[], apart: (key: string) => boolean): readonly Chain<R>[] {
+export function chainsOf<R>(
+  slots: readonly Slot<R>[],
+  apart: (key: string) => boolean,
+  most: number,
+): readonly Chain<R>[] {
   const alone = new Map<string, Slot<R>[]>();
   const rest: Slot<R>[] = [];
   for (const slot of slots) {
@@ -23,13 +27,14 @@ export function chainsOf<R>(slots: readonly Slot<R>[], apart: (key: string) => b
     if (!apart(key)) rest.push(slot);
     else alone.set(key, [...(alone.get(key) ?? []), slot]);
   }
-  return [...together(rest), ...[...alone.values()].flatMap(together)];
+  return [...together(rest, most), ...[...alone.values()].flatMap((own) => together(own, most))];
 }
 
-function together<R>(slots: readonly Slot<R>[]): readonly Chain<R>[] {
+function together<R>(slots: readonly Slot<R>[], most: number): readonly Chain<R>[] {
   const renewals = slots.filter(isRenewal);
   if (slots.length === 0) return [];
-  if (renewals.length === 0 || renewals.length === slots.length) return [[slots]];
+  if (renewals.length === 0) return cut(slots, most);
+  if (renewals.length === slots.length) return [[slots]];
   const renewed = new Set(renewals.map(({ command }) => command.key));
   const others = slots.filter((slot) => !isRenewal(slot));
   const both = new Set(others.map(({ command }) => command.key).filter((key) => renewed.has(key)));
@@ -37,8 +42,30 @@ function together<R>(slots: readonly Slot<R>[]): readonly Chain<R>[] {
   return [
     [renewals.filter((slot) => !ofBoth(slot))],
     ...(both.size > 0 ? [inSteps(slots.filter(ofBoth))] : []),
-    [others.filter((slot) => !ofBoth(slot))],
+    ...cut(
+      others.filter((slot) => !ofBoth(slot)),
+      most,
+    ),
   ].filter(([first]) => first !== undefined && first.length > 0);
+}
+
+/** Statements of at most so many commands, all of a key in one of them. */
+function cut<R>(slots: readonly Slot<R>[], most: number): readonly Chain<R>[] {
+  if (slots.length <= most) return [[slots]];
+  const parts: Slot<R>[][] = [];
+  const partOf = new Map<string, Slot<R>[]>();
+  let last: Slot<R>[] | undefined;
+  for (const slot of slots) {
+    const known = partOf.get(slot.command.key);
+    if (!known && (!last || last.length >= most)) {
+      last = [];
+      parts.push(last);
+    }
+    const part = known ?? last;
+    part?.push(slot);
+    if (part) partOf.set(slot.command.key, part);
+  }
+  return parts.map((part) => [part]);
 }
 
 /** Keys with renewals and other commands in one batch: a step each time that a key goes from one to the other. */

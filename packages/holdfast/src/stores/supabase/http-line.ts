@@ -5,6 +5,8 @@ import type { Call } from './client.js';
 
 export function httpLine(call: Call): Line {
   return {
+    // Every call is a request of its own: fewer are better.
+    mostTogether: Number.POSITIVE_INFINITY,
     async ask(commands: readonly Command[], cleanUp: number, hints: boolean): Promise<readonly Answer[]> {
       const answers = answersIn(await call('apply', { commands, clean_up: cleanUp, hints }));
       if (answers !== 'isolated') return answers;
