@@ -1,5 +1,9 @@
 /** What only a hostile or unlucky user does to the Redis store. */
-import { available, startProxy, startRedisCluster } from 'holdfast-servers';
+import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
+import { redisStore } from 'holdfast/redis';
+import { available, type RedisServer, startProxy, startRedis, startRedisCluster } from 'holdfast-servers';
+import { Redis } from 'ioredis';
+import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
 import { openRedis } from '../../packages/holdfast/src/open-store/redis.js';
@@ -44,3 +48,70 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))(
     });
   },
 );
+
+/** A name that moves: whoever connects reaches the server named last, and whoever is connected stays where it is. */
+async function startName(first: RedisServer) {
+  let target = first;
+  const server = createServer((client) => {
+    const behind = connectTo(target.port, target.host);
+    client.pipe(behind).pipe(client);
+    client.on('error', () => behind.destroy());
+    behind.on('error', () => client.destroy());
+    client.on('close', () => behind.destroy());
+    behind.on('close', () => client.destroy());
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    moveTo(next: RedisServer) {
+      target = next;
+    },
+    stop: () => new Promise((resolve) => server.close(resolve)),
+  };
+}
+
+describe.runIf(available('redis'))('Redis', () => {
+  it('F10: after a failover where the old master stays up, a client told to leave replicas finds the new one', async () => {
+    const old = await startRedis({ own: true });
+    const next = await startRedis({ own: true });
+    const name = await startName(old);
+    const locks = createLocks(
+      await openRedis('redis', `//127.0.0.1:${name.port}`, REDIS_CLIENTS.slice(0, 1)),
+    );
+    const admin = new Redis(old.port, old.host);
+    try {
+      const before = await locks.acquire('job');
+      await before.release();
+      await admin.call('REPLICAOF', next.host, String(next.port));
+      name.moveTo(next);
+      await using lease = await locks.acquire('job', { wait: 15_000 });
+      expect(lease.token).toBeGreaterThan(before.token);
+    } finally {
+      await locks.close();
+      admin.disconnect();
+      await name.stop();
+      await old.stop();
+      await next.stop();
+    }
+  });
+
+  it('a cluster whose nodes are not known yet is not listed as empty', async () => {
+    const server = await startRedis({ own: true });
+    const proxy = await startProxy({ host: server.host, port: server.port });
+    proxy.hang();
+    const client = createCluster({ rootNodes: [{ socket: { host: proxy.host, port: proxy.port } }] });
+    client.on('error', () => undefined);
+    const connecting = client.connect().catch((error: unknown) => error);
+    const store = redisStore(client);
+    try {
+      const listing = store.list({ prefix: '' })[Symbol.asyncIterator]();
+      await expect(listing.next()).rejects.toThrow(/no server that can be asked/);
+    } finally {
+      await store.close();
+      client.destroy();
+      await proxy.stop();
+      await server.stop();
+      await connecting;
+    }
+  });
+});

@@ -101,7 +101,7 @@ export class PageServers {
 
 /** Supabase has PostgREST under a path of its own. */
 async function startProject(): Promise<Project> {
-  const scene = await openScene({ own: true });
+  const scene = await openScene();
   const gateway = createServer((incoming, outgoing) => {
     const { method, headers, url = '' } = incoming;
     const target = new URL(url.replace(/^\/rest\/v1/, ''), scene.postgrest.url);

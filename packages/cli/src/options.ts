@@ -2,6 +2,7 @@
 import { parseDuration } from './duration.js';
 import { usageFailure } from './exit.js';
 import { nearest } from './nearest.js';
+import { redact } from './redaction.js';
 import { tokensOf } from './tokens.js';
 
 export interface OptionSpec {
@@ -180,12 +181,17 @@ function checkOperands(
   const usage = `usage: holdfast ${command.name} ${text}`.trimEnd();
   if (operands.length < min) throw usageFailure(`${command.name} needs a KEY; ${usage}`);
   if (operands.length > max) {
-    const extra = operands[max];
-    const hint = command.takesCommandLine && commandLine.length === 0 ? 'put -- before the command' : usage;
-    throw usageFailure(`unexpected "${extra}"; ${hint}`);
+    const extra = operands[max] ?? '';
+    throw usageFailure(`unexpected "${redact(extra)}"; ${hintAt(extra, command, commandLine) ?? usage}`);
   }
   if (command.takesCommandLine && commandLine.length === 0) {
     throw usageFailure(`${command.name} needs a command after --; ${usage}`);
   }
   if (commandLine[0] === '') throw usageFailure(`the command after -- is empty; ${usage}`);
+}
+
+/** What was probably meant by an operand too many. */
+function hintAt(extra: string, command: CommandShape, commandLine: readonly string[]): string | null {
+  if (command.takesCommandLine && commandLine.length === 0) return 'put -- before the command';
+  return extra.includes('://') ? 'put --store before the URL' : null;
 }

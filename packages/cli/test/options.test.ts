@@ -71,6 +71,7 @@ describe('the arguments', () => {
     ['run key', 'run needs a command after --; usage: holdfast run KEY [OPTIONS] -- COMMAND [ARGS]'],
     ['run key --', 'run needs a command after --; usage: holdfast run KEY [OPTIONS] -- COMMAND [ARGS]'],
     ['run key echo hi', 'unexpected "echo"; put -- before the command'],
+    ['ls a postgres://u:secret@h/d', 'unexpected "postgres://u:***@h/d"; put --store before the URL'],
     ['ls a b', 'unexpected "b"; usage: holdfast ls [PREFIX]'],
   ];
   it.each(wrong)('"%s" is refused: %s', (line, text) => {

@@ -164,23 +164,23 @@ export function networkFaults(world: World): void {
       const names = ['a', 'b', 'c'];
       const proxies = await Promise.all(names.map(() => scene.proxy()));
       const fleet = await Promise.all(
-        names.map((name, at) => scene.contender(name, { via: proxies[at], ttlMs: 800, longMs: 1_500 })),
+        names.map((name, at) => scene.contender(name, { via: proxies[at], ttlMs: 800, longMs: 1_000 })),
       );
       await Promise.all(fleet.map((child) => child.more(2)));
       const disturb = async (proxy: TcpProxy, at: number): Promise<void> => {
         const random = seededRandom(seed + at);
-        for (let mishap = 0; mishap < 5; mishap++) {
+        for (let mishap = 0; mishap < 4; mishap++) {
           const kind = random.pick(['cut', 'hang', 'loseReplies', 'delay'] as const);
           if (kind === 'delay') proxy.delay(random.between(50, 1_000));
           else proxy[kind]();
-          await sleep(random.between(100, 1_800));
+          await sleep(random.between(100, 1_500));
           if (kind === 'hang' && random.chance(0.5)) proxy.cut();
           proxy.pass();
-          await sleep(random.between(100, 800));
+          await sleep(random.between(50, 400));
         }
       };
       await Promise.all(proxies.map(disturb));
-      await Promise.all(fleet.map((child) => child.more(2, 40_000)));
+      await Promise.all(fleet.map((child) => child.more(1, 40_000)));
       const turns = await scene.finish();
       expectExclusive(turns);
     });
