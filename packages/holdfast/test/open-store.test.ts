@@ -214,6 +214,11 @@ describe('what a client says, in words', () => {
     ],
     [ofNodes(new Error('ERR This instance has cluster support disabled')), null, /is no Redis Cluster/],
     [ofNodes(new Error('WRONGPASS no')), null, /refuses this user name and password/],
+    [
+      new Error("READONLY You can't write against a read only replica."),
+      null,
+      /is a replica, which takes no locks/,
+    ],
     [coded('3D000'), null, /database does not exist/],
     [new Error("NOPERM this user has no permissions to run the 'evalsha' command"), null, /may not do that/],
     [coded('42501'), null, /may not do that/],

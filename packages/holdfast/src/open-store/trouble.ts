@@ -34,6 +34,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
   ],
   [/^53300$/, (where) => `${where} has no connection left: raise max_connections, or use fewer`],
   [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
+  [/^READONLY$/, (where) => `${where} is a replica, which takes no locks: name the master`],
   [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
   [
     /^(ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|NO_TLS)$/,
@@ -48,7 +49,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
 
 /** Clients that give no code say it in words. */
 const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
-  [/^(WRONGPASS|NOAUTH|NOPERM|LOADING)\b/, '$1'],
+  [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY)\b/, '$1'],
   [
     /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect|^timeout$/i,
     'ETIMEDOUT',

@@ -92,7 +92,7 @@ function inWords(cause: unknown, schema: string): Error {
     case '42501':
       return new UnsupportedError(
         `The schema ${quoteName(schema)} could not be made or brought up to date: ${said}${hint} ` +
-          'Grant that, or let somebody with more rights run what migrationSql() gives, or `holdfast migrate --print`. ' +
+          'Grant that, or let somebody with more rights run what migrationSql() gives, or `holdfast migrate --store URL --print`. ' +
           'Nothing was changed.',
         { cause },
       );

@@ -67,7 +67,7 @@ function use(about: About, schema: string): readonly Finding[] {
   if (!about.ready) {
     findings.push({
       level: 'warning',
-      text: `The schema ${quoteName(schema)} is not there yet: run \`holdfast migrate URL\` once, or migrate(client).`,
+      text: `The schema ${quoteName(schema)} is not there yet: run \`holdfast migrate --store URL\` once, or migrate(client).`,
     });
   }
   return findings;

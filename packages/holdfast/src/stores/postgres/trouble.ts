@@ -46,13 +46,13 @@ export function inWords(cause: unknown, schema: string, key?: string): unknown {
     case '42704':
       return new UnsupportedError(
         `The schema ${quoteName(schema)} of this database is not ready for Holdfast (${said}). ` +
-          'Run `holdfast migrate URL` once, or call migrate(client).',
+          'Run `holdfast migrate --store URL` once, or call migrate(client).',
         { key, cause },
       );
     case '42501':
       return new UnsupportedError(
         `The database user may not use the schema ${quoteName(schema)} (${said}). ` +
-          'What to grant is written at the top of what `holdfast migrate --print` shows.',
+          'What to grant is written at the top of what `holdfast migrate --store URL --print` shows.',
         { key, cause },
       );
     case '25006':

@@ -49,6 +49,7 @@ export interface IoredisCluster extends IoredisCommon {
   readonly options: {
     readonly redisOptions?: IoredisOptions | undefined;
     readonly keyPrefix?: string | undefined;
+    readonly enableOfflineQueue?: boolean | undefined;
   };
   nodes(role: 'master'): { call(command: string, ...words: string[]): Promise<unknown> }[];
   duplicate(startupNodes?: [], override?: object): IoredisCluster;
@@ -78,6 +79,8 @@ const LISTENING = {
   commandTimeout: undefined,
   socketTimeout: undefined,
   enableAutoPipelining: false,
+  // A connection that is dead does not answer its end, and would keep the process alive for as long.
+  disconnectTimeout: 200,
 } as const;
 
 export function ioredisConnection(client: IoredisClient | IoredisCluster): Connection {
@@ -104,7 +107,10 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
     servers,
     subscriber(heard, hears) {
       const listening = isCluster(client)
-        ? client.duplicate([], { ...LISTENING, redisOptions: LISTENING })
+        ? client.duplicate([], {
+            ...LISTENING,
+            redisOptions: { ...client.options.redisOptions, ...LISTENING },
+          })
         : client.duplicate(LISTENING);
       listening.on('error', ignoreConnectionErrors);
       return {
@@ -113,7 +119,7 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
         close: () => listening.disconnect(),
       };
     },
-    settings: () => settingsOf(isCluster(client) ? (client.options.redisOptions ?? {}) : client.options),
+    settings: () => settingsOf(isCluster(client) ? settingsOfNodes(client) : client.options),
   };
 }
 
@@ -142,6 +148,11 @@ export function ioredisSubscriber(
 
 function builtin(client: IoredisClient | IoredisCluster, name: Verb): Run {
   return (client.createBuiltinCommand(name).string as Run).bind(client);
+}
+
+/** What is said for its nodes, but for the queue, which is the cluster's own. */
+function settingsOfNodes({ options }: IoredisCluster): IoredisOptions {
+  return { ...options.redisOptions, enableOfflineQueue: options.enableOfflineQueue };
 }
 
 function settingsOf(options: IoredisOptions): readonly Finding[] {

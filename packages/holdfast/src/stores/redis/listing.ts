@@ -9,6 +9,8 @@ const SCAN_STEP = 500;
 export async function keysThatBegin(connection: Connection, begin: string): Promise<readonly string[]> {
   const keys = new Set<string>();
   const servers = await connection.servers();
+  // One that is still connecting knows none: that is not the same as no keys.
+  if (servers.length === 0) throw new Error('The cluster has no server that can be asked.');
   await Promise.all(servers.map((server) => scan(server, begin, keys)));
   return [...keys].sort();
 }

@@ -15,6 +15,8 @@ interface NodeRedisOptions {
   readonly keyPrefix?: string | Uint8Array | undefined;
   readonly socket?: object | undefined;
   readonly disableOfflineQueue?: boolean | undefined;
+  /** Of a cluster: what its nodes are told. */
+  readonly defaults?: { readonly disableOfflineQueue?: boolean | undefined } | undefined;
 }
 
 interface NodeRedisCommon {
@@ -156,7 +158,8 @@ export function nodeRedisSubscriber(client: NodeRedis, heard: Heard, hears: Hear
 }
 
 function settingsOf(client: NodeRedis): readonly Finding[] {
-  if (optionsOf(client).disableOfflineQueue === true) return [];
+  const { disableOfflineQueue, defaults } = optionsOf(client);
+  if (disableOfflineQueue ?? defaults?.disableOfflineQueue) return [];
   return [
     {
       level: 'note',

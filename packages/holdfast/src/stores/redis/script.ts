@@ -6,8 +6,9 @@
  *
  * It answers with the server's time, then with an answer a command, which begins with one of the codes in
  * lua/layout.ts: a text or a list. Where all are texts, as they nearly always are, the whole is one text, because that
- * is what clients take apart fastest. Every command is decided under `pcall`: the trouble of one is only its own. It writes once, as its last step before the
- * hints, so what fails before has changed nothing. A hint that may not be published is none: waiters ask by themselves.
+ * is what clients take apart fastest. Every command is decided under `pcall`: the trouble of one is only its own. It
+ * writes once, as its last step before the hints, so what fails before has changed nothing. A hint that may not be
+ * published is none: waiters ask by themselves.
  */
 import { createHash } from 'node:crypto';
 import { ANSWERS_LUA } from './lua/answers.js';
@@ -87,7 +88,10 @@ for i = 1, #KEYS do
     decided, answer = pcall(decide, KEYS[i], ARGV[i])
   end
   if not decided then
-    answer = { FAILED, tostring(type(answer) == 'table' and answer.err or answer) }
+    local trouble = tostring(type(answer) == 'table' and answer.err or answer)
+    -- A replica writes nothing, so nothing was decided. Clients that leave one for its master look for this error.
+    if string.find(trouble, '^READONLY') then return { err = trouble } end
+    answer = { FAILED, trouble }
   end
   answers[i + 1] = answer
 end
