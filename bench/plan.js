@@ -15,7 +15,7 @@ export const FULL = {
   heldMs: 4_000,
   waiters: 1_000,
   idleMs: 2_000,
-  acrossMs: 1_200,
+  acrossMs: 2_000,
   handoverMs: 1_200,
   trials: 200,
   killedTtlMs: 2_000,

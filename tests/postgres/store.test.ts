@@ -73,7 +73,9 @@ describe.runIf(available('postgres'))('the PostgreSQL store', () => {
       expect(String(error)).toMatch(/holdfast migrate/);
     }
     const { findings } = await store.probe();
-    expect(findings.map(({ text }) => text).join('\n')).toMatch(/not there yet: run `holdfast migrate --store URL`/);
+    expect(findings.map(({ text }) => text).join('\n')).toMatch(
+      /not there yet: run `holdfast migrate --store URL`/,
+    );
     await store.close();
   });
 

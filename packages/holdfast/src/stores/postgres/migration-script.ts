@@ -17,10 +17,12 @@ export function scriptOf(migrations: readonly Migration[], name: string, supabas
   const schema = quoteName(name);
   const latest = latestOf(migrations);
   const body = [
+    trustedNames(),
     opening(name),
     refusal(name, latest),
     ...migrations.map((migration) => step(migration, name)),
     ...(supabase ? [`  EXECUTE ${dollarQuoted(supabaseSql(name), 'rights')};`] : []),
+    "  PERFORM set_config('search_path', v_path, true);",
   ];
   return `-- Holdfast: the schema ${schema}, version ${latest}. One statement, and safe to run again.
 -- Whoever runs it needs CREATE on the database, or owns the schema. Whoever uses the locks afterwards needs
@@ -28,7 +30,15 @@ export function scriptOf(migrations: readonly Migration[], name: string, supabas
 --   GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO somebody;
 --   GRANT INSERT, UPDATE, DELETE ON ${schema}.records TO somebody;
 --   GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO somebody;
-${supabase ? `--   CREATE POLICY somebody_uses_locks ON ${schema}.records TO somebody USING (true) WITH CHECK (true);\n` : ''}DO ${dollarQuoted(`\nDECLARE\n  v_found integer;\nBEGIN\n${body.join('\n')}\nEND\n`, 'holdfast')};`;
+${supabase ? `--   CREATE POLICY somebody_uses_locks ON ${schema}.records TO somebody USING (true) WITH CHECK (true);\n` : ''}DO ${dollarQuoted(`\nDECLARE\n  v_found integer;\n  v_path text := current_setting('search_path');\nBEGIN\n${body.join('\n')}\nEND\n`, 'holdfast')};`;
+}
+
+/**
+ * Otherwise whoever may create functions or operators in a schema of the path could have theirs called here, with the
+ * rights of whoever migrates, and by the view for ever after. Put back at the end: the transaction may be the caller's.
+ */
+function trustedNames(): string {
+  return "  PERFORM set_config('search_path', 'pg_catalog, pg_temp', true);";
 }
 
 /** Waits for its turn, and looks what is there. What is there already is not created: that would need the right to. */

@@ -30,10 +30,16 @@ export function isOfOneCommand(error: unknown): boolean {
   return state === LOCK_TIMEOUT || state === DEADLOCK || state === LIMIT || state?.startsWith('22') === true;
 }
 
-/** The connection is gone or was never there: no answer of the server at all, or its farewell. */
+/** Letters alone are no SQLSTATE but the system's word, such as EPIPE. */
+const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
+
+/**
+ * The connection is gone or was never there: no answer of the server at all, or its farewell. A statement that was
+ * cancelled, by a timeout say (57014), is neither.
+ */
 export function isConnectionTrouble(error: unknown): boolean {
   const state = sqlState(error);
-  return state === null || !/^[0-9A-Z]{5}$/.test(state) || state.startsWith('08') || state.startsWith('57');
+  return state === null || !SQLSTATE.test(state) || state.startsWith('08') || state.startsWith('57P');
 }
 
 /** Refusals as such, with what to do; everything else as it came: what happened is unknown. */

@@ -49,7 +49,6 @@ export interface IoredisCluster extends IoredisCommon {
   readonly options: {
     readonly redisOptions?: IoredisOptions | undefined;
     readonly keyPrefix?: string | undefined;
-    readonly enableOfflineQueue?: boolean | undefined;
   };
   nodes(role: 'master'): { call(command: string, ...words: string[]): Promise<unknown> }[];
   duplicate(startupNodes?: [], override?: object): IoredisCluster;
@@ -152,7 +151,8 @@ function builtin(client: IoredisClient | IoredisCluster, name: Verb): Run {
 
 /** What is said for its nodes, but for the queue, which is the cluster's own. */
 function settingsOfNodes({ options }: IoredisCluster): IoredisOptions {
-  return { ...options.redisOptions, enableOfflineQueue: options.enableOfflineQueue };
+  const { enableOfflineQueue }: IoredisOptions = options;
+  return { ...options.redisOptions, enableOfflineQueue };
 }
 
 function settingsOf(options: IoredisOptions): readonly Finding[] {

@@ -15,8 +15,6 @@ interface NodeRedisOptions {
   readonly keyPrefix?: string | Uint8Array | undefined;
   readonly socket?: object | undefined;
   readonly disableOfflineQueue?: boolean | undefined;
-  /** Of a cluster: what its nodes are told. */
-  readonly defaults?: { readonly disableOfflineQueue?: boolean | undefined } | undefined;
 }
 
 interface NodeRedisCommon {
@@ -158,7 +156,9 @@ export function nodeRedisSubscriber(client: NodeRedis, heard: Heard, hears: Hear
 }
 
 function settingsOf(client: NodeRedis): readonly Finding[] {
-  const { disableOfflineQueue, defaults } = optionsOf(client);
+  // A cluster's own options name what its nodes are told.
+  const { disableOfflineQueue, defaults }: NodeRedisOptions & { defaults?: NodeRedisOptions } =
+    optionsOf(client);
   if (disableOfflineQueue ?? defaults?.disableOfflineQueue) return [];
   return [
     {

@@ -6,7 +6,7 @@ const setting = (name: string): string => `current_setting('${name}', true)`;
 
 /** A JSON object, in the shape of `About` in probe.ts. Answered also where nothing was migrated yet. */
 export function aboutJson(name: string): string {
-  return `json_build_object(
+  return `pg_catalog.json_build_object(
     'now', ${NOW_MS}, 'version', ${setting('server_version')}, 'versionNumber', ${setting('server_version_num')}::integer,
     'encoding', ${setting('server_encoding')}, 'inRecovery', pg_is_in_recovery(),
     'readOnly', ${setting('default_transaction_read_only')}, 'fsync', ${setting('fsync')},

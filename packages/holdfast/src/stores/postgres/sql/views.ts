@@ -10,7 +10,7 @@ export function viewsSql(name: string): string {
   return `
 -- What is no JSON, or none that jsonb can hold, is shown as it is: one odd row must not hide all the others.
 CREATE FUNCTION ${schema}._metadata_of(p_text text) RETURNS jsonb
-LANGUAGE plpgsql IMMUTABLE STRICT AS $view$
+LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $view$
 BEGIN
   RETURN p_text::jsonb;
 EXCEPTION WHEN data_exception THEN

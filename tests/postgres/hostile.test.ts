@@ -1,0 +1,107 @@
+/** A database whose other users mean no good, or whose settings are odd. */
+import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
+import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+
+/** What a name without a schema may be taken for: an exact match of types goes before the order of the path. */
+const TRAPS = [
+  ['hashtextextended(a text, b integer)', 'bigint', 'pg_catalog.hashtextextended(a, b::bigint)'],
+  ['to_jsonb(a text)', 'jsonb', 'pg_catalog.to_jsonb(a)'],
+  ['numeric_times(a numeric, b integer)', 'numeric', 'a OPERATOR(pg_catalog.*) b::numeric'],
+  ['float_over(a float8, b integer)', 'float8', 'a OPERATOR(pg_catalog./) b::float8'],
+] as const;
+const OPERATORS = `
+  CREATE OPERATOR public.* (LEFTARG = numeric, RIGHTARG = integer, FUNCTION = public.numeric_times);
+  CREATE OPERATOR public./ (LEFTARG = float8, RIGHTARG = integer, FUNCTION = public.float_over);`;
+
+/** What `postgres(url)` gives, as far as it is used: every statement fails in the same way. */
+function failing(code: string) {
+  const counted = { listens: 0 };
+  const client = Object.assign(() => undefined, {
+    unsafe: () => Promise.reject(Object.assign(new Error(code), { code })),
+    listen: async () => {
+      counted.listens += 1;
+      return { unlisten: async () => undefined };
+    },
+  });
+  return { client, counted };
+}
+
+describe('listening through postgres', () => {
+  it.each([
+    { code: '57014', what: 'a statement that took too long', listens: 1 },
+    { code: '55P03', what: 'a row that was locked', listens: 1 },
+    { code: 'EPIPE', what: 'a connection that is gone', listens: 2 },
+    { code: '57P01', what: 'a server that goes', listens: 2 },
+  ])('after $what ($code) it was begun $listens times', async ({ code, listens }) => {
+    const { client, counted } = failing(code);
+    const store = postgresStore(client);
+    await store.listen?.('inbox', () => undefined);
+    const release = { kind: 'release', key: 'k', hold: { process: 'p', number: 1 }, minHoldMs: 0 } as const;
+    await Promise.allSettled(store.apply([release]));
+    await Promise.allSettled(store.apply([release]));
+    await store.close();
+    expect(counted.listens).toBe(listens);
+  });
+});
+
+describe.runIf(available('postgres'))('PostgreSQL with others in it', () => {
+  let server: PostgresServer;
+  let url: string;
+  let client: pg.Client;
+
+  beforeAll(async () => {
+    server = await startPostgres();
+    url = await server.createDatabase();
+    client = new pg.Client({ connectionString: url });
+    client.on('error', () => undefined);
+    await client.connect();
+  });
+  afterAll(async () => {
+    await client?.end();
+    await server?.stop();
+  });
+
+  async function sprung(): Promise<readonly string[]> {
+    const { rows } = await client.query<{ name: string }>('DELETE FROM public.sprung RETURNING name');
+    return rows.map(({ name }) => name);
+  }
+
+  it('functions and operators that others made in the path are never called', async () => {
+    await client.query('CREATE TABLE public.sprung (name text)');
+    for (const [signature, type, value] of TRAPS) {
+      await client.query(`CREATE FUNCTION public.${signature} RETURNS ${type} LANGUAGE plpgsql AS $trap$
+        BEGIN INSERT INTO public.sprung VALUES ('${signature}'); RETURN ${value}; END $trap$`);
+    }
+    await client.query(OPERATORS);
+    await client.query("SELECT hashtextextended('a', 0), 1.5 * 2");
+    expect(await sprung(), 'the traps work').toHaveLength(2);
+
+    await migrate(client, { supabase: true });
+    expect(await sprung(), 'migrate').toEqual([]);
+    await client.query(
+      `SELECT holdfast.acquire_lock('k', 'o'), holdfast.extend_lock('k', 'o', 50), holdfast.lock_token('k', 'o')`,
+    );
+    // What jsonb cannot hold takes the other way through the view.
+    await client.query(
+      `UPDATE holdfast.records SET holders = jsonb_set(holders, '{0,metadata}', '"no JSON"')`,
+    );
+    expect((await client.query('SELECT * FROM holdfast.locks')).rows).toHaveLength(1);
+    expect(await sprung(), 'plain SQL and the view').toEqual([]);
+    const store = postgresStore(client, { listener: false });
+    await store.probe();
+    await store.read('default/k');
+    await store.close();
+    expect(await sprung(), 'the store').toEqual([]);
+  });
+
+  it("a migration leaves the caller's search_path as it was", async () => {
+    await client.query('BEGIN');
+    await client.query('SET LOCAL search_path = public, pg_temp');
+    await client.query(migrationSql({ schema: 'elsewhere' }));
+    const { rows } = await client.query('SHOW search_path');
+    await client.query('COMMIT');
+    expect(rows).toEqual([{ search_path: 'public, pg_temp' }]);
+  });
+});
