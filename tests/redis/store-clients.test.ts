@@ -141,6 +141,19 @@ describe.runIf(available('redis'))('clients of one server', () => {
     expect(() => redisStore(plain, { subscriber: {} as never })).toThrow(/The subscriber is no Redis client/);
   });
 
+  it('an ioredis client that was closed is refused at once', async () => {
+    const gone = new Redis(server.url);
+    await gone.quit();
+    await expect.poll(() => gone.status).toBe('end');
+    await expect(say(redisStore(gone), claimOf('gone', 'a'))).rejects.toThrow(UnsupportedError);
+  });
+
+  it('a client cannot be its own subscriber', async () => {
+    const both = new Redis(server.url, { lazyConnect: true });
+    expect(() => redisStore(both, { subscriber: both })).toThrow(/another client/);
+    both.disconnect();
+  });
+
   it('a subscriber of the user is used instead of one of ours, and goes on afterwards', async () => {
     for (const subscriber of [new Redis(server.url), (await openNodeRedis(server)).client]) {
       const before = Number(/connected_clients:(\d+)/.exec(await plain.info('clients'))?.[1]);

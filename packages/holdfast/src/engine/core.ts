@@ -193,6 +193,11 @@ export class Core {
         (key: string, why: Why) => this.#turnstiles.get(key)?.hint(why),
         (hearing) => this.#hears(hearing),
       )
+      .then((stop) => {
+        // Whoever stood in line before may have been called already, with nobody there to hear it.
+        this.#askAll();
+        return stop;
+      })
       .catch(() => {
         this.#listening = null;
         this.#listenAgainMs = this.clock.monotonicMs() + LISTEN_AGAIN_MS;
@@ -204,6 +209,10 @@ export class Core {
   #hears(hearing: boolean): void {
     if (hearing === this.#hearing) return;
     this.#hearing = hearing;
+    this.#askAll();
+  }
+
+  #askAll(): void {
     for (const turnstile of [...this.#turnstiles.values()]) turnstile.hint('turn');
   }
 }

@@ -26,5 +26,11 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   }
   checkClient(client, 'client');
   if (subscriber !== undefined) checkClient(subscriber, 'subscriber');
+  if (subscriber === client) {
+    throw new InvalidArgumentError(
+      'The subscriber has to be another client: a connection that listens takes no commands. ' +
+        'Give it a duplicate of the client, or leave it out.',
+    );
+  }
   return storeOn(client, { prefix, subscriber });
 }

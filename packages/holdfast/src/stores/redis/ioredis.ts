@@ -1,5 +1,5 @@
 /** ioredis: a single server, one found through Sentinel, or a Cluster. Described by what is used of it. */
-import type { Finding } from '../../protocol/index.js';
+import { type Finding, UnsupportedError } from '../../protocol/index.js';
 import {
   type Connection,
   type Heard,
@@ -101,7 +101,10 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
   return {
     isCluster: isCluster(client),
     keyPrefix: prefixOf(client.options.keyPrefix),
-    checkUsable: () => undefined,
+    checkUsable() {
+      if (client.status !== 'end') return;
+      throw new UnsupportedError('The ioredis client was closed, or gave up connecting: make another one.');
+    },
     run: (verb, script, keys, texts) => run[verb](script, keys.length, ...keys, ...texts),
     servers,
     subscriber(heard, hears) {
