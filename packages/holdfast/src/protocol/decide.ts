@@ -124,7 +124,7 @@ function grantOf({ token, permits, capacity, acquiredAt, expiresAt }: Holder, no
 
 function reserve(draft: Draft, count: number, now: number): { token: number; tokenLast: number } {
   const token = rise(draft.token, now);
-  const tokenLast = token + count - 1;
+  const tokenLast = token + (count - 1);
   if (!Number.isSafeInteger(tokenLast)) throw new RangeError('The tokens of this key are used up.');
   draft.token = tokenLast;
   draft.changed = true;
