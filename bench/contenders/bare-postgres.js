@@ -24,10 +24,10 @@ export const contender = {
     return {
       cycle: (key, work) => async () => {
         const mine = randomUUID();
-        const { rowCount } = await pool.query(TAKE, [key, mine, ttl]);
+        const { rowCount } = await pool.query({ name: 'take', text: TAKE, values: [key, mine, ttl] });
         if (rowCount !== 1) throw new Error(`"${key}" is held.`);
         if (work) await work();
-        await pool.query(GIVE, [key, mine]);
+        await pool.query({ name: 'give', text: GIVE, values: [key, mine] });
       },
       storeCalls: postgresRoundTrips,
       close: () => pool.end(),

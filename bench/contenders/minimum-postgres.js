@@ -23,6 +23,10 @@ BEGIN
   RETURN FOUND;
 END $$;`;
 
+/** Named, so that the server parses them once a connection, as it does what Holdfast says. */
+const TAKE = { name: 'take', text: 'SELECT take($1, $2) AS token' };
+const GIVE = { name: 'give', text: 'SELECT give($1, $2)' };
+
 /** @type {import('../types.d.ts').Contender} */
 export const contender = {
   async prepare({ url }) {
@@ -35,11 +39,11 @@ export const contender = {
     const ttl = `${ttlMs} ms`;
     return {
       cycle: (key, work) => async () => {
-        const { rows } = await pool.query('SELECT take($1, $2) AS token', [key, ttl]);
+        const { rows } = await pool.query({ ...TAKE, values: [key, ttl] });
         const token = rows[0]?.token;
         if (!token) throw new Error(`"${key}" is held.`);
         if (work) await work();
-        await pool.query('SELECT give($1, $2)', [key, token]);
+        await pool.query({ ...GIVE, values: [key, token] });
       },
       storeCalls: postgresRoundTrips,
       close: () => pool.end(),
