@@ -1,5 +1,6 @@
 /** A database whose other users mean no good, or whose settings are odd. */
 import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
+import { UnsupportedError } from 'holdfast/protocol';
 import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -96,6 +97,39 @@ describe.runIf(available('postgres'))('PostgreSQL with others in it', () => {
     expect(await sprung(), 'the store').toEqual([]);
   });
 
+  it.each(['a BEGIN that is under way', 'a Client that cannot tell'])(
+    'F7: a claim that becomes part of a transaction is never a grant: %s',
+    async (mode) => {
+      const mine = new pg.Client({ connectionString: url });
+      await mine.connect();
+      const awaited = mode === 'a Client that cannot tell';
+      if (awaited) Object.assign(mine, { getTransactionStatus: undefined });
+      await migrate(client);
+      const store = postgresStore(mine, { listener: false });
+      const begin = mine.query('BEGIN');
+      if (awaited) await begin;
+      const hold = { process: mode, number: 1 };
+      const [said] = store.apply([
+        {
+          kind: 'claim',
+          key: mode,
+          hold,
+          owner: 'o',
+          permits: 1,
+          capacity: 1,
+          ttlMs: 9_000,
+          queue: false,
+          inbox: null,
+          metadata: null,
+        },
+      ]);
+      await expect(said).rejects.toThrow(/inside a transaction/);
+      await mine.query('ROLLBACK');
+      expect(await store.read(mode)).toBeNull();
+      await mine.end();
+    },
+  );
+
   it("a migration leaves the caller's search_path as it was", async () => {
     await client.query('BEGIN');
     await client.query('SET LOCAL search_path = public, pg_temp');
@@ -103,5 +137,33 @@ describe.runIf(available('postgres'))('PostgreSQL with others in it', () => {
     const { rows } = await client.query('SHOW search_path');
     await client.query('COMMIT');
     expect(rows).toEqual([{ search_path: 'public, pg_temp' }]);
+  });
+
+  it('a database in another encoding takes the letters that it has, and refuses others at once', async () => {
+    await client.query(
+      `CREATE DATABASE latin1 ENCODING 'LATIN1' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
+    );
+    const there = new URL(url);
+    there.pathname = '/latin1';
+    const latin = new pg.Client({ connectionString: there.href });
+    await latin.connect();
+    try {
+      await migrate(latin);
+      const { rows } = await latin.query("SELECT holdfast.acquire_lock('é', 'zoë') AS got");
+      expect(rows).toEqual([{ got: true }]);
+      const store = postgresStore(latin, { listener: false });
+      expect(await store.read('default/é')).toMatchObject({ holders: [{ owner: 'zoë' }] });
+      const release = { kind: 'release', hold: { process: 'p', number: 1 }, minHoldMs: 0 } as const;
+      const [fine, refused] = store.apply([
+        { ...release, key: 'ä' },
+        { ...release, key: 'ж' },
+      ]);
+      await expect(refused).rejects.toThrow(UnsupportedError);
+      expect(await fine).toMatchObject({ kind: 'released' });
+      await store.close();
+    } finally {
+      await latin.end();
+      await client.query('DROP DATABASE latin1');
+    }
   });
 });

@@ -81,6 +81,8 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
           backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, BACKOFF_SECONDS_MAX),
           // A pooler in transaction mode gives each statement another connection; and notices are not for stdout.
           prepare: false,
+          // Its query for array types is not awaited: a connection that ends meanwhile would end the process.
+          fetch_types: false,
           onnotice: () => undefined,
         });
         const end = (): Promise<void> => sql.end({ timeout: 1 });

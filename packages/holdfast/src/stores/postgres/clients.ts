@@ -74,17 +74,22 @@ interface PgInside {
   readonly options?: Readonly<Record<string, unknown>>;
   readonly connectionParameters?: Readonly<Record<string, unknown>>;
   getTransactionStatus?(): string | null;
+  readonly connection?: {
+    on(event: 'readyForQuery', run: (message: { readonly status?: string }) => void): unknown;
+  };
 }
 
 function onPg(client: PgLike & PgInside, listener: PostgresListener | undefined): Database {
   const isPool = client.connectionParameters === undefined;
   const own =
     isPool && client.options?.query_timeout === undefined ? { query_timeout: QUERY_TIMEOUT_MS } : {};
+  const checkAlone = isPool ? () => undefined : transactionCheck(client);
   const send = async (query: PgQuery): Promise<unknown> => {
-    if (isInTransaction(client)) {
-      throw new Error('This Client is inside a transaction: give the store one of its own, or a Pool.');
-    }
-    return await client.query({ ...query, ...own });
+    checkAlone();
+    const result = await client.query({ ...query, ...own });
+    // Again: a BEGIN may have been under way, and whatever was done is its caller's to undo.
+    checkAlone();
+    return result;
   };
   const query = isPool ? send : oneAtATime(send);
   const nameOf = names();
@@ -125,10 +130,20 @@ function isNameTrouble(error: unknown): boolean {
   return isObject(error) && (error.code === '26000' || error.code === '42P05');
 }
 
-/** What a lock's command would become part of, and be undone with. */
-function isInTransaction(client: PgInside): boolean {
-  const status = client.getTransactionStatus?.();
-  return status === 'T' || status === 'E';
+/** Throws inside a transaction, which a lock's command would become part of, and be undone with. */
+function transactionCheck(client: PgInside): () => void {
+  let last: string | null = null;
+  // Before 8.21 a Client does not tell, but its connection does, after every statement.
+  if (!client.getTransactionStatus) {
+    client.connection?.on('readyForQuery', ({ status }) => {
+      last = status ?? null;
+    });
+  }
+  return () => {
+    const status = client.getTransactionStatus?.() ?? last;
+    if (status !== 'T' && status !== 'E') return;
+    throw new Error('This Client is inside a transaction: give the store one of its own, or a Pool.');
+  };
 }
 
 /** A connection of its own beside the pool's, made as they are: a listening one belongs to nobody else. */

@@ -10,6 +10,7 @@ export function sqlState(error: unknown): string | null {
 const LOCK_TIMEOUT = '55P03';
 const DEADLOCK = '40P01';
 const LIMIT = '54000';
+const UNTRANSLATABLE = '22P05';
 
 /** A row was not to be had in time. */
 export function isLockedOut(error: unknown): boolean {
@@ -59,6 +60,12 @@ export function inWords(cause: unknown, schema: string, key?: string): unknown {
       return new UnsupportedError(
         `The database user may not use the schema ${quoteName(schema)} (${said}). ` +
           'What to grant is written at the top of what `holdfast migrate --store URL --print` shows.',
+        { key, cause },
+      );
+    case UNTRANSLATABLE:
+      return new UnsupportedError(
+        `The database's encoding has no letters for this (${said}). ` +
+          'Use other names, or a database that is in UTF8.',
         { key, cause },
       );
     case '25006':

@@ -17,8 +17,8 @@ BEGIN
   IF p_text ~ '[\\u0001-\\u001f\\u007f-\\u009f]' THEN
     RAISE EXCEPTION 'The % has control characters: leave them out.', p_what USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- Two spellings of one letter are one name.
-  IF p_text ~ '[^ -~]' THEN
+  -- Two spellings of one letter are one name. Other encodings have one spelling only, and cannot do this.
+  IF p_text ~ '[^ -~]' AND current_setting('server_encoding') = 'UTF8' THEN
     p_text := normalize(p_text, NFC);
   END IF;
   IF octet_length(p_text) > p_bytes_max THEN
