@@ -124,6 +124,7 @@ DECLARE
   c jsonb := CASE WHEN commands->1 IS NULL AND ${READ_COMMITTED} THEN commands->0 END;
   now_ms bigint;
   answers jsonb;
+  inbox text;
 BEGIN${one(schema)}
   IF answers IS NULL OR clean_up > 0 THEN
     -- Where a transaction sees one moment only, waiting for a row ends in an error: such a one does nothing here.

@@ -6,6 +6,8 @@ import { STATE_VERSION, TOKEN_BLOCK } from '../../../protocol/index.js';
 import { NOW_MS } from './time.js';
 import {
   CAN_CLAIM,
+  CAN_COME,
+  CAN_HAND_ON,
   CAN_RELEASE,
   CAN_RENEW,
   CLAIMED_DELETE_AFTER,
@@ -14,6 +16,7 @@ import {
   DECISION,
   EXTENDS,
   FITS,
+  HANDED_ON_WAITERS,
   RELEASED_DELETE_AFTER,
   RELEASED_MARKS,
   RENEWED_DELETE_AFTER,
@@ -22,7 +25,7 @@ import {
   WANTS_BLOCK,
 } from './usual-cases.js';
 
-const DECIDED = "'now', now_ms, 'decision', r.decision, 'othersWait', false";
+const DECIDED = "'now', now_ms, 'decision', r.decision, 'othersWait', r.waiters <> '[]'";
 const GRANTED = `jsonb_build_array(jsonb_build_object('kind', 'granted', 'token', r.holders->0->'token',
       'tokenLast', r.token, 'acquiredAt', now_ms, 'expiresAt', r.holders->0->'expiresAt', ${DECIDED}))`;
 const RENEWED = `jsonb_build_array(jsonb_build_object('kind', 'renewed', 'expiresAt', r.holders->0->'expiresAt',
@@ -40,6 +43,11 @@ const claim = (schema: string): string => `
       INSERT INTO ${schema}.records AS r (key, token, decision, holders, delete_after)
       SELECT c->>'key', ${CLAIMED_TOKEN}, ${DECISION}, ${CLAIMED_HOLDERS}, ${CLAIMED_DELETE_AFTER} FROM ${NO_ROW}
       ON CONFLICT DO NOTHING RETURNING ${GRANTED} INTO answers;
+    END IF;
+    IF answers IS NULL THEN
+      UPDATE ${schema}.records AS r SET version = ${STATE_VERSION}, token = ${CLAIMED_TOKEN}, decision = ${DECISION},
+        holders = ${CLAIMED_HOLDERS}, waiters = r.waiters - 0, delete_after = ${RENEWED_DELETE_AFTER}
+      WHERE r.key = c->>'key' AND ${CAN_COME} RETURNING ${GRANTED} INTO answers;
     END IF;`;
 
 const renew = (schema: string): string => `
@@ -50,7 +58,15 @@ const renew = (schema: string): string => `
 const release = (schema: string): string => `
     UPDATE ${schema}.records AS r SET version = ${STATE_VERSION}, decision = ${DECISION}, holders = '[]',
       ended = ${RELEASED_MARKS}, delete_after = ${RELEASED_DELETE_AFTER}
-    WHERE r.key = c->>'key' AND ${CAN_RELEASE} RETURNING ${RELEASED} INTO answers;`;
+    WHERE r.key = c->>'key' AND ${CAN_RELEASE} RETURNING ${RELEASED} INTO answers;
+    IF answers IS NULL THEN
+      UPDATE ${schema}.records AS r SET version = ${STATE_VERSION}, decision = ${DECISION}, holders = '[]',
+        waiters = ${HANDED_ON_WAITERS}, ended = ${RELEASED_MARKS}, delete_after = ${RELEASED_DELETE_AFTER}
+      WHERE r.key = c->>'key' AND ${CAN_HAND_ON} RETURNING ${RELEASED}, r.waiters->0->>'inbox' INTO answers, inbox;
+      IF hints AND inbox IS NOT NULL THEN
+        PERFORM ${schema}._tell(ARRAY[jsonb_build_object('inbox', inbox, 'why', 'turn', 'key', c->>'key')]);
+      END IF;
+    END IF;`;
 
 /** A row that another changes at this moment is waited for, and then looked at again, as it is then. */
 export const one = (schema: string): string => `

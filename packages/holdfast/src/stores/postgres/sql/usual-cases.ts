@@ -1,11 +1,12 @@
 /**
  * The usual cases of `decide`, as expressions: nothing rests, nobody waits, no mark has run out, the clock has not gone
  * back, and a claim finds the key free, or the command comes from its only holder. They are answered by one.ts and
- * quick.ts; the rest is for `_decide`.
+ * quick.ts; the rest is for `_decide`. Two more are answered by one.ts: an exclusive hold goes from its holder to the
+ * first in line, and the first in line comes for it.
  *
  * The names in them: `r` the row before, `c` the command, `now_ms` the time.
  */
-import { KEEP_MS, MARKS_MAX, STATE_VERSION, TOKEN_BLOCK } from '../../../protocol/index.js';
+import { KEEP_MS, MARKS_MAX, STATE_VERSION, TOKEN_BLOCK, WINDOW_MS } from '../../../protocol/index.js';
 import { FAR_MS, onGrid } from './time.js';
 
 /** Marks that have run out are dropped, which is a change; a hold at or below its process's mark has ended. */
@@ -16,10 +17,11 @@ const MARKS_ALLOW = `(r.ended = '[]' OR (jsonb_array_length(r.ended) < ${MARKS_M
 /** Of the time that was read, or before; and tokens not far ahead of it. */
 const IN_TIME = `r.decision < (now_ms + 1) * 1000 AND r.token < (now_ms + ${KEEP_MS - 10_000}) * 1000`;
 
-const SIMPLE = `r.version BETWEEN 1 AND ${STATE_VERSION} AND r.rests = '[]' AND r.waiters = '[]'
-      AND ${IN_TIME} AND ${MARKS_ALLOW}`;
-const BY_HOLDER = `r.holders->0->'hold' = c->'hold' AND r.holders->1 IS NULL
-      AND (r.holders->0->>'expiresAt')::bigint > now_ms AND ${SIMPLE}`;
+const ORDINARY = `r.version BETWEEN 1 AND ${STATE_VERSION} AND r.rests = '[]' AND ${IN_TIME} AND ${MARKS_ALLOW}`;
+const SIMPLE = `r.waiters = '[]' AND ${ORDINARY}`;
+const IS_HOLDER = `r.holders->0->'hold' = c->'hold' AND r.holders->1 IS NULL
+      AND (r.holders->0->>'expiresAt')::bigint > now_ms`;
+const BY_HOLDER = `${IS_HOLDER} AND ${SIMPLE}`;
 
 const TOKEN = 'greatest(r.token + 1, now_ms * 1000)';
 export const DECISION = 'greatest(r.decision + 1, now_ms * 1000)';
@@ -29,7 +31,21 @@ const TTL_MS = "(c->>'ttlMs')::bigint";
 export const FITS = "(c->>'permits')::bigint <= (c->>'capacity')::bigint";
 export const CAN_CLAIM = `r.holders = '[]' AND ${FITS} AND ${SIMPLE}`;
 export const CAN_RENEW = `NOT c ? 'added' AND ${BY_HOLDER}`;
-export const CAN_RELEASE = `(r.holders->0->>'acquiredAt')::bigint + (c->>'minHoldMs')::bigint <= now_ms AND ${BY_HOLDER}`;
+const HELD_LONG_ENOUGH = `(r.holders->0->>'acquiredAt')::bigint + (c->>'minHoldMs')::bigint <= now_ms`;
+export const CAN_RELEASE = `${HELD_LONG_ENOUGH} AND ${BY_HOLDER}`;
+
+/** Of those in line from the nth on: nobody was called, none has left, and none is of this process. */
+const restIsQuiet = (from: number): string => `NOT jsonb_path_exists(r.waiters,
+      '$[${from} to last] ? (@.expiresAt <= $now || @.wokenAt != null || @.hold.process == $process)',
+      c->'hold' || jsonb_build_object('now', now_ms))`;
+const HEAD_IS_EXCLUSIVE = "r.waiters->0->'permits' = r.waiters->0->'capacity'";
+/** Whoever is behind an exclusive one is not called. */
+export const CAN_HAND_ON = `r.waiters <> '[]' AND ${HEAD_IS_EXCLUSIVE} AND r.holders->0->'permits' = r.holders->0->'capacity'
+      AND ${HELD_LONG_ENOUGH} AND ${IS_HOLDER} AND ${restIsQuiet(0)} AND ${ORDINARY}`;
+export const HANDED_ON_WAITERS = "jsonb_set(r.waiters, '{0,wokenAt}', to_jsonb(now_ms))";
+export const CAN_COME = `r.holders = '[]' AND r.waiters->0->'hold' = c->'hold' AND ${HEAD_IS_EXCLUSIVE}
+      AND c->'permits' = c->'capacity' AND (r.waiters->0->>'wokenAt')::bigint + ${WINDOW_MS} > now_ms
+      AND (r.waiters->0->>'expiresAt')::bigint > now_ms AND ${restIsQuiet(1)} AND ${ORDINARY}`;
 
 /** The last token that a claim reserves. */
 export const CLAIMED_TOKEN = `${TOKEN} + CASE WHEN c->'permits' = c->'capacity' THEN ${TOKEN_BLOCK - 1} ELSE 0 END`;
