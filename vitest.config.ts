@@ -6,6 +6,8 @@ const rules = 'tests/repository/rules/**/*.test.ts';
 export default defineConfig({
   test: {
     pool: 'forks',
+    // Most of the time they wait for servers, and for leases to end.
+    maxWorkers: 2,
     testTimeout: 30_000,
     hookTimeout: 60_000,
     projects: [
