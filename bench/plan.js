@@ -7,8 +7,9 @@
 /** @type {Sizes} */
 export const FULL = {
   repetitions: 3,
-  warmUpMs: 250,
-  measureMs: 700,
+  // Long enough for the engine of the language to have compiled what runs often.
+  warmUpMs: 1_000,
+  measureMs: 1_000,
   ttlMs: 30_000,
   leases: 10_000,
   spreadMs: 10_000,
