@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks } from 'holdfast';
 import { redisStore } from 'holdfast/redis';
-import { available, type RedisServer, startRedis } from 'holdfast-servers';
+import { available, type RedisServer, startProxy, startRedis } from 'holdfast-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { callsOf, claimOf, say } from './store-scene.js';
@@ -128,5 +128,33 @@ describe.runIf(available('redis'))('time and waiting', () => {
     expect(hearing).toContain(false);
     expect(hearing.at(-1)).toBe(true);
     await store.close();
+  });
+
+  it('F8: closed at any moment of coming back, it leaves no rejection that nobody takes', async () => {
+    const unhandled: unknown[] = [];
+    const note = (error: unknown): void => void unhandled.push(error);
+    const proxy = await startProxy({ host: server.host, port: server.port });
+    const slow = new Redis({ host: proxy.host, port: proxy.port });
+    process.on('unhandledRejection', note);
+    try {
+      proxy.delay(20);
+      const closing = Array.from({ length: 24 }, async (_, round) => {
+        const store = redisStore(slow);
+        await store.listen?.(`closing ${round}`, () => undefined);
+        return async () => {
+          await sleep(50 + round * 15);
+          await store.close();
+        };
+      });
+      const closes = await Promise.all(closing);
+      await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+      await Promise.all(closes.map((close) => close()));
+      await sleep(300);
+      expect(unhandled).toEqual([]);
+    } finally {
+      process.off('unhandledRejection', note);
+      slow.disconnect();
+      await proxy.stop();
+    }
   });
 });

@@ -28,7 +28,7 @@ interface IoredisCommon {
   createBuiltinCommand(name: string): { readonly string: unknown };
   connect(): Promise<unknown>;
   disconnect(): void;
-  subscribe(channel: string): Promise<unknown>;
+  subscribe(...channels: string[]): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
   on(event: 'message', listener: Heard): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -113,15 +113,41 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
             ...LISTENING,
             redisOptions: { ...client.options.redisOptions, ...LISTENING },
           })
-        : client.duplicate(LISTENING);
+        : client.duplicate({ ...LISTENING, autoResubscribe: false });
       listening.on('error', ignoreConnectionErrors);
+      const heeding = ioredisSubscriber(listening, heard, hears);
       return {
-        ...ioredisSubscriber(listening, heard, hears),
+        ...heeding,
+        ...(isCluster(listening) ? {} : subscribedAgain(listening, hears)),
         connect: () => listening.connect(),
         close: () => listening.disconnect(),
       };
     },
     settings: () => settingsOf(isCluster(client) ? settingsOfNodes(client) : client.options),
+  };
+}
+
+/**
+ * Subscribes anew whenever the connection is back. ioredis would do that by itself, but nobody would take the error when
+ * the connection ends meanwhile, and that would end the process (F8).
+ */
+function subscribedAgain(
+  listening: IoredisClient,
+  hears: Hears,
+): Pick<Subscriber, 'subscribe' | 'unsubscribe'> {
+  const channels = new Set<string>();
+  listening.on('ready', () => {
+    if (channels.size > 0) listening.subscribe(...channels).then(() => hears(true), ignoreConnectionErrors);
+  });
+  return {
+    subscribe(channel) {
+      channels.add(channel);
+      return listening.subscribe(channel);
+    },
+    unsubscribe(channel) {
+      channels.delete(channel);
+      return listening.unsubscribe(channel);
+    },
   };
 }
 
