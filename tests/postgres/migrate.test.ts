@@ -234,7 +234,9 @@ async function feed(url: string, sql: string): Promise<string> {
   try {
     return (await fed).stdout;
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'no psql';
+    const isMissing = error instanceof Error && 'code' in error && error.code === 'ENOENT';
+    // On somebody's machine it is skipped; a run that must be whole fails.
+    if (isMissing && process.env.CI !== 'true') return 'no psql';
     throw error;
   }
 }
