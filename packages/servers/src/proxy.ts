@@ -3,7 +3,7 @@
  * the other side. Changing the mode reaches connections that are open.
  */
 import { createServer, type Socket } from 'node:net';
-import { freePort } from './ports.js';
+import { listenSomewhere } from './listen.js';
 import { type Link, type Mode, openLink } from './proxy-link.js';
 
 export interface ProxyTarget {
@@ -34,26 +34,6 @@ export interface TcpProxy {
   stop(): Promise<void>;
 }
 
-const PORTS_MAX = 20;
-
-async function listen(
-  accept: (client: Socket) => void,
-): Promise<{ port: number; close: () => Promise<void> }> {
-  for (let attempt = 0; attempt < PORTS_MAX; attempt += 1) {
-    const port = await freePort();
-    const server = createServer({ noDelay: true, allowHalfOpen: true }, accept);
-    const bound = await new Promise<boolean>((resolve) => {
-      server.once('error', () => resolve(false));
-      server.listen({ host: '127.0.0.1', port, exclusive: true }, () => resolve(true));
-    });
-    // A connection that breaks while it is accepted is the client's affair.
-    server.on('error', () => undefined);
-    const close = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
-    if (bound) return { port, close };
-  }
-  throw new Error(`the proxy found ${PORTS_MAX} ports in a row taken`);
-}
-
 export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
   const links = new Set<Link>();
   let mode: Mode = { kind: 'pass' };
@@ -69,11 +49,14 @@ export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
     lossesLeft -= 1;
     if (lossesLeft <= 0) change({ kind: 'pass' });
   };
-  const { port, close } = await listen((client) => {
+  const accept = (client: Socket): void => {
     const link = openLink(client, target, { onLoss, onEnd: () => links.delete(link) });
     links.add(link);
     link.change(mode);
-  });
+  };
+  const { port, close } = await listenSomewhere(() =>
+    createServer({ noDelay: true, allowHalfOpen: true }, accept),
+  );
 
   return {
     host: '127.0.0.1',

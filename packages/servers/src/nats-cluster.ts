@@ -1,0 +1,89 @@
+/**
+ * Three NATS servers that hold streams in three replicas. Two of them are enough to go on; after the loss of a leader the
+ * other two need some seconds to choose another.
+ */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { randomName, until } from './clock.js';
+import { need } from './install.js';
+import { askJetstream, type NatsServer, natsPlan, withNats } from './nats.js';
+import { freePort } from './ports.js';
+import { supervise } from './supervise.js';
+
+export interface NatsNode extends NatsServer {
+  /** What the streams call it: `cluster.leader` of a stream is such a name. */
+  readonly name: string;
+}
+
+export interface NatsCluster {
+  readonly nodes: readonly NatsNode[];
+  readonly urls: readonly string[];
+  /** Waits until all nodes are back and a stream can have three replicas. */
+  settle(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const NODES = 3;
+const SETTLE_MS_MAX = 60_000;
+const TRIES_MAX = 3;
+
+/** A node of a cluster that has no leader is up all the same: its peers may be what comes next. */
+const isReady = async (connection: NatsConnection): Promise<boolean> => {
+  await connection.flush();
+  return true;
+};
+
+async function startNode(binary: string, routes: readonly number[], routePort: number): Promise<NatsNode> {
+  const name = `nats-${randomName()}`;
+  const peers = routes.map((port) => `"nats://127.0.0.1:${port}"`).join(', ');
+  const config = { cluster: `{ name: holdfast, host: 127.0.0.1, port: ${routePort}, routes: [${peers}] }` };
+  const controls = await supervise(natsPlan(binary, { name, config, isReady }));
+  return Object.assign(controls, { name, url: `nats://${controls.host}:${controls.port}` });
+}
+
+/** All or none: what did start is stopped when one did not. */
+async function startNodes(binary: string, triesLeft = TRIES_MAX): Promise<readonly NatsNode[]> {
+  const routes: number[] = [];
+  while (routes.length < NODES) routes.push(await freePort());
+  const starts = await Promise.allSettled(routes.map((port) => startNode(binary, routes, port)));
+  const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
+  if (nodes.length === NODES) return nodes;
+  await Promise.all(nodes.map((node) => node.stop()));
+  // Somebody else may have taken the port of a route in between.
+  if (triesLeft > 1) return startNodes(binary, triesLeft - 1);
+  throw new AggregateError(
+    starts.flatMap((start) => (start.status === 'rejected' ? [start.reason] : [])),
+    'the nodes of a NATS cluster did not start',
+  );
+}
+
+/**
+ * Only making such a stream tells that there is a leader, and that it knows all the others. Its name stays the same: one
+ * that was made while its answer came too late is found and removed the next time.
+ */
+async function holdsThreeReplicas({ port, name: node }: NatsNode): Promise<boolean> {
+  const name = `settle-${node}`;
+  const stream = { name, subjects: [name], num_replicas: NODES, storage: 'memory' };
+  await withNats(port, undefined, async (connection) => {
+    await askJetstream(connection, `STREAM.CREATE.${name}`, stream);
+    await askJetstream(connection, `STREAM.DELETE.${name}`);
+  });
+  return true;
+}
+
+export async function startNatsCluster(): Promise<NatsCluster> {
+  const nodes = await startNodes(await need('nats'));
+  const stop = async (): Promise<void> => {
+    await Promise.all(nodes.map((node) => node.stop()));
+  };
+  const settle = (): Promise<void> =>
+    until('a stream of three replicas', SETTLE_MS_MAX, async () =>
+      (await Promise.all(nodes.map(holdsThreeReplicas))).every(Boolean),
+    );
+  try {
+    await settle();
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { nodes, urls: nodes.map(({ url }) => url), settle, stop };
+}
