@@ -2,7 +2,8 @@
 import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
 
 const START = { redis: startRedis, postgres: startPostgres, nats: startNats, dynamodb: startDynamodb };
-const [how, ...names] = process.argv.slice(2);
+const how = process.argv[2];
+const names = /** @type {(keyof typeof START)[]} */ (process.argv.slice(3));
 const servers = await Promise.all(names.map((name) => START[name]({ own: true })));
 if (how === 'pause') await Promise.all(servers.map((server) => server.pause()));
 process.stdout.write(`${JSON.stringify(servers.map(({ pid }) => pid))}\n`);

@@ -38,7 +38,7 @@ type Start = { readonly kind: 'up'; readonly child: Child } | { readonly kind: '
 const HOST = '127.0.0.1';
 const READY_MS_MAX = 30_000;
 const PORTS_MAX = 20;
-const PORT_TAKEN = /already in use|could not bind|cannot bind|resource busy/i;
+const PORT_TAKEN = /already in use|could not bind|cannot bind|failed to bind|resource busy/i;
 
 async function startOnce(plan: Plan, folder: string, port: number): Promise<Start> {
   const child = await startChild(await plan.launch(port, folder));

@@ -9,6 +9,8 @@ const SOURCE = 'packages/holdfast/src/';
  * Who may import whom. The lock is pure; time is around it; a store knows the lock and the clock, and never the
  * engine, so that adding a store cannot touch waiting, and adding a primitive cannot touch a store.
  */
+const CLIENTS = ['ioredis', 'redis', 'pg', 'postgres', '@aws-sdk/client-dynamodb', '@nats-io/transport-node'];
+
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   clock: ['node:'],
@@ -22,7 +24,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   inspection: ['protocol', 'api', 'engine', 'arguments', 'lease', 'primitives'],
   locks: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'lease', 'primitives', 'inspection'],
   testkit: ['node:', 'protocol', 'clock', 'api', 'engine', 'locks'],
-  'open-store': ['node:', 'protocol', 'clock', 'stores', 'ioredis', 'redis', 'pg', 'postgres'],
+  'open-store': ['node:', 'protocol', 'clock', 'stores', ...CLIENTS],
   index: ['protocol', 'api', 'clock', 'locks', 'open-store'],
 };
 

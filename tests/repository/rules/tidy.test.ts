@@ -70,8 +70,15 @@ describe('time and chance', () => {
   });
 
   it('no store sets a timer: waiting is the work of the core', () => {
+    // But for the adapter, which steps back between two tries, and for a table that takes a while to be made.
+    const mayWait = /\/stores\/(?:compare-and-swap\/|dynamodb\/create-table\.ts)/;
     const stores = sources.filter((file) => file.startsWith('packages/holdfast/src/stores/'));
-    expect(searchCode(stores, /\.timer\b/g)).toEqual([]);
+    expect(
+      searchCode(
+        stores.filter((file) => !mayWait.test(file)),
+        /\.timer\b/g,
+      ),
+    ).toEqual([]);
   });
 
   it('every exception is still needed', () => {

@@ -69,6 +69,8 @@ export interface WaiterView {
 interface Decided {
   /** The store's time at which this was decided. */
   readonly now: number;
+  /** Where the store's time is only an estimate: how much earlier than `now` it may have been. */
+  readonly doubtMs?: number;
   /** The number of the key's last decision that changed something: times tie, these do not. */
   readonly decision: number;
   /** Waiters of other processes stand in line. */

@@ -25,8 +25,13 @@ export interface Decision {
 type Writable<R> = R extends Reply ? { -readonly [K in keyof R]: R[K] } : never;
 type Answer = Writable<Reply>;
 
-export function decide(state: State | null, command: Command, now: number): Decision {
-  const draft = openDraft(state ?? EMPTY_STATE);
+/**
+ * `now` is the store's time. Where that is only an estimate it is the latest that it may be, and `doubtMs` says how much
+ * earlier it may be too: what is written counts from the latest, and something is over only by the earliest, so that
+ * nobody takes what another may still hold.
+ */
+export function decide(state: State | null, command: Command, now: number, doubtMs = 0): Decision {
+  const draft = openDraft(state ?? EMPTY_STATE, now - doubtMs);
   sweep(draft, now);
   if (draft.waiters.length > 0) callNext(draft, now);
   const answer = answerTo(draft, command, now);
@@ -35,7 +40,8 @@ export function decide(state: State | null, command: Command, now: number): Deci
   const next = finish(draft, now);
   answer.decision = next.decision;
   answer.othersWait = doOthersWait(draft, command);
-  return { state: next, changed: draft.changed, reply: answer, wakes: wakesOf(draft, now) };
+  if (doubtMs > 0) answer.doubtMs = doubtMs;
+  return { state: next, changed: draft.changed, reply: answer, wakes: wakesOf(draft) };
 }
 
 function doOthersWait({ waiters }: Draft, command: Command): boolean {
@@ -74,13 +80,13 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
   if (draft.waiters.length > 0) endEarlierWaiters(draft, command, now);
   const place = draft.waiters.findIndex((waiter) => sameHold(waiter.hold, hold));
   const ahead = place === -1 ? draft.waiters.length : place;
-  if (hasRoom(draft, ahead, command, now)) return grant(draft, command, place, now);
+  if (hasRoom(draft, ahead, command)) return grant(draft, command, place, now);
   const position = standInLine(draft, command, place, now);
   if (command.queue) tellHolders(draft, command);
   return {
     kind: 'busy',
     holders: [...draft.holders, ...draft.rests].slice(0, HOLDERS_SHOWN).map(holderView),
-    freeInMs: freeInMs(draft, ahead, now),
+    freeInMs: freeInMs(draft, ahead),
     position,
     now,
     decision: 0,
@@ -136,7 +142,7 @@ function standInLine(draft: Draft, command: Claim, place: number, now: number): 
   const expiresAt = now + WAITER_LIFE_MS;
   const waiter = draft.waiters[place];
   if (waiter) {
-    const returned = missedItsWindow(waiter, now);
+    const returned = missedItsWindow(waiter, draft.earliest);
     if (returned || expiresAt - waiter.expiresAt >= WAITER_REFRESH_MS) {
       const wokenAt = returned ? null : waiter.wokenAt;
       draft.waiters = draft.waiters.with(place, { ...waiter, expiresAt, wokenAt });
@@ -180,16 +186,16 @@ function renew(draft: Draft, command: Renew, now: number): Answer {
 function release(draft: Draft, { hold, minHoldMs }: Release, now: number): Answer {
   const holder = draft.holders.find((other) => sameHold(other.hold, hold));
   markEnded(draft, hold, now);
-  if (holder) leave(draft, holder, minHoldMs, now);
+  if (holder) leave(draft, holder, minHoldMs);
   return { kind: 'released', held: holder !== undefined, now, decision: 0, othersWait: false };
 }
 
-function leave(draft: Draft, holder: Holder, minHoldMs: number, now: number): void {
+function leave(draft: Draft, holder: Holder, minHoldMs: number): void {
   draft.holders = draft.holders.filter((other) => other !== holder);
   draft.changed = true;
   const { owner, permits, capacity, token, acquiredAt } = holder;
   const expiresAt = acquiredAt + minHoldMs;
-  if (expiresAt <= now) return;
+  if (minHoldMs === 0 || expiresAt <= draft.earliest) return;
   draft.rests = [...draft.rests, { owner, permits, capacity, token, acquiredAt, expiresAt }];
   const head = draft.waiters[0];
   if (head) draft.called = [...draft.called, head];
@@ -212,9 +218,9 @@ function evict(draft: Draft, { upToToken }: Evict, now: number): Answer {
 }
 
 /** Whoever was called and still stands in line, and whoever was called and has not come yet. */
-function wakesOf({ waiters, called, wakes }: Draft, now: number): readonly Wake[] {
+function wakesOf({ waiters, called, wakes, earliest }: Draft): readonly Wake[] {
   if (waiters.length === 0) return wakes;
-  const named = waiters.filter((waiter) => called.includes(waiter) || isOverdue(waiter, now));
+  const named = waiters.filter((waiter) => called.includes(waiter) || isOverdue(waiter, earliest));
   const turns = named.flatMap(({ inbox }): Wake[] => (inbox === null ? [] : [{ inbox, why: 'turn' }]));
   return wakes.concat(turns);
 }

@@ -5,6 +5,8 @@ import type { Holder, HoldId, Mark, Rest, State, Waiter } from './state.js';
 
 export interface Draft {
   readonly from: State;
+  /** The earliest it may be: by this, and never by `now`, something is over. */
+  readonly earliest: number;
   token: number;
   holders: readonly Holder[];
   rests: readonly Rest[];
@@ -20,9 +22,20 @@ export interface Draft {
 const NOBODY: readonly Waiter[] = [];
 const NO_WAKES: readonly Wake[] = [];
 
-export function openDraft(from: State): Draft {
+export function openDraft(from: State, earliest: number): Draft {
   const { token, holders, rests, waiters, ended } = from;
-  return { from, token, holders, rests, waiters, ended, changed: false, called: NOBODY, wakes: NO_WAKES };
+  return {
+    from,
+    earliest,
+    token,
+    holders,
+    rests,
+    waiters,
+    ended,
+    changed: false,
+    called: NOBODY,
+    wakes: NO_WAKES,
+  };
 }
 
 /** Above everything before it, on this record and on any that was cleaned up: the clock had passed those. */
@@ -39,31 +52,31 @@ export function finish(draft: Draft, now: number): State {
 
 /** Drops what is over. What expires has ended, so it is marked like anything else that ends. */
 export function sweep(draft: Draft, now: number): void {
-  const { ended, rests, holders } = draft;
-  if (ended.some((mark) => mark.until <= now)) {
-    draft.ended = ended.filter((mark) => mark.until > now);
+  const { ended, rests, holders, earliest } = draft;
+  if (ended.some((mark) => mark.until <= earliest)) {
+    draft.ended = ended.filter((mark) => mark.until > earliest);
     draft.changed = true;
   }
-  if (anyOver(rests, now)) {
-    draft.rests = rests.filter(({ expiresAt }) => expiresAt > now);
+  if (anyOver(rests, earliest)) {
+    draft.rests = rests.filter(({ expiresAt }) => expiresAt > earliest);
     draft.changed = true;
   }
-  if (anyOver(holders, now)) {
-    draft.holders = holders.filter(({ expiresAt }) => expiresAt > now);
+  if (anyOver(holders, earliest)) {
+    draft.holders = holders.filter(({ expiresAt }) => expiresAt > earliest);
     draft.changed = true;
-    for (const { hold, expiresAt } of holders) if (expiresAt <= now) markEnded(draft, hold, now);
+    for (const { hold, expiresAt } of holders) if (expiresAt <= earliest) markEnded(draft, hold, now);
   }
   // Only now: the end of a holder may have taken waiters of its process out of the line.
   const { waiters } = draft;
-  if (anyOver(waiters, now)) {
-    draft.waiters = waiters.filter(({ expiresAt }) => expiresAt > now);
+  if (anyOver(waiters, earliest)) {
+    draft.waiters = waiters.filter(({ expiresAt }) => expiresAt > earliest);
     draft.changed = true;
-    for (const { hold, expiresAt } of waiters) if (expiresAt <= now) markEnded(draft, hold, now);
+    for (const { hold, expiresAt } of waiters) if (expiresAt <= earliest) markEnded(draft, hold, now);
   }
 }
 
-function anyOver(list: readonly { readonly expiresAt: number }[], now: number): boolean {
-  return list.length > 0 && list.some(({ expiresAt }) => expiresAt <= now);
+function anyOver(list: readonly { readonly expiresAt: number }[], earliest: number): boolean {
+  return list.length > 0 && list.some(({ expiresAt }) => expiresAt <= earliest);
 }
 
 /**

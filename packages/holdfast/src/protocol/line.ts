@@ -31,10 +31,10 @@ function taken(draft: Draft): Tally {
 }
 
 /** Whether a claimant behind the first `ahead` waiters fits beside holders, rests and what is kept for the woken. */
-export function hasRoom(draft: Draft, ahead: number, wants: Share, now: number): boolean {
+export function hasRoom(draft: Draft, ahead: number, wants: Share): boolean {
   const tally = taken(draft);
   for (const waiter of draft.waiters.slice(0, ahead)) {
-    if (missedItsWindow(waiter, now)) continue;
+    if (missedItsWindow(waiter, draft.earliest)) continue;
     if (waiter.wokenAt === null) return false;
     tally.add(waiter);
   }
@@ -49,7 +49,7 @@ export function callNext(draft: Draft, now: number): void {
   const tally = taken(draft);
   let blocked = false;
   draft.waiters.forEach((waiter, index) => {
-    if (missedItsWindow(waiter, now)) return;
+    if (missedItsWindow(waiter, draft.earliest)) return;
     blocked ||= !tally.fits(waiter);
     if (blocked) {
       if (waiter.wokenAt !== null) replace(draft, index, { ...waiter, wokenAt: null });
@@ -69,20 +69,21 @@ function replace(draft: Draft, index: number, waiter: Waiter): void {
 }
 
 /** Called a while ago and not come yet: the hint may be lost, so it is named again. */
-export function isOverdue({ wokenAt }: Waiter, now: number): boolean {
-  return wokenAt !== null && now >= wokenAt + NAME_AGAIN_MS && now < wokenAt + WINDOW_MS;
+export function isOverdue({ wokenAt }: Waiter, earliest: number): boolean {
+  return wokenAt !== null && earliest >= wokenAt + NAME_AGAIN_MS && earliest < wokenAt + WINDOW_MS;
 }
 
 /** How soon something that stands before this claimant may be over. */
-export function freeInMs(draft: Draft, ahead: number, now: number): number {
+export function freeInMs(draft: Draft, ahead: number): number {
+  const { earliest } = draft;
   let at = Number.MAX_SAFE_INTEGER;
   for (const holder of draft.holders) at = Math.min(at, holder.expiresAt);
   for (const rest of draft.rests) at = Math.min(at, rest.expiresAt);
   for (const waiter of draft.waiters.slice(0, ahead)) {
     if (waiter.wokenAt === null) at = Math.min(at, waiter.expiresAt);
-    else if (!missedItsWindow(waiter, now)) {
-      at = Math.min(at, waiter.wokenAt + WINDOW_MS, now + WINDOW_HINT_MS);
+    else if (!missedItsWindow(waiter, earliest)) {
+      at = Math.min(at, waiter.wokenAt + WINDOW_MS, earliest + WINDOW_HINT_MS);
     }
   }
-  return at - now;
+  return at - earliest;
 }

@@ -13,6 +13,11 @@ export interface Harness {
   forget?(key: string): Promise<void>;
   /** Makes the key's record one of a format that this library does not know yet. The cases about it need this. */
   spoil?(key: string): Promise<void>;
+  /**
+   * Where the store's time is an estimate: how long past its end something may still count as alive. The cases wait so
+   * much longer. 0 unless told.
+   */
+  readonly doubtMs?: number;
   /** How long a hint may take to arrive. 2 s unless told. */
   readonly hintMsMax?: number;
 }

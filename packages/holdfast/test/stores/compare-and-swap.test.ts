@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Claim, Release, Reply, State } from '../../src/protocol/index.js';
-import { CompareAndSwap } from '../../src/stores/compare-and-swap.js';
-import type { Register, Written } from '../../src/stores/register.js';
+import type { Register, Written } from '../../src/stores/compare-and-swap/index.js';
+import { CompareAndSwap } from '../../src/stores/compare-and-swap/index.js';
 import { Paper, paperRegister, paperStore } from './paper.js';
 
 const TIME = {

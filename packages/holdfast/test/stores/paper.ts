@@ -10,8 +10,8 @@ import {
   type Wake,
   type Why,
 } from '../../src/protocol/index.js';
-import { CompareAndSwap } from '../../src/stores/compare-and-swap.js';
-import type { Found, Register, StoreTime, Written } from '../../src/stores/register.js';
+import type { Found, Register, StoreTime, Written } from '../../src/stores/compare-and-swap/index.js';
+import { CompareAndSwap } from '../../src/stores/compare-and-swap/index.js';
 
 interface Sheet {
   readonly text: string;

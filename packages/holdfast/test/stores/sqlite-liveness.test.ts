@@ -185,22 +185,6 @@ it('only a process id can be recorded', async () => {
   }
 });
 
-it('whoever renews for another is noted beside it: a hold lives while either does', async () => {
-  const { file, table, holder, watcher } = neighbours();
-  await ask(holder, claimOf('k', 'holder'));
-  moveTo(file, 'holder', `pid = ${OTHER_PID}, started = '7'`);
-  const heir = storeAt(file, { table });
-  await ask(heir, {
-    kind: 'renew',
-    key: 'k',
-    hold: { process: 'holder', number: 1 },
-    ttlMs: 30_000,
-    block: false,
-  });
-  table.stats.delete(OTHER_PID);
-  expect(await claimed(watcher)).toBe('busy');
-});
-
 it('switched off, nobody is noted and nobody is gone', async () => {
   const file = freshFile();
   const store = storeAt(file, { liveness: false });

@@ -1,7 +1,7 @@
 import * as fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../src/clock.js';
-import { TimeEstimate } from '../../src/stores/time-estimate.js';
+import { TimeEstimate } from '../../src/stores/compare-and-swap/index.js';
 
 /** A process's two clocks and a store's, moved by hand. */
 class Clocks {

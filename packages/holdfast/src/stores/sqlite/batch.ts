@@ -2,10 +2,17 @@
  * A batch of commands as one transaction. First everything is decided, then what changed is written: a command that
  * cannot be decided fails alone, and an error of SQLite's own undoes them all.
  */
-import { type Command, type Decision, decide, type Reply, type State } from '../../protocol/index.js';
+import {
+  type Command,
+  type Decision,
+  decide,
+  type HoldId,
+  type Reply,
+  type State,
+} from '../../protocol/index.js';
 import { BUSY_MS, immediately, resultCode, SQLITE_BUSY, type SqliteDatabase } from './database.js';
 import type { Hint } from './inbox-file.js';
-import type { Fates, Liveness } from './liveness.js';
+import { ALIVE, type Fates, type Liveness } from './liveness.js';
 import type { Records } from './records.js';
 
 export type Outcome = { readonly reply: Reply } | { readonly error: unknown };
@@ -15,6 +22,8 @@ export interface Batch {
   readonly outcomes: readonly Outcome[];
   /** By inbox, to be delivered now that all is committed. */
   readonly hints: ReadonlyMap<string, readonly Hint[]>;
+  /** Holds of other processes that this one stands behind from now on. */
+  readonly adopted: readonly HoldId[];
 }
 
 export interface BatchParts {
@@ -55,19 +64,19 @@ export function batches(parts: BatchParts): (commands: readonly Command[]) => Ba
     const batch = waiting(() =>
       immediately(database, () => {
         for (const name of newcomers) liveness?.introduce(name);
-        return decideAll(parts, commands, new Map(newcomers.map((name) => [name, false])));
+        return decideAll(parts, commands, new Map(newcomers.map((name) => [name, ALIVE])));
       }),
     );
-    liveness?.accept(newcomers);
+    liveness?.accept(newcomers, batch.adopted);
     return batch;
   };
 }
 
-/** Whoever claims, or renews what another process took for it, and was not met yet. */
+/** Whoever claims and was not met yet. */
 function strangers(commands: readonly Command[], liveness: Liveness): readonly string[] {
   const names = new Set<string>();
   for (const command of commands) {
-    if (command.kind !== 'claim' && command.kind !== 'renew') continue;
+    if (command.kind !== 'claim') continue;
     if (!liveness.isOwn(command.hold.process)) names.add(command.hold.process);
   }
   return [...names];
@@ -81,6 +90,7 @@ function decideAll(
   const states = new Map<string, State | null>();
   const changed = new Map<string, State>();
   const hints = new Map<string, Hint[]>();
+  const adopted: HoldId[] = [];
   const at = now();
 
   function decideOne(command: Command): Reply {
@@ -91,6 +101,7 @@ function decideAll(
     states.set(key, decision.state);
     if (decision.changed) changed.set(key, decision.state);
     addHints(hints, key, decision);
+    if (liveness) noteHands(command, decision.reply, liveness, adopted);
     return decision.reply;
   }
 
@@ -104,7 +115,17 @@ function decideAll(
   });
   for (const [key, state] of changed) records.save(key, state);
   if (changed.size > 0) records.cleanUp(at, changed.size * CLEANUP_STEP);
-  return { outcomes, hints };
+  return { outcomes, hints, adopted };
+}
+
+/** Whoever renews what another process took, or what it handed off itself, stands behind it from then on. */
+function noteHands(command: Command, reply: Reply, liveness: Liveness, adopted: HoldId[]): void {
+  if (command.kind === 'renew' && reply.kind === 'renewed' && !liveness.standsBehind(command.hold)) {
+    liveness.adopt(command.hold);
+    adopted.push(command.hold);
+  } else if (command.kind === 'release' || (command.kind === 'renew' && reply.kind === 'lost')) {
+    liveness.ended(command.hold);
+  }
 }
 
 function addHints(hints: Map<string, Hint[]>, key: string, { wakes }: Decision): void {

@@ -2,22 +2,42 @@
  * Which holders and waiters are provably gone. Every process that claims is noted in the database with its process id
  * and start time; a command that it runs under its locks may be noted too. A hold counts as gone when all that was
  * noted for it is. One that was never noted is never gone: the ttl decides.
+ *
+ * A hold that changes hands has notes of its own, and those of the process that made it count for it no more: first
+ * a note that proves nothing, while it is on its way, then those of the process that renews it.
  */
 import type { HoldId, State } from '../../protocol/index.js';
 import type { SqliteDatabase } from './database.js';
+import { holdName, NOBODY, processNotes, processOf } from './process-notes.js';
 import { isProvablyGone, type NotedProcess, note, type ProcessTable } from './process-table.js';
 import type { Records } from './records.js';
 
-/** What one transaction found out: process → whether it is gone. */
-export type Fates = Map<string, boolean>;
+/** Whether a process is gone; and, by name, those of its holds that have notes of their own. */
+interface Fate {
+  readonly gone: boolean;
+  readonly holds: ReadonlyMap<string, boolean>;
+}
 
-/** All but `isOwn` and `accept` belong inside a transaction. */
+/** What one transaction found out, by process. */
+export type Fates = Map<string, Fate>;
+
+export const ALIVE: Fate = { gone: false, holds: new Map() };
+
+/** All but `isOwn`, `standsBehind` and `accept` belong inside a transaction. */
 export interface Liveness {
   isOwn(process: string): boolean;
-  /** Notes a process that claims or renews for the first time. */
+  /** Whether this process made the hold and never gave it away, or adopted it. */
+  standsBehind(hold: HoldId): boolean;
+  /** Notes a process that claims for the first time. */
   introduce(process: string): void;
-  /** The transaction that introduced them is through. */
-  accept(processes: Iterable<string>): void;
+  /** From now on this process stands behind the hold. */
+  adopt(hold: HoldId): void;
+  /** The transaction that introduced and adopted them is through. */
+  accept(processes: Iterable<string>, adopted: Iterable<HoldId>): void;
+  /** From now on nobody does, and nothing but the ttl ends it. */
+  handOff(hold: HoldId): void;
+  /** It is over: nothing has to be known of it any more. */
+  ended(hold: HoldId): void;
   /** The state with everything provably gone expired at `now`. */
   buryGone(state: State, now: number, fates: Fates): State;
   /** Notes another process id for all holds of this store, now and later. */
@@ -33,55 +53,85 @@ type Entry = { readonly hold: HoldId; readonly expiresAt: number };
 const WAITERS_CHECKED = 8;
 /** How many others a newcomer looks at, to clear away what dead processes left. */
 const TIDIED = 4;
+/** How many holds that changed hands are remembered. Of one forgotten, this process thinks that it lives till its ttl. */
+const REMEMBERED = 4_096;
 
 export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Records): Liveness {
-  const insert = database.prepare('INSERT OR REPLACE INTO holdfast_processes VALUES (?, ?, ?, ?, ?)');
-  const select = database.prepare(
-    'SELECT pid, started, boot, namespace FROM holdfast_processes WHERE process = ?',
-  );
-  const removeOne = database.prepare('DELETE FROM holdfast_processes WHERE process = ? AND pid = ?');
-  const removeAll = database.prepare('DELETE FROM holdfast_processes WHERE process = ?');
-  const some = database.prepare('SELECT DISTINCT process FROM holdfast_processes ORDER BY random() LIMIT ?');
+  const notes = processNotes(database);
   const own = new Set<string>();
+  /** By name: holds that this process made and handed off, and holds of others that it adopted. */
+  const away = new Set<string>();
+  const adopted = new Set<string>();
   const pids = new Map<number, NotedProcess>([[process.pid, note(process.pid, table)]]);
 
-  const notesOf = (name: string): NotedProcess[] => select.all(name) as NotedProcess[];
+  const areGone = (those: readonly NotedProcess[]): boolean =>
+    those.length > 0 && those.every((noted) => isProvablyGone(noted, table));
 
-  function write(name: string, { pid, started, boot, namespace }: NotedProcess): void {
-    insert.run(name, pid, started, boot, namespace);
+  function standsBehind(hold: HoldId): boolean {
+    if (own.has(hold.process)) return away.size === 0 || !away.has(holdName(hold));
+    return adopted.size > 0 && adopted.has(holdName(hold));
+  }
+
+  function fateOf(name: string, fates: Fates): Fate {
+    let fate = fates.get(name);
+    if (!fate) {
+      const found = notes.of(name);
+      const holds = new Map<string, boolean>();
+      for (const [noted, those] of found) if (noted !== name) holds.set(noted, areGone(those));
+      fate = { gone: areGone(found.get(name) ?? []), holds };
+      fates.set(name, fate);
+    }
+    return fate;
   }
 
   function isGone({ hold }: Entry, fates: Fates): boolean {
-    if (own.has(hold.process)) return false;
-    let gone = fates.get(hold.process);
-    if (gone === undefined) {
-      const notes = notesOf(hold.process);
-      gone = notes.length > 0 && notes.every((noted) => isProvablyGone(noted, table));
-      fates.set(hold.process, gone);
-    }
-    return gone;
+    if (standsBehind(hold)) return false;
+    const { gone, holds } = fateOf(hold.process, fates);
+    return holds.get(holdName(hold)) ?? (gone && !own.has(hold.process));
   }
 
-  /** Notes go only when no record needs them, and all of a process at once: half of them would prove a living one dead. */
+  function replace(name: string, those: Iterable<NotedProcess>): void {
+    notes.remove(name);
+    for (const noted of those) notes.write(name, noted);
+  }
+
+  /** Notes go only when no record needs them, and all of a name at once: half of them would prove a living one dead. */
   function tidy(): void {
-    for (const { process: name } of some.all(TIDIED) as { process: string }[]) {
-      if (own.has(name)) continue;
+    for (const name of notes.some(TIDIED)) {
+      if (own.has(name) || adopted.has(name)) continue;
+      const those = notes.of(processOf(name)).get(name) ?? [];
       // Those of an earlier boot prove nothing and help nobody.
-      const useless = notesOf(name).every(
-        (noted) => noted.boot !== table.boot || isProvablyGone(noted, table),
-      );
-      if (useless && !kept.mentions(name)) removeAll.run(name);
+      const useless = those.every((noted) => noted.boot !== table.boot || isProvablyGone(noted, table));
+      if (useless && !kept.mentions(processOf(name))) notes.remove(name);
     }
   }
 
   return {
     isOwn: (name) => own.has(name),
+    standsBehind,
     introduce(name) {
       tidy();
-      for (const noted of pids.values()) write(name, noted);
+      for (const noted of pids.values()) notes.write(name, noted);
     },
-    accept(names) {
+    adopt(hold) {
+      tidy();
+      // What this process made itself, its own notes stand for again.
+      replace(holdName(hold), own.has(hold.process) ? [] : pids.values());
+    },
+    accept(names, holds) {
       for (const name of names) own.add(name);
+      for (const hold of holds) {
+        if (own.has(hold.process)) away.delete(holdName(hold));
+        else remember(adopted, holdName(hold));
+      }
+    },
+    handOff(hold) {
+      replace(holdName(hold), [NOBODY]);
+      adopted.delete(holdName(hold));
+      if (own.has(hold.process)) remember(away, holdName(hold));
+    },
+    ended(hold) {
+      if (adopted.size > 0 && adopted.delete(holdName(hold))) notes.remove(holdName(hold));
     },
     buryGone(state, now, fates) {
       const gone = new Set<Entry>();
@@ -97,17 +147,28 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     record(pid) {
       if (pid === process.pid) return;
       const noted = note(pid, table);
-      for (const name of own) write(name, noted);
+      for (const name of [...own, ...adopted]) notes.write(name, noted);
       pids.set(pid, noted);
     },
     forget(pid) {
       if (pid === process.pid) return;
-      for (const name of own) removeOne.run(name, pid);
+      for (const name of [...own, ...adopted]) notes.removeOne(name, pid);
       pids.delete(pid);
     },
     leave() {
-      for (const name of own) for (const pid of pids.keys()) removeOne.run(name, pid);
+      for (const name of own) for (const pid of pids.keys()) notes.removeOne(name, pid);
+      // Without any, the process that made the hold would count again, and that one is gone.
+      for (const name of adopted) replace(name, [NOBODY]);
       own.clear();
+      adopted.clear();
     },
   };
+}
+
+/** The oldest go first. */
+function remember(names: Set<string>, name: string): void {
+  names.delete(name);
+  names.add(name);
+  const [oldest] = names;
+  if (names.size > REMEMBERED && oldest !== undefined) names.delete(oldest);
 }

@@ -98,9 +98,14 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
     return state && life ? life.buryGone(state, at, fates) : state;
   }
 
-  async function change(pid: number, work: (known: Liveness) => void): Promise<void> {
+  async function changeFor(pid: number, work: (known: Liveness) => void): Promise<void> {
     checkOpen();
     if (!Number.isSafeInteger(pid) || pid <= 0) throw new InvalidArgumentError(`${pid} is not a process id.`);
+    return change(work);
+  }
+
+  async function change(work: (known: Liveness) => void): Promise<void> {
+    checkOpen();
     try {
       if (life) immediately(database, () => work(life));
     } catch (error) {
@@ -144,8 +149,9 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
       checkOpen();
       return probe({ database, file, files, now, canProve, wallClock: table.clock === null });
     },
-    recordProcess: (pid) => change(pid, (known) => known.record(pid)),
-    forgetProcess: (pid) => change(pid, (known) => known.forget(pid)),
+    recordProcess: (pid) => changeFor(pid, (known) => known.record(pid)),
+    forgetProcess: (pid) => changeFor(pid, (known) => known.forget(pid)),
+    handOff: (hold) => change((known) => known.handOff(hold)),
     async close() {
       if (closed) return;
       closed = true;

@@ -1,7 +1,7 @@
 /** Hints: whoever is concerned is told, across connections, and told again when it does not come. */
 import assert from 'node:assert/strict';
 import { NAME_AGAIN_MS, type Store, type Traits, type Why, WINDOW_MS } from '../../protocol/index.js';
-import { eventually, pause } from '../pause.js';
+import { eventually } from '../pause.js';
 import { claimOf, type Promised, releaseOf, renewOf, type Scene, say, sayFor } from './scene.js';
 
 const canPush = (traits: Traits): boolean => traits.queue && traits.push;
@@ -90,19 +90,19 @@ async function hintsAfter(scene: Scene, other: Store, freeing: 'release' | 'expi
       await sayFor(store, { kind: 'evict', key: name, upToToken: token }, 'evicted');
       break;
     case 'expiry':
-      await pause(170);
+      await scene.past(170);
       await say(store, bystander);
       break;
     default:
       await sayFor(store, releaseOf(name, hold), 'released');
   }
   if (freeing === 'dead head') {
-    await pause(WINDOW_MS + 20);
+    await scene.past(WINDOW_MS + 20);
     await say(store, bystander);
   }
   await heard.hint(name, 'turn');
   const before = heard.heard.length;
-  await pause(NAME_AGAIN_MS + 10);
+  await scene.past(NAME_AGAIN_MS + 10);
   await say(store, bystander);
   await heard.hint(name, 'turn', before);
   await sayFor(other, waiter, 'granted', `after ${freeing}`);

@@ -1,7 +1,6 @@
 /** The line of waiters: first come, first served; woken, waited for a while, and never in anybody's way for long. */
 import assert from 'node:assert/strict';
 import { QUEUE_MAX, type Store, type Traits, WINDOW_HINT_MS, WINDOW_MS } from '../../protocol/index.js';
-import { pause } from '../pause.js';
 import { claimOf, expectKind, type Promised, releaseOf, type Scene, sayAll, sayFor } from './scene.js';
 
 const hasLine = (traits: Traits): boolean => traits.queue;
@@ -52,7 +51,7 @@ export const line: readonly Promised[] = [
       assert.ok(dead && next && third);
       await sayFor(store, releaseOf(name, holder), 'released');
       await sayFor(store, next, 'busy');
-      await pause(WINDOW_MS + 20);
+      await scene.past(WINDOW_MS + 20);
       await sayFor(store, third, 'busy');
       await sayFor(store, next, 'granted', 'the dead head still held it up');
       assert.equal(

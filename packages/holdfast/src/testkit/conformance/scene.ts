@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { systemClock } from '../../clock.js';
 import type { Claim, Command, HoldId, Release, Renew, Reply, Store, Traits } from '../../protocol/index.js';
 import type { ConformanceCase, Harness } from '../harness.js';
+import { pause } from '../pause.js';
 
 export interface Scene {
   readonly harness: Harness;
@@ -13,6 +14,8 @@ export interface Scene {
   key(): string;
   /** A process that no other case uses. */
   process(): string;
+  /** Waits until what ends in so long is over, however the store's time is in doubt. */
+  past(ms: number): Promise<void>;
 }
 
 /** A promise about the store, tried on a scene of its own. */
@@ -58,7 +61,8 @@ async function tryInTime(promised: Promised, scene: Scene): Promise<void> {
     try {
       return await promised.try(scene);
     } catch (error) {
-      const wasInTime = systemClock.monotonicMs() - since <= (promised.inMs ?? Number.POSITIVE_INFINITY);
+      const inMs = (promised.inMs ?? Number.POSITIVE_INFINITY) + (scene.harness.doubtMs ?? 0);
+      const wasInTime = systemClock.monotonicMs() - since <= inMs;
       if (wasInTime || tries >= TRIES_MAX) throw error;
     }
   }
@@ -73,6 +77,7 @@ async function setScene(harness: Harness, open: () => Promise<Store>): Promise<S
     another: open,
     key: () => `kit-${id}-${made++}`,
     process: () => `process-${id}-${made++}`,
+    past: (ms) => pause(ms + (harness.doubtMs ?? 0)),
   };
 }
 

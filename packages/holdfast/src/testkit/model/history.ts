@@ -18,6 +18,11 @@ export interface Entry {
   readonly reply: Reply;
 }
 
+/** By this time what the reply was decided on was over or not. */
+export function earliestOf({ now, doubtMs = 0 }: Reply): number {
+  return now - doubtMs;
+}
+
 export interface Explained {
   readonly state: State;
   readonly met: readonly Met[];
@@ -26,9 +31,9 @@ export interface Explained {
 
 /** One command whose place in the order is known. Throws when the store answered otherwise than `decide`. */
 export function explainNext(state: State, { command, reply }: Entry): Explained {
-  const decision = decide(state, command, reply.now);
+  const decision = decide(state, command, reply.now, reply.doubtMs);
   assert.deepEqual(reply, decision.reply, `the store's reply to ${JSON.stringify(command)} is not decide's`);
-  return { state: decision.state, met: [metBy(state, command, reply.now)], wakes: decision.wakes };
+  return { state: decision.state, met: [metBy(state, command, earliestOf(reply))], wakes: decision.wakes };
 }
 
 /** A whole history that several connections made at once. Throws when no order of decision explains it. */

@@ -16,7 +16,7 @@ import {
 import { pause } from '../pause.js';
 import { type Random, seededRandom } from '../random.js';
 import type { Hints } from './hints.js';
-import { type Entry, explainAll, explainNext } from './history.js';
+import { type Entry, earliestOf, explainAll, explainNext } from './history.js';
 import { type Met, pauseTowards } from './moments.js';
 import { type Actor, hear, newActor, nextCommand, type Plot, SHAPES } from './script.js';
 
@@ -82,7 +82,7 @@ export async function playInTurn(stage: Stage, seed: number, played: Played): Pr
       hear(plot, actor, entry.command, entry.reply);
       const explained = explainNext(state, entry);
       state = explained.state;
-      now = entry.reply.now;
+      now = earliestOf(entry.reply);
       played.met.push(...explained.met);
       wakes.push(...explained.wakes);
     }
@@ -147,7 +147,7 @@ function paceOf(random: Random, last: Reply | undefined): number {
   if (dice < 0.55) return random.between(450, 520);
   if (last?.kind === 'busy') return Math.min(last.freeInMs + random.between(-1, 2), 210);
   if (last?.kind === 'granted' || last?.kind === 'renewed')
-    return last.expiresAt - last.now + random.between(-1, 2);
+    return last.expiresAt - earliestOf(last) + random.between(-1, 2);
   return random.between(20, 120);
 }
 

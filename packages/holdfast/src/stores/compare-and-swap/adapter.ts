@@ -1,0 +1,281 @@
+/**
+ * Makes a store of any engine that can say "replace this record if it is still the one I saw, and tell me what is
+ * there". Decides here, by `decide`, and writes what came out on that condition; when something else was there, decides
+ * again on that. So the record changes only by decisions on what it really was.
+ *
+ * The first write is a guess, on what this process last saw of the key: right whenever nobody else was there since,
+ * and then an operation is one call. What a guess says without writing (busy, lost) is never believed: it is read first.
+ * A rejection means that a write may or may not have come through; then nothing is remembered of the key.
+ */
+import { type Clock, systemClock } from '../../clock.js';
+import {
+  type Command,
+  decide,
+  type Mark,
+  type Reply,
+  type Snapshot,
+  type State,
+  snapshotOf,
+  UnsupportedError,
+  type Wake,
+} from '../../protocol/index.js';
+import { Desk } from './desk.js';
+import type { Found, Reading, Register, StoreTime, Written } from './register.js';
+
+export interface CompareAndSwapOptions {
+  /** The store's name, for messages. */
+  readonly name: string;
+  /** Whether claims may stand in line. */
+  readonly queue: boolean;
+  readonly clock?: Clock;
+}
+
+/** Others got in between so often: then the outcome is called unknown, and the core asks again. */
+const TRIES_MAX = 24;
+/** From the third try on there is a pause before it, drawn from 0 up to this, times the tries so far. */
+const PAUSE_MS = 4;
+/** Of how many keys the last record seen is remembered: the guess. */
+const REMEMBERED_MAX = 50_000;
+
+interface Errand {
+  readonly command: Command;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface Outcome {
+  readonly state: State | null;
+  readonly changed: boolean;
+  readonly wakes: readonly Wake[];
+  /** What to tell each errand, once it is true. */
+  readonly answers: readonly (() => void)[];
+}
+
+export class CompareAndSwap<V> {
+  readonly #register: Register<V>;
+  readonly #time: StoreTime;
+  readonly #name: string;
+  readonly #queue: boolean;
+  readonly #clock: Clock;
+  readonly #remembered = new Map<string, Found<V>>();
+  readonly #desks = new Map<string, Desk>();
+  #closed = false;
+
+  constructor(register: Register<V>, time: StoreTime, options: CompareAndSwapOptions) {
+    this.#register = register;
+    this.#time = time;
+    this.#name = options.name;
+    this.#queue = options.queue;
+    this.#clock = options.clock ?? systemClock;
+  }
+
+  apply(commands: readonly Command[]): readonly Promise<Reply>[] {
+    const byKey = new Map<string, Errand[]>();
+    const replies = commands.map(
+      (command) =>
+        new Promise<Reply>((resolve, reject) => {
+          const said = command.kind === 'claim' && !this.#queue ? { ...command, queue: false } : command;
+          const errands = byKey.get(command.key);
+          if (errands) errands.push({ command: said, resolve, reject });
+          else byKey.set(command.key, [{ command: said, resolve, reject }]);
+        }),
+    );
+    for (const [key, errands] of byKey) this.#start(key, errands);
+    return replies;
+  }
+
+  async read(key: string): Promise<Snapshot | null> {
+    this.#checkOpen();
+    const { state, lateMs } = await this.#register.read(key);
+    const { earliest } = await this.#reading();
+    return snapshotOf(key, state, earliest - lateMs);
+  }
+
+  /** The time now; asks for it where nothing is known. */
+  async now(): Promise<Reading> {
+    this.#checkOpen();
+    return await this.#reading();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.#remembered.clear();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new UnsupportedError(`This ${this.#name} store is closed.`);
+  }
+
+  #start(key: string, all: readonly Errand[]): void {
+    const errands = all.filter((errand) => this.#admit(errand));
+    if (errands.length === 0) return;
+    const desk = this.#desks.get(key) ?? new Desk(this.#clock);
+    this.#desks.set(key, desk);
+    const place = desk.come(errands.map(({ command }) => command));
+    const work = (): Promise<void> => this.#settle(key, errands, desk, place);
+    const claims = errands.every(({ command }) => command.kind === 'claim');
+    const done = (): void => {
+      desk.busy -= 1;
+      if (desk.busy === 0) this.#desks.delete(key);
+    };
+    (claims ? desk.inTurn(work) : work()).then(done, (error: unknown) => {
+      done();
+      this.#remembered.delete(key);
+      for (const { reject } of errands) reject(error);
+    });
+  }
+
+  #admit({ command, reject }: Errand): boolean {
+    try {
+      this.#checkOpen();
+      this.#register.check?.(command);
+      return true;
+    } catch (error) {
+      reject(error);
+      return false;
+    }
+  }
+
+  async #settle(key: string, all: readonly Errand[], desk: Desk, place: number): Promise<void> {
+    let errands = all;
+    let seen = this.#remembered.get(key);
+    let certain = false;
+    if (!seen && !errands.some(({ command }) => command.kind === 'claim')) {
+      seen = await this.#register.read(key);
+      certain = true;
+    }
+    let base = seen ?? this.#register.absent;
+    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+      if (tries > 2) await this.#pause(tries);
+      errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
+      if (errands.length === 0) return;
+      const reading = await this.#readingFor(base);
+      const outcome = decideAll(base, errands, reading);
+      if (!outcome.changed || outcome.state === null) {
+        if (certain) return this.#finish(key, base, outcome);
+        base = await this.#register.read(key);
+        certain = true;
+        continue;
+      }
+      const written = await this.#write(key, errands, outcome.state, base, certain, reading.latest);
+      if (written.kind === 'written') {
+        const { version, lateMs, state = outcome.state } = written;
+        return this.#finish(key, { version, lateMs, state }, outcome);
+      }
+      base = written.found ?? (await this.#register.read(key));
+      // The client asked twice, and the first time had come through (F4).
+      if (isSame(base.state, outcome.state)) return this.#finish(key, base, outcome);
+      certain = true;
+    }
+    throw new Error(
+      `Others changed the record of "${key}" ${TRIES_MAX} times in a row between this process's looks at it.`,
+    );
+  }
+
+  #write(
+    key: string,
+    errands: readonly Errand[],
+    next: State,
+    base: Found<V>,
+    certain: boolean,
+    now: number,
+  ): Promise<Written<V>> {
+    const command = errands.length === 1 ? errands[0]?.command : undefined;
+    const { take } = this.#register;
+    if (take && !certain && command?.kind === 'claim' && isFree(base.state)) {
+      return take.call(this.#register, command, next, now);
+    }
+    return this.#register.write(key, next, base, now);
+  }
+
+  #finish(key: string, found: Found<V>, { wakes, answers }: Outcome): void {
+    this.#remember(key, found);
+    for (const answer of answers) answer();
+    if (wakes.length > 0) this.#register.wake?.(key, wakes);
+  }
+
+  #remember(key: string, found: Found<V>): void {
+    if (this.#closed) return;
+    this.#remembered.delete(key);
+    this.#remembered.set(key, found);
+    if (this.#remembered.size <= REMEMBERED_MAX) return;
+    for (const oldest of this.#remembered.keys()) {
+      this.#remembered.delete(oldest);
+      return;
+    }
+  }
+
+  /** Nobody is taken over from by a time that was told long ago. */
+  async #readingFor({ state, lateMs }: Found<V>): Promise<Reading> {
+    const reading = await this.#reading();
+    const earliest = reading.earliest - lateMs;
+    const takesOver = state?.holders.some(({ expiresAt }) => expiresAt <= earliest) ?? false;
+    if (!takesOver || this.#time.isFresh()) return reading;
+    await this.#time.sample();
+    return await this.#reading();
+  }
+
+  async #reading(): Promise<Reading> {
+    const reading = this.#time.reading();
+    if (reading) return reading;
+    await this.#time.sample();
+    const asked = this.#time.reading();
+    if (asked) return asked;
+    throw new Error(`The time of the ${this.#name} store is not known: this machine's clock was just set.`);
+  }
+
+  #pause(tries: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.timer(this.#clock.random() * PAUSE_MS * tries, resolve);
+    });
+  }
+}
+
+function decideAll<V>(base: Found<V>, errands: readonly Errand[], { earliest, latest }: Reading): Outcome {
+  const doubtMs = latest - earliest + base.lateMs;
+  const wakes: Wake[] = [];
+  const answers: (() => void)[] = [];
+  let { state } = base;
+  let changed = false;
+  for (const { command, resolve, reject } of errands) {
+    try {
+      const decision = decide(state, command, latest, doubtMs);
+      if (decision.changed) state = decision.state;
+      changed ||= decision.changed;
+      wakes.push(...decision.wakes);
+      answers.push(() => resolve(decision.reply));
+    } catch (error) {
+      // This command alone: the others of its batch have nothing to do with it.
+      answers.push(() => reject(error));
+    }
+  }
+  return { state, changed, wakes, answers };
+}
+
+function isGivenUp({ command, reject }: Errand, desk: Desk, place: number): boolean {
+  if (command.kind !== 'claim' || !desk.isEnded(command.hold, place)) return false;
+  reject(new Error(`The claim of "${command.key}" was withdrawn while it was under way.`));
+  return true;
+}
+
+function isFree(state: State | null): boolean {
+  return (
+    state === null || (state.holders.length === 0 && state.rests.length === 0 && state.waiters.length === 0)
+  );
+}
+
+/** Of a grant the holder tells whose it is, and marks may be others: `take` keeps those it finds. Of an end, the marks. */
+function isSame(there: State | null, written: State): boolean {
+  if (there?.decision !== written.decision || there.token !== written.token) return false;
+  const isThere = (mark: Mark): boolean =>
+    there.ended.some(
+      ({ process, number, until }) =>
+        process === mark.process && number === mark.number && until === mark.until,
+    );
+  if (bodyOf(there) !== bodyOf(written)) return false;
+  return there.holders.length > 0 || written.ended.every(isThere);
+}
+
+function bodyOf({ holders, rests, waiters }: State): string {
+  return JSON.stringify([holders, rests, waiters]);
+}

@@ -1,0 +1,112 @@
+/** The items of one table as a register: read, and replaced if they are still as they were seen. */
+import type { Claim, State } from '../../protocol/index.js';
+import type { Found, Register, Written } from '../compare-and-swap/register.js';
+import type { Calls } from './client.js';
+import { Aliases, isAbsent, isAsSeen, update } from './expressions.js';
+import type { Guess, Layout } from './layout.js';
+import { inWords, itemOfFailedCondition } from './trouble.js';
+import type { Item } from './values.js';
+
+/** A version is the item as it was seen; null where there was none. */
+export type ItemRegister = Register<Item | null>;
+
+export function itemRegister(calls: Calls, table: string, layout: Layout): ItemRegister {
+  const { guess } = layout;
+  const writer = new Writer(calls, table, layout);
+  return {
+    absent: { state: null, version: null, lateMs: 0 },
+    read: (key) => writer.read(key),
+    write: (key, next, seen, now) => writer.write(key, next, seen.version, now),
+    ...(guess && { take: (claim: Claim, next: State, now: number) => writer.take(guess, claim, next, now) }),
+    ...(layout.check && { check: layout.check }),
+  };
+}
+
+class Writer {
+  readonly #calls: Calls;
+  readonly #table: string;
+  readonly #layout: Layout;
+
+  constructor(calls: Calls, table: string, layout: Layout) {
+    this.#calls = calls;
+    this.#table = table;
+    this.#layout = layout;
+  }
+
+  async read(key: string): Promise<Found<Item | null>> {
+    const input = { TableName: this.#table, Key: this.#layout.keyOf(key), ConsistentRead: true };
+    try {
+      const { Item: item } = await this.#calls.get(input);
+      return this.#found(key, item ?? null);
+    } catch (error) {
+      throw inWords(error, this.#table, key);
+    }
+  }
+
+  async write(key: string, next: State, seen: Item | null, now: number): Promise<Written<Item | null>> {
+    const { partitionKey } = this.#layout.table;
+    const aliases = new Aliases();
+    const set = this.#layout.encode(key, next, now, seen);
+    const remove =
+      set && this.#layout.attributes.filter((name) => !(name in set) && seen?.[name] !== undefined);
+    const UpdateExpression = set && remove && update(aliases, set, remove);
+    const condition = seen ? isAsSeen(aliases, this.#layout.witness, seen) : isAbsent(aliases, partitionKey);
+    const input = this.#input(key, aliases, condition);
+    try {
+      if (UpdateExpression) await this.#calls.update({ ...input, UpdateExpression });
+      else await this.#calls.delete(input);
+      return { kind: 'written', version: set && this.#after(key, seen, set), lateMs: 0 };
+    } catch (error) {
+      const item = itemOfFailedCondition(error);
+      if (item === undefined) throw inWords(error, this.#table, key);
+      return { kind: 'changed', found: item && this.#found(key, item) };
+    }
+  }
+
+  async take(guess: Guess, claim: Claim, next: State, now: number): Promise<Written<Item | null>> {
+    const { key } = claim;
+    const aliases = new Aliases();
+    const isWritten = (name: string): boolean => !guess.keeps.includes(name);
+    const encoded = Object.entries(this.#layout.encode(key, next, now, null) ?? {});
+    // `next` may have been decided on an old record: what it says of what is kept counts for nothing.
+    const set = Object.fromEntries(encoded.filter(([name]) => isWritten(name)));
+    const remove = this.#layout.attributes.filter((name) => isWritten(name) && !(name in set));
+    const UpdateExpression = update(aliases, set, remove);
+    const input = this.#input(key, aliases, guess.condition(aliases, claim, next));
+    try {
+      const { Attributes: item } = await this.#calls.update({
+        ...input,
+        UpdateExpression,
+        ReturnValues: 'ALL_NEW',
+      });
+      return item ? this.#taken(key, item) : { kind: 'changed', found: null };
+    } catch (error) {
+      const item = itemOfFailedCondition(error);
+      if (item === undefined) throw inWords(error, this.#table, key);
+      return { kind: 'changed', found: item && this.#found(key, item) };
+    }
+  }
+
+  #input(key: string, aliases: Aliases, ConditionExpression: string) {
+    return {
+      TableName: this.#table,
+      Key: this.#layout.keyOf(key),
+      ConditionExpression,
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+      ...aliases.parts,
+    } as const;
+  }
+
+  #found(key: string, item: Item | null): Found<Item | null> {
+    return { state: item && this.#layout.decode(key, item), version: item, lateMs: 0 };
+  }
+
+  #taken(key: string, item: Item): Written<Item | null> {
+    return { kind: 'written', version: item, lateMs: 0, state: this.#layout.decode(key, item) };
+  }
+
+  #after(key: string, seen: Item | null, set: Item): Item {
+    const kept = Object.entries(seen ?? {}).filter(([name]) => !this.#layout.attributes.includes(name));
+    return { ...this.#layout.keyOf(key), ...Object.fromEntries(kept), ...set };
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * As github.com/Clever/dynamodb-lock-go has it:
+ *
+ *   key           S  the name
+ *   owner         S  whoever comes with the same owner has the lock, too: that is how it hands locks on
+ *   leasedUntil   S  RFC 3339 with nanoseconds, zeros at the end dropped. Taken when absent, or when this is less than
+ *                    the taker's time five seconds ago, compared as text, or when the owner is the same
+ *   createdAt     S  RFC 3339; absent in versions before it
+ *   ttl           S  there a text, which DynamoDB never deletes by; here a number of epoch seconds
+ *
+ * A heartbeat replaces the item whoever wrote it, if only the owner is the same, so a hold of ours is lost to a process
+ * of the other software that has our owner. Ours waits for a hold of the same owner like for any other: an owner is a
+ * name for people here.
+ */
+import { bareNameOf, keyOfBareName } from '../../compare-and-swap/foreign.js';
+import type { Layout } from '../layout.js';
+import { type Item, number, text, textIn } from '../values.js';
+import { LONG_AGO, parseTime, secondsUp } from './rfc3339.js';
+import { barePrefix, beginsWith, KEPT_SECONDS, layoutOf } from './shape.js';
+
+const NAME = 'dynamodb-lock-go';
+/** It takes nothing sooner after its end: its allowance for clocks that differ, so there is none of ours. */
+const GRACE_MS = 5_000;
+
+export const dynamodbLockGo: Layout = layoutOf({
+  name: NAME,
+  table: { partitionKey: 'key', sortKey: null, ttlAttribute: 'ttl' },
+  attributes: ['owner', 'leasedUntil', 'createdAt', 'ttl'],
+  telling: ['owner', 'leasedUntil', 'createdAt'],
+  keyOf: (key) => ({ key: text(bareNameOf(key, NAME)) }),
+  keyIn(item) {
+    const name = textIn(item, 'key');
+    return name === undefined ? null : keyOfBareName(name);
+  },
+  filter: (aliases, prefix) =>
+    barePrefix(prefix) === ''
+      ? `attribute_exists(${aliases.name('leasedUntil')})`
+      : beginsWith(aliases, 'key', barePrefix(prefix)),
+  held: ({ owner, acquiredAt, expiresAt }) => item(owner, secondsUp(expiresAt), acquiredAt, expiresAt),
+  // No owner that anybody has: a late heartbeat would bring the lock back.
+  free: (sinceMs) => item('holdfast: released', LONG_AGO, sinceMs, sinceMs),
+  read(found) {
+    const owner = textIn(found, 'owner');
+    const until = parseTime(textIn(found, 'leasedUntil'));
+    if (owner === undefined || until === null) return null;
+    const acquiredAt = parseTime(textIn(found, 'createdAt')) ?? 0;
+    return { owner, acquiredAt, expiresAt: until + GRACE_MS };
+  },
+});
+
+function item(owner: string, leasedUntil: string, createdMs: number, usedMs: number): Item {
+  return {
+    owner: text(owner),
+    leasedUntil: text(leasedUntil),
+    createdAt: text(secondsUp(createdMs)),
+    ttl: number(Math.ceil(usedMs / 1_000) + KEPT_SECONDS),
+  };
+}

@@ -1,0 +1,117 @@
+/**
+ * Makes a layout of the shape of other software's items. Beside its attributes lies one of ours, `holdfast`: the whole
+ * state as JSON. An item is ours only while every attribute of the other software is what that state would write;
+ * otherwise the other software has the last word, and what it says is a foreign hold.
+ *
+ * Every write is on the condition that all of these attributes are as they were seen, so nobody's lock is taken by a
+ * look that is out of date. A released lock stays as an item that the other software sees as over long ago: its token
+ * and marks are still there for the next claim.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import { type Holder, type Rest, type State, UnsupportedError } from '../../../protocol/index.js';
+import {
+  checkPlainLock,
+  type ForeignHold,
+  foreignState,
+  keyOfBareName,
+  leavesForeign,
+  occupantOf,
+  ownPart,
+  ownPartIn,
+} from '../../compare-and-swap/foreign.js';
+import type { Aliases } from '../expressions.js';
+import type { Layout, TableShape } from '../layout.js';
+import { type Item, text, textIn } from '../values.js';
+
+const OWN = 'holdfast';
+/** What is no longer used is cleaned up so long after its last use, where the table has a TTL. */
+export const KEPT_SECONDS = 2 * 24 * 60 * 60;
+
+export interface Shape {
+  readonly name: string;
+  readonly table: TableShape;
+  /** What the other software writes beside the primary key. */
+  readonly attributes: readonly string[];
+  /** Those of them that its decisions hang on. */
+  readonly telling: readonly string[];
+  keyOf(key: string): Item;
+  keyIn(item: Item): string | null;
+  filter(aliases: Aliases, prefix: string): string;
+  /** What the other software has to see while this one holds. */
+  held(occupant: Holder | Rest, key: string): Item;
+  /** What it has to see after a release at that time: a lock that is over. */
+  free(sinceMs: number, key: string): Item;
+  /** What it says itself. Null: this is no lock of it. */
+  read(item: Item): ForeignHold | null;
+}
+
+export function layoutOf(shape: Shape): Layout {
+  const { name, table } = shape;
+  const attributes = [...shape.attributes, OWN];
+  const decode = (key: string, item: Item): State => ownIn(shape, key, item) ?? foreignIn(shape, key, item);
+  return {
+    name,
+    table,
+    keyOf: shape.keyOf,
+    keyIn: (item) => (shape.read(item) ? shape.keyIn(item) : null),
+    attributes,
+    witness: attributes,
+    encode(key, state, now, seen) {
+      if (seen && leavesForeign(decode(key, seen), state, now)) return asSeen(seen, attributes);
+      return { ...shapeOf(shape, key, state), [OWN]: text(JSON.stringify(ownPart(state))) };
+    },
+    decode,
+    filter: (aliases, prefix) => shape.filter(aliases, prefix),
+    check(command) {
+      shape.keyOf(command.key);
+      checkPlainLock(command, name);
+    },
+  };
+}
+
+function shapeOf(shape: Shape, key: string, state: State): Item {
+  const occupant = occupantOf(state);
+  return occupant ? shape.held(occupant, key) : shape.free(Math.floor(state.decision / 1_000), key);
+}
+
+function ownIn(shape: Shape, key: string, item: Item): State | null {
+  const state = ownPartIn(parse(textIn(item, OWN)), key);
+  if (!state) return null;
+  const written = shapeOf(shape, key, state);
+  return shape.telling.every((name) => isDeepStrictEqual(item[name], written[name])) ? state : null;
+}
+
+function foreignIn(shape: Shape, key: string, item: Item): State {
+  const hold = shape.read(item);
+  if (hold) return foreignState(hold);
+  throw new UnsupportedError(
+    `The item of "${key}" is no lock as ${shape.name} writes them: it needs ${shape.telling.join(', ')}. ` +
+      'Look at the item, and mind which table and which layout this is. Nothing was changed.',
+    { key },
+  );
+}
+
+function parse(json: string | undefined): unknown {
+  if (json === undefined) return null;
+  try {
+    return JSON.parse(json);
+  } catch (error) {
+    // Somebody else's attribute that happens to have this name: the other software's word counts.
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
+function asSeen(seen: Item, attributes: readonly string[]): Item {
+  return Object.fromEntries(Object.entries(seen).filter(([name]) => attributes.includes(name)));
+}
+
+export function beginsWith(aliases: Aliases, attribute: string, start: string): string {
+  return `begins_with(${aliases.name(attribute)}, ${aliases.value(text(start))})`;
+}
+
+/** What names begin with for a prefix of keys; '' where that cannot be said. */
+export function barePrefix(prefix: string): string {
+  const start = keyOfBareName('');
+  return prefix.startsWith(start) ? prefix.slice(start.length) : '';
+}

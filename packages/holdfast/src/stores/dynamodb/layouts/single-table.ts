@@ -1,0 +1,60 @@
+/**
+ * A lock among other things in one table, as it is written for Lambdas in Go:
+ *
+ *   PK, SK       S  LOCK#name, LOCK
+ *   LockID       S  one a grant
+ *   Owner        S
+ *   AcquiredAt   S  RFC 3339
+ *   ExpiresAt    S  RFC 3339, whole seconds. Taken when absent or `ExpiresAt < now`, compared as text
+ *   TTL          N  epoch seconds, for cleaning up
+ *
+ * Released by LockID and Owner. The clock is the Lambda's.
+ */
+import { bareNameOf, CLOCKS_APART_MS, keyOfBareName } from '../../compare-and-swap/foreign.js';
+import type { Layout } from '../layout.js';
+import { type Item, number, text, textIn } from '../values.js';
+import { LONG_AGO, parseTime, secondsUp } from './rfc3339.js';
+import { barePrefix, beginsWith, KEPT_SECONDS, layoutOf } from './shape.js';
+
+const NAME = 'single-table';
+const PREFIX = 'LOCK#';
+const SORT = 'LOCK';
+/** Equal seconds are not over yet, and the seconds written were cut off. */
+const SECOND_MS = 1_000;
+
+export const singleTable: Layout = layoutOf({
+  name: NAME,
+  table: { partitionKey: 'PK', sortKey: 'SK', ttlAttribute: 'TTL' },
+  attributes: ['LockID', 'Owner', 'AcquiredAt', 'ExpiresAt', 'TTL'],
+  telling: ['LockID', 'Owner', 'AcquiredAt', 'ExpiresAt'],
+  keyOf: (key) => ({ PK: text(PREFIX + bareNameOf(key, NAME)), SK: text(SORT) }),
+  keyIn(item) {
+    const partition = textIn(item, 'PK');
+    if (!partition?.startsWith(PREFIX) || textIn(item, 'SK') !== SORT) return null;
+    return keyOfBareName(partition.slice(PREFIX.length));
+  },
+  filter(aliases, prefix) {
+    const isLock = `${aliases.name('SK')} = ${aliases.value(text(SORT))}`;
+    return `${isLock} AND ${beginsWith(aliases, 'PK', PREFIX + barePrefix(prefix))}`;
+  },
+  held: ({ token, owner, acquiredAt, expiresAt }) =>
+    item(`holdfast-${token}`, owner, secondsUp(acquiredAt), secondsUp(expiresAt + CLOCKS_APART_MS), expiresAt),
+  free: (sinceMs) => item('holdfast-free', 'holdfast', secondsUp(sinceMs), LONG_AGO, sinceMs),
+  read(found) {
+    const owner = textIn(found, 'Owner');
+    const until = parseTime(textIn(found, 'ExpiresAt'));
+    if (owner === undefined || until === null) return null;
+    const acquiredAt = parseTime(textIn(found, 'AcquiredAt')) ?? 0;
+    return { owner, acquiredAt, expiresAt: until + SECOND_MS + CLOCKS_APART_MS };
+  },
+});
+
+function item(id: string, owner: string, acquiredAt: string, expiresAt: string, usedMs: number): Item {
+  return {
+    LockID: text(id),
+    Owner: text(owner),
+    AcquiredAt: text(acquiredAt),
+    ExpiresAt: text(expiresAt),
+    TTL: number(Math.ceil(usedMs / 1_000) + KEPT_SECONDS),
+  };
+}

@@ -1,0 +1,152 @@
+/**
+ * Holdfast's own item, one a key.
+ *
+ *   partition key   S  the lock's key as it is: keys are short and DynamoDB compares them byte by byte
+ *   sort key        S  the same text for every lock, in tables that have one
+ *   version         N  the format
+ *   token           N  the highest token reserved
+ *   decision        N  rises with every write, so it names exactly this record
+ *   holders         S  JSON; absent when there are none, and so are the next two: `guess` can ask for that
+ *   rests           S  JSON
+ *   waiters         S  JSON
+ *   ended           M  process → { n: the number of its hold that ended last, until, at: its place in the order }
+ *   ttl             N  epoch seconds, two days after the last use. Cleaning up only: nothing is decided by it
+ */
+import {
+  type Claim,
+  checkVersion,
+  expendableAt,
+  type Mark,
+  STATE_VERSION,
+  type State,
+  UnsupportedError,
+} from '../../protocol/index.js';
+import { type Aliases, isAbsent } from './expressions.js';
+import type { Layout, TableShape } from './layout.js';
+import { type Item, number, numberIn, text, textIn } from './values.js';
+
+const LISTS = ['holders', 'rests', 'waiters'] as const;
+const OWN = ['version', 'token', 'decision', ...LISTS, 'ended'] as const;
+
+/** Records outlive their last use by so much. DynamoDB may delete them days later still. */
+const KEPT_MS = 2 * 24 * 60 * 60 * 1_000;
+
+export interface NativeNames {
+  readonly partitionKey: string;
+  /** Its value is the same for every lock. */
+  readonly sortKey: { readonly name: string; readonly value: string } | null;
+  readonly ttlAttribute: string;
+}
+
+/** Names that the table's own attributes cannot have. */
+export const RESERVED: readonly string[] = OWN;
+
+export function nativeLayout({ partitionKey, sortKey, ttlAttribute }: NativeNames): Layout {
+  const table: TableShape = { partitionKey, sortKey: sortKey?.name ?? null, ttlAttribute };
+  return {
+    name: 'holdfast',
+    table,
+    keyOf: (key) => ({
+      [partitionKey]: text(key),
+      ...(sortKey && { [sortKey.name]: text(sortKey.value) }),
+    }),
+    keyIn(item) {
+      const isOurs = !sortKey || textIn(item, sortKey.name) === sortKey.value;
+      return isOurs && isRecord(item) ? (textIn(item, partitionKey) ?? null) : null;
+    },
+    attributes: [...OWN, ttlAttribute],
+    encode: (_key, state, now) => ({ ...encoded(state), [ttlAttribute]: number(ttlOf(state, now)) }),
+    decode,
+    witness: ['decision'],
+    guess: {
+      keeps: ['ended'],
+      condition: (aliases, claim, next) => guessOf(aliases, claim, next, partitionKey),
+    },
+    filter(aliases, prefix) {
+      const inUse = LISTS.map((list) => `attribute_exists(${aliases.name(list)})`).join(' OR ');
+      const begins = `begins_with(${aliases.name(partitionKey)}, ${aliases.value(text(prefix))})`;
+      const parts = [`(${inUse})`, ...(prefix === '' ? [] : [begins])];
+      if (sortKey) parts.push(`${aliases.name(sortKey.name)} = ${aliases.value(text(sortKey.value))}`);
+      return parts.join(' AND ');
+    },
+  };
+}
+
+function isRecord(item: Item): boolean {
+  return numberIn(item, 'version') !== undefined && numberIn(item, 'decision') !== undefined;
+}
+
+function ttlOf(state: State, now: number): number {
+  return Math.ceil((Math.max(now, expendableAt(state)) + KEPT_MS) / 1_000);
+}
+
+function encoded(state: State): Item {
+  const { version, token, decision, ended } = state;
+  const item: Record<string, Item[string]> = {
+    version: number(version),
+    token: number(token),
+    decision: number(decision),
+  };
+  for (const list of LISTS) if (state[list].length > 0) item[list] = text(JSON.stringify(state[list]));
+  if (ended.length > 0) {
+    const marks = ended.map(({ process, number: n, until }, at): [string, Item[string]] => [
+      process,
+      { M: { n: number(n), until: number(until), at: number(at) } },
+    ]);
+    item.ended = { M: Object.fromEntries(marks) };
+  }
+  return item;
+}
+
+function decode(key: string, item: Item): State {
+  if (!isRecord(item)) {
+    throw new UnsupportedError(
+      `The item of "${key}" is no lock of Holdfast. Use another table or another sort key, name the layout of the ` +
+        'software that wrote it, or delete it if nobody needs it. Nothing was changed.',
+      { key },
+    );
+  }
+  checkVersion(numberIn(item, 'version'), key);
+  return {
+    version: numberIn(item, 'version') ?? 0,
+    token: numberIn(item, 'token') ?? 0,
+    decision: numberIn(item, 'decision') ?? 0,
+    holders: listIn(item, 'holders'),
+    rests: listIn(item, 'rests'),
+    waiters: listIn(item, 'waiters'),
+    ended: marksIn(item.ended?.M ?? {}),
+  };
+}
+
+function listIn<T>(item: Item, list: (typeof LISTS)[number]): readonly T[] {
+  const json = textIn(item, list);
+  return json === undefined ? [] : (JSON.parse(json) as readonly T[]);
+}
+
+/** A map has no order of its own, and the oldest marks go first. */
+function marksIn(marks: Item): readonly Mark[] {
+  return Object.entries(marks)
+    .map(([process, { M: mark = {} }]) => ({
+      at: numberIn(mark, 'at') ?? 0,
+      mark: { process, number: numberIn(mark, 'n') ?? 0, until: numberIn(mark, 'until') ?? 0 },
+    }))
+    .sort((a, b) => a.at - b.at)
+    .map(({ mark }) => mark);
+}
+
+/**
+ * Absent, or free with numbers lower than those of the grant. A late duplicate finds its own decision, or a higher one,
+ * and fails; so does a claim that its withdrawal overtook, which finds the mark.
+ */
+function guessOf(aliases: Aliases, { hold }: Claim, next: State, partitionKey: string): string {
+  const first = Math.min(next.token, ...next.holders.map(({ token }) => token));
+  const mark = `${aliases.name('ended')}.${aliases.name(hold.process)}`;
+  const free = [
+    ...LISTS.map((list) => isAbsent(aliases, list)),
+    `${aliases.name('token')} < ${aliases.value(number(first))}`,
+    `${aliases.name('decision')} < ${aliases.value(number(next.decision))}`,
+    `(attribute_not_exists(${mark}) OR ${mark}.${aliases.name('n')} < ${aliases.value(number(hold.number))})`,
+    `${aliases.name('version')} <= ${aliases.value(number(STATE_VERSION))}`,
+  ];
+  return `${isAbsent(aliases, partitionKey)} OR (${free.join(' AND ')})`;
+}

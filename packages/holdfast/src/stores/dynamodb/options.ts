@@ -1,0 +1,75 @@
+/** The options, checked: which table, and how locks lie in it. */
+import { InvalidArgumentError } from '../../protocol/index.js';
+import { checkOptionNames } from '../../protocol/option-names.js';
+import type { Layout } from './layout.js';
+import { type LayoutName, layoutNamed } from './layouts/index.js';
+import { nativeLayout, RESERVED } from './native-layout.js';
+import { checkTableName } from './trouble.js';
+
+export interface DynamodbTableOptions {
+  /** `holdfast` unless told. */
+  readonly table?: string;
+  /** The table's partition key, a text: `key` unless told. */
+  readonly partitionKey?: string;
+  /** Where the table has a sort key: its name, and the text that it has in every lock. */
+  readonly sortKey?: { readonly name: string; readonly value: string };
+  /** The attribute that the table's time to live goes by: `ttl` unless told. */
+  readonly ttlAttribute?: string;
+  /** Take the same locks as software that is there already, in its items. The names are then that software's. */
+  readonly layout?: LayoutName;
+}
+
+export interface DynamodbStoreOptions extends DynamodbTableOptions {
+  /**
+   * Keep a line of waiters in the record: first come, first served, across processes. Off unless told: standing in
+   * line is a write, and writes cost money.
+   */
+  readonly queue?: boolean;
+}
+
+export interface Place {
+  readonly table: string;
+  readonly layout: Layout;
+}
+
+const NAMES = ['partitionKey', 'sortKey', 'ttlAttribute'] as const;
+
+/** `queue` belongs to the store, and is taken here too, so that both can be given the same options. */
+export function placeOf(options: DynamodbStoreOptions): Place & { readonly queue: boolean } {
+  checkOptionNames(options, ['table', ...NAMES, 'layout', 'queue']);
+  const table = checkTableName(options.table ?? 'holdfast');
+  const { queue = false, layout } = options;
+  if (typeof queue !== 'boolean') throw new InvalidArgumentError('queue has to be true or false.');
+  if (layout === undefined) return { table, layout: nativeOf(options), queue };
+  const extra = NAMES.find((name) => options[name] !== undefined);
+  if (extra !== undefined) {
+    throw new InvalidArgumentError(`${extra} cannot be given with a layout, which has its own names.`);
+  }
+  return { table, layout: layoutNamed(layout), queue };
+}
+
+function nativeOf({ partitionKey = 'key', sortKey, ttlAttribute = 'ttl' }: DynamodbTableOptions): Layout {
+  const names = [
+    checkName('partitionKey', partitionKey),
+    ...(sortKey ? [checkName('sortKey.name', sortKey.name)] : []),
+    checkName('ttlAttribute', ttlAttribute),
+  ];
+  for (const name of names) {
+    if (names.indexOf(name) === names.lastIndexOf(name) && !RESERVED.includes(name)) continue;
+    throw new InvalidArgumentError(
+      `The attribute "${name}" would have two meanings in a lock. Beside each other, partitionKey, sortKey and ` +
+        `ttlAttribute have to differ from: ${RESERVED.join(', ')}.`,
+    );
+  }
+  if (sortKey && (typeof sortKey.value !== 'string' || sortKey.value === '')) {
+    throw new InvalidArgumentError(
+      'sortKey.value has to be a text, the same for every lock, such as "LOCK".',
+    );
+  }
+  return nativeLayout({ partitionKey, sortKey: sortKey ?? null, ttlAttribute });
+}
+
+function checkName(option: string, name: unknown): string {
+  if (typeof name === 'string' && name.length >= 1 && name.length <= 255) return name;
+  throw new InvalidArgumentError(`${option} has to be the name of an attribute, 1 to 255 letters.`);
+}

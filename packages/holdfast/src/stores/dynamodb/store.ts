@@ -1,0 +1,94 @@
+/**
+ * Locks in a DynamoDB table.
+ *
+ * Layout: one item a lock (native-layout.ts), or that of other software (layouts/). A release keeps the item, shrunk to
+ * its numbers and marks; the table's time to live removes it two days after its last use, and nothing is decided by that.
+ *
+ * Atomic: every change is one conditional write of one item (item-register.ts), decided here on what was there. An
+ * uncontended claim is one write with the guess "absent, or free with lower numbers". A condition that fails brings the
+ * item back, so a busy answer is one call too; from endpoints that do not send it, it is read, consistently.
+ *
+ * Clock: DynamoDB's, estimated from the `Date` header of its replies (time.ts). A holder's end is written by the latest
+ * it may be, and is over by the earliest: this machine's own clock decides nothing.
+ *
+ * A reply is lost with its connection, by throttling or by the SDK's time-out: the write may have been made or not, and
+ * the core asks again. The SDK asks again by itself too; what then fails on its own write finds its own hold there, or
+ * exactly the record that it wrote, and answers as if the first reply had come.
+ *
+ * Nothing here wakes anybody: waiters ask again, as the core does where no hints come.
+ */
+import { type Snapshot, type Store, snapshotOf, type Traits } from '../../protocol/index.js';
+import { CompareAndSwap } from '../compare-and-swap/adapter.js';
+import { callsOf, type DynamodbClient } from './client.js';
+import { Aliases } from './expressions.js';
+import { itemRegister } from './item-register.js';
+import { itemsIn } from './listing.js';
+import type { Place } from './options.js';
+import { probe } from './probe.js';
+import { CLOCK_ERROR_MS, timeOf } from './time.js';
+import { inWords } from './trouble.js';
+
+export function storeOn(
+  client: DynamodbClient,
+  { table, layout, queue }: Place & { readonly queue: boolean },
+): Store {
+  const calls = callsOf(client);
+  const register = itemRegister(calls, table, layout);
+  const time = timeOf(client, () => askForTime());
+  const swap = new CompareAndSwap(register, time, { name: 'DynamoDB', queue });
+
+  /** A key that no lock has, and next to nothing to bring back: half a read unit. */
+  async function askForTime(): Promise<void> {
+    const aliases = new Aliases();
+    const ProjectionExpression = aliases.name(layout.table.partitionKey);
+    const Key = layout.keyOf('default/holdfast-time');
+    try {
+      await calls.get({
+        TableName: table,
+        Key,
+        ConsistentRead: false,
+        ProjectionExpression,
+        ...aliases.parts,
+      });
+    } catch (error) {
+      throw inWords(error, table);
+    }
+  }
+
+  async function viewsThatBegin(prefix: string): Promise<readonly Snapshot[]> {
+    const items = await itemsIn(calls, table, layout, prefix);
+    const { earliest } = await swap.now();
+    return [...items]
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .flatMap(([key, item]) => snapshotOf(key, layout.decode(key, item), earliest) ?? []);
+  }
+
+  return {
+    name: 'dynamodb',
+    traits: { ...TRAITS, queue },
+    apply: (commands) => swap.apply(commands),
+    read: (key) => swap.read(key),
+    async *list({ prefix, limit = Number.POSITIVE_INFINITY }) {
+      await swap.now();
+      if (limit <= 0) return;
+      yield* (await viewsThatBegin(prefix)).slice(0, limit);
+    },
+    async probe() {
+      await swap.now();
+      await time.sample();
+      return probe(client, { table, layout }, await swap.now());
+    },
+    async close() {
+      swap.close();
+    },
+  };
+}
+
+const TRAITS: Omit<Traits, 'queue'> = {
+  clock: 'estimate',
+  clockErrorMs: CLOCK_ERROR_MS,
+  push: false,
+  shared: 'network',
+  durable: true,
+  vigilMs: null,
+};

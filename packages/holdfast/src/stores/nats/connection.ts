@@ -1,0 +1,146 @@
+/**
+ * What is used of a connection, and how JetStream is spoken to over it: plain requests with JSON. Nothing of a client
+ * is imported: headers are the one thing that a client makes objects of, and all it does with those is `encode()`.
+ */
+import { InvalidArgumentError } from '../../protocol/index.js';
+import { type ApiError, JetStreamError, withoutAnswer } from './trouble.js';
+
+export interface NatsMessage {
+  readonly data: Uint8Array;
+}
+
+export interface NatsSubscription {
+  unsubscribe(): void;
+}
+
+/** A connection of @nats-io/transport-node 3 (`connect`), or of nats 2. */
+export interface NatsConnection {
+  request(
+    subject: string,
+    payload?: Uint8Array | string,
+    options?: { readonly timeout: number; readonly headers?: unknown },
+  ): Promise<NatsMessage>;
+  publish(subject: string, payload?: Uint8Array | string): void;
+  subscribe(
+    subject: string,
+    options?: { callback?: (error: Error | null, message: NatsMessage) => void },
+  ): NatsSubscription;
+  flush(): Promise<void>;
+  /** What happens to the connection: a `type` of 'disconnect', 'reconnect', 'error' and others. */
+  status(): AsyncIterable<{ readonly type: string }>;
+  isClosed(): boolean;
+  readonly info?: ServerInfo | undefined;
+}
+
+export interface ServerInfo {
+  readonly version: string;
+  readonly jetstream?: boolean;
+  readonly cluster?: string;
+}
+
+const METHODS = ['request', 'publish', 'subscribe', 'flush', 'status', 'isClosed'] as const;
+
+export function checkConnection(connection: unknown): NatsConnection {
+  const given = connection as Partial<Record<string, unknown>> | null | undefined;
+  if (typeof given === 'object' && given && METHODS.every((name) => typeof given[name] === 'function')) {
+    return connection as NatsConnection;
+  }
+  throw new InvalidArgumentError(
+    'The connection is no connection to NATS. Give it what `await connect({ servers })` of @nats-io/transport-node ' +
+      'returns; a URL, a JetStream client or a promise of a connection is none.',
+  );
+}
+
+/** A request unanswered for so long is unknown. The core asks again much sooner. */
+const ANSWER_MS_MAX = 2_000;
+
+/** Asks JetStream. Rejects with a `JetStreamError` for what it refuses. */
+export async function askApi(
+  connection: NatsConnection,
+  subject: string,
+  question?: object,
+): Promise<ApiAnswer> {
+  const payload = question === undefined ? '' : JSON.stringify(question);
+  return answered(connection, `$JS.API.${subject}`, payload, { timeout: ANSWER_MS_MAX });
+}
+
+/** Stores a message; what the headers expect is checked by the server in the same step. */
+export async function store(
+  connection: NatsConnection,
+  subject: string,
+  payload: string,
+  headers: string,
+): Promise<ApiAnswer> {
+  const options = headers === '' ? { timeout: ANSWER_MS_MAX } : withHeaders(headers);
+  return answered(connection, subject, payload, options);
+}
+
+function withHeaders(lines: string): { readonly timeout: number; readonly headers: unknown } {
+  const bytes = Buffer.from(`NATS/1.0\r\n${lines}\r\n`, 'latin1');
+  return { timeout: ANSWER_MS_MAX, headers: { encode: () => bytes } };
+}
+
+async function answered(
+  connection: NatsConnection,
+  subject: string,
+  payload: string,
+  options: { readonly timeout: number; readonly headers?: unknown },
+): Promise<ApiAnswer> {
+  let message: NatsMessage;
+  try {
+    message = await connection.request(subject, payload, options);
+  } catch (error) {
+    throw withoutAnswer(error, subject, connection);
+  }
+  const answer = JSON.parse(textOf(message.data)) as ApiAnswer;
+  if (answer.error) throw new JetStreamError(answer.error, subject);
+  return answer;
+}
+
+export function textOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
+}
+
+/** The members of JetStream's answers that are used, of all its kinds of answers. */
+export interface ApiAnswer {
+  readonly error?: ApiError;
+  /** Of a message that was stored. */
+  readonly stream?: string;
+  readonly seq?: number;
+  readonly message?: StoredMessage;
+  readonly config?: StreamConfig;
+  readonly state?: { readonly messages: number; readonly subjects?: Readonly<Record<string, number>> };
+  readonly cluster?: StreamCluster;
+  /** Of a list that comes in pages. */
+  readonly total?: number;
+  /** The server's time; from NATS 2.10 on. */
+  readonly ts?: string;
+}
+
+export interface StoredMessage {
+  readonly seq: number;
+  readonly time: string;
+  /** Both in Base64, and absent when empty. */
+  readonly data?: string;
+  readonly hdrs?: string;
+}
+
+export interface StreamConfig {
+  readonly max_msgs_per_subject: number;
+  readonly storage: string;
+  readonly num_replicas: number;
+  /** In nanoseconds; 0 for ever. */
+  readonly max_age: number;
+  readonly subjects?: readonly string[];
+  readonly deny_delete?: boolean;
+  readonly sealed?: boolean;
+}
+
+export interface StreamCluster {
+  readonly leader?: string;
+  readonly replicas?: readonly {
+    readonly name: string;
+    readonly current: boolean;
+    readonly offline?: boolean;
+  }[];
+}

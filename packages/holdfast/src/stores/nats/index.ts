@@ -1,0 +1,59 @@
+/** Locks in NATS JetStream, shared by everybody who reaches the servers. The connection is the caller's. */
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { checkOptionNames } from '../../protocol/option-names.js';
+import { Bucket, type BucketConfig, type BucketParts, configOf } from './bucket.js';
+import { checkConnection, type NatsConnection } from './connection.js';
+import { cloops } from './layouts/cloops.js';
+import { nativeLayout } from './record.js';
+import { storeOn } from './store.js';
+
+export type { BucketConfig } from './bucket.js';
+export type { NatsConnection, NatsMessage, NatsSubscription, ServerInfo } from './connection.js';
+
+export interface NatsStoreOptions {
+  /** The KV bucket: 'holdfast' unless told. Created on first use where it is missing. All who share locks use the same. */
+  readonly bucket?: string;
+  /** On how many servers a lock has to be: 1 unless told. Three survive the loss of one, and need a cluster of three. */
+  readonly replicas?: number;
+  /** Takes the same locks as software that is there already: 'cloops' for the locks of cloops.microservices. */
+  readonly layout?: 'cloops';
+}
+
+/** The connection is used as it is and never closed. Nothing is sent before the first command. */
+export function natsStore(connection: NatsConnection, options: NatsStoreOptions = {}): Store {
+  const parts = partsOf(options);
+  return storeOn(checkConnection(connection), parts);
+}
+
+/** Creates the bucket where it is missing, and refuses one that is not fit for locks. Stores do this by themselves. */
+export async function createBucket(
+  connection: NatsConnection,
+  options: NatsStoreOptions = {},
+): Promise<{ readonly created: boolean }> {
+  const parts = partsOf(options);
+  return { created: await new Bucket(checkConnection(connection), parts).create() };
+}
+
+/** The stream that `createBucket` asks for, as JetStream's API and the tools take it. */
+export function bucketConfig(options: NatsStoreOptions = {}): BucketConfig {
+  return configOf(partsOf(options));
+}
+
+function partsOf(options: NatsStoreOptions): BucketParts {
+  checkOptionNames(options, ['bucket', 'replicas', 'layout']);
+  const { layout: layoutName, replicas } = options;
+  if (layoutName !== undefined && layoutName !== 'cloops') {
+    throw new InvalidArgumentError('The layout has to be "cloops", or left out.');
+  }
+  const layout = layoutName === 'cloops' ? cloops : nativeLayout;
+  const { bucket = layout.bucket } = options;
+  if (typeof bucket !== 'string' || !/^[A-Za-z0-9_-]+$/.test(bucket)) {
+    throw new InvalidArgumentError('The name of a bucket consists of letters, digits, "-" and "_".');
+  }
+  if (replicas !== undefined && !(Number.isInteger(replicas) && replicas >= 1 && replicas <= 5)) {
+    throw new InvalidArgumentError(
+      'The number of replicas has to be from 1 to 5; 3 survive the loss of one.',
+    );
+  }
+  return { bucket, replicas, layout };
+}

@@ -1,0 +1,167 @@
+/** What a NATS server and the bucket, as configured, really promise to locks: what a crash or a power failure costs. */
+import type { Finding, Guarantees } from '../../protocol/index.js';
+import type { Reading } from '../compare-and-swap/register.js';
+import type { ApiAnswer, NatsConnection, StreamConfig } from './connection.js';
+import { hintsBegin } from './hints.js';
+import { wordsOf } from './trouble.js';
+
+export interface ProbeParts {
+  readonly connection: NatsConnection;
+  readonly bucketName: string;
+  readonly info: ApiAnswer;
+  readonly time: Reading;
+  /** What went wrong without anybody being told. */
+  readonly troubles: { readonly hints: unknown; readonly cleanup: unknown };
+}
+
+const VERSION_MIN: readonly [number, number] = [2, 9];
+const HINT_MS_MAX = 1_000;
+
+export async function probe(parts: ProbeParts): Promise<Guarantees> {
+  const { connection, info, time } = parts;
+  const version = connection.info?.version ?? 'of unknown version';
+  const cluster = connection.info?.cluster;
+  const findings = [
+    timeFinding(time),
+    ...versionFindings(version),
+    ...diskFindings(info, cluster),
+    ...replicaFindings(info),
+    ...ageFindings(info.config),
+    ...(await hintFindings(parts)),
+    ...cleanupFindings(parts.troubles.cleanup),
+  ];
+  return {
+    server: `NATS ${version}${cluster === undefined ? '' : `, cluster ${cluster}`}`,
+    now: Math.round((time.earliest + time.latest) / 2),
+    findings,
+  };
+}
+
+function timeFinding({ earliest, latest }: Reading): Finding {
+  const errorMs = Math.ceil((latest - earliest) / 2);
+  return {
+    level: 'good',
+    text:
+      `Time is that of the server which stamps the records, known here to ±${errorMs} ms: no client's clock matters. ` +
+      'A cluster takes the clock of the stream leader of the moment: keep the clocks of its servers together.',
+  };
+}
+
+function versionFindings(version: string): readonly Finding[] {
+  const [major = 0, minor = 0] = version.split('.').map(Number);
+  const isOld = major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]);
+  if (isOld) {
+    return [{ level: 'warning', text: `NATS ${version} is too old: locks need NATS 2.9 or later.` }];
+  }
+  return [
+    {
+      level: 'good',
+      text: 'Nothing depends on TTLs of single keys, which servers before 2.11 ignore without a word.',
+    },
+  ];
+}
+
+/** What a power failure costs. The token rises in every case: it follows the clock. */
+function diskFindings({ config }: ApiAnswer, cluster: string | undefined): readonly Finding[] {
+  if (!config) return [];
+  const { storage, num_replicas: replicas } = config;
+  if (storage !== 'file') {
+    const text = `The bucket lies in memory: a restart of ${replicas === 1 ? 'the server' : 'its servers'} loses every lock.`;
+    return [{ level: 'warning', text: `${text} The tokens still rise. Remedy: a bucket with file storage.` }];
+  }
+  const lazy =
+    'Records are written to a file at once, but the server has them put on the disk only now and then ' +
+    '(sync_interval, two minutes unless configured)';
+  if (replicas >= 3) {
+    return [
+      {
+        level: 'good',
+        text:
+          `Every lock is on a majority of ${replicas} servers before it is answered: the loss of one costs nothing. ` +
+          `${lazy}: only a power failure of a majority at once may lose the locks of that time. The tokens still rise.`,
+      },
+    ];
+  }
+  const alone =
+    cluster === undefined
+      ? 'There is one copy: while its server is away, nothing can be locked or renewed.'
+      : 'There is one copy, though the servers form a cluster: while its server is away, nothing can be locked or renewed.';
+  const few =
+    replicas === 1 ? alone : 'Two replicas both have to be up: three would survive the loss of one.';
+  return [
+    {
+      level: replicas === 1 && cluster === undefined ? 'note' : 'warning',
+      text: `${few} Remedy: replicas 3, on a cluster of three servers.`,
+    },
+    {
+      level: 'note',
+      text:
+        `A crash of the server process loses no lock. ${lazy}: a power failure may lose the locks taken in that time, and ` +
+        'others may then take them. The tokens still rise. Remedy: sync_interval "always" (NATS 2.10), or three replicas.',
+    },
+  ];
+}
+
+function replicaFindings({ cluster }: ApiAnswer): readonly Finding[] {
+  const away = (cluster?.replicas ?? []).filter(({ current, offline }) => offline === true || !current);
+  if (away.length === 0) return [];
+  const names = away.map(({ name }) => name).join(', ');
+  return [
+    {
+      level: 'warning',
+      text: `Replicas that are away or behind: ${names}. Another loss may stop all locks.`,
+    },
+  ];
+}
+
+function ageFindings(config: StreamConfig | undefined): readonly Finding[] {
+  if (!config) return [];
+  const hours = config.max_age / 3_600_000_000_000;
+  if (hours === 0) {
+    const text =
+      'The bucket has no max_age: records that crashed processes leave stay for ever. Remedy: a max_age of 2 days.';
+    return [{ level: 'note', text }];
+  }
+  const days = `${Math.round(hours * 10) / 10} hours`;
+  return [
+    {
+      level: 'good',
+      text: `Records that crashed processes leave go after ${days}; a lock may be taken for half of that at a time.`,
+    },
+  ];
+}
+
+/** Asks a subject that nobody listens to, to see whether it may: a plain publication would be refused in silence. */
+async function hintFindings({ connection, bucketName, troubles }: ProbeParts): Promise<readonly Finding[]> {
+  const begin = hintsBegin(bucketName);
+  const slow = 'Waiters are not woken and ask by themselves, which is slower.';
+  const findings: Finding[] = [];
+  try {
+    await connection.request(`${begin}probe`, '', { timeout: HINT_MS_MAX });
+  } catch (error) {
+    if (isForbidden(error)) {
+      findings.push({
+        level: 'warning',
+        text: `Hints may not be published. ${slow} Remedy: allow publishing and subscribing to ${begin}>.`,
+      });
+    }
+  }
+  if (troubles.hints !== undefined) {
+    const text = `The last trouble with hints was: ${wordsOf(troubles.hints)}. ${slow}`;
+    findings.push({ level: 'note', text });
+  }
+  return findings;
+}
+
+function isForbidden(error: unknown): boolean {
+  const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  return reason instanceof Error && /permission/i.test(`${reason.name} ${reason.message}`);
+}
+
+function cleanupFindings(trouble: unknown): readonly Finding[] {
+  if (trouble === undefined || !isForbidden(trouble)) return [];
+  const text =
+    'Records of released locks may not be deleted, and stay until the bucket lets them go by their age. Remedy: allow ' +
+    'publishing to $JS.API.STREAM.MSG.DELETE of its stream.';
+  return [{ level: 'note', text }];
+}

@@ -1,0 +1,83 @@
+/** What NATS says when it refuses or does not answer, in words for people. What nobody can know stays unknown. */
+import { UnsupportedError } from '../../protocol/index.js';
+import type { NatsConnection } from './connection.js';
+
+export interface ApiError {
+  readonly code: number;
+  readonly err_code?: number;
+  readonly description?: string;
+}
+
+/** Error numbers of the JetStream API. */
+export const API = {
+  noMessage: 10_037,
+  noMessageToDelete: 10_057,
+  nameInUse: 10_058,
+  noStream: 10_059,
+  wrongLastSequence: 10_071,
+  /** The same, as servers from 2.11 on say it. */
+  wrongLastSequenceUnnamed: 10_164,
+} as const;
+
+/** JetStream answered, and refused. */
+export class JetStreamError extends Error {
+  readonly number: number;
+
+  constructor({ err_code, code, description }: ApiError, subject: string) {
+    const number = err_code ?? code;
+    super(`JetStream refuses ${subject}: ${description ?? 'no reason given'} (error ${number}).`);
+    this.name = 'JetStreamError';
+    this.number = number;
+  }
+}
+
+export function isRefusal(error: unknown, ...numbers: readonly number[]): boolean {
+  return error instanceof JetStreamError && numbers.includes(error.number);
+}
+
+/** Whether the bucket itself may be gone: looked at again before anything else is said. */
+export function mayLackBucket(error: unknown): boolean {
+  return isRefusal(error, API.noStream) || (error instanceof Error && nameOf(error.cause) === NO_RESPONDERS);
+}
+
+const NO_RESPONDERS = 'NoResponders';
+
+/** The names are the same in all versions of the clients; nats 2 has a code instead. */
+function nameOf(error: unknown): string {
+  if (!(error instanceof Error)) return '';
+  const code: unknown = 'code' in error ? error.code : undefined;
+  if (code === '503') return NO_RESPONDERS;
+  if (code === 'PERMISSIONS_VIOLATION') return 'PermissionViolationError';
+  return error.name;
+}
+
+/** The error of a request that brought no answer. Clients wrap the reason once. */
+export function withoutAnswer(error: unknown, subject: string, { info }: NatsConnection): Error {
+  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  switch (nameOf(inner)) {
+    case 'PermissionViolationError':
+      return new UnsupportedError(
+        `The user of this connection lacks a permission that locks need (${wordsOf(inner)}). Allow it to publish to ` +
+          `"${subject}" and to subscribe to its "_INBOX.>".`,
+        { cause: inner },
+      );
+    case NO_RESPONDERS:
+      if (subject.startsWith('$JS.API.') && info && info.jetstream !== true) {
+        return new UnsupportedError(
+          'JetStream is not enabled on this NATS server or for this account, and locks are kept in JetStream. ' +
+            'Start the server with -js, or enable it in its configuration.',
+          { cause: inner },
+        );
+      }
+      return new Error(
+        `Nobody answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`,
+        { cause: inner },
+      );
+    default:
+      return new Error(`NATS did not answer "${subject}": ${wordsOf(inner)}.`, { cause: inner });
+  }
+}
+
+export function wordsOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
