@@ -74,7 +74,7 @@ export const contract: readonly Promised[] = [
   },
   {
     name: 'every decision that changes something has a higher number, seen by all connections',
-    async try({ store, another, key, process }) {
+    async try({ store, another, key, process, doubtMs }) {
       const name = key();
       const other = await another();
       const hold = { process: process(), number: 1 };
@@ -84,10 +84,10 @@ export const contract: readonly Promised[] = [
       const next = await say(store, claimOf(name, { process: process(), number: 1 }));
       assert.equal(same.decision, first.decision, 'a repeated claim changed something');
       assert.ok(released.decision > first.decision && next.decision > released.decision);
-      assert.ok(
-        first.now <= same.now && same.now <= released.now && released.now <= next.now,
-        'time went back',
-      );
+      const times = [first, same, released, next].map(({ now }) => now);
+      for (const [index, time] of times.entries()) {
+        assert.ok(time + doubtMs >= Math.max(...times.slice(0, index), 0), 'time went back');
+      }
     },
   },
   {
@@ -155,14 +155,12 @@ export const contract: readonly Promised[] = [
       const other = await another();
       const view = await other.read(name);
       assert.ok(view);
-      assert.deepEqual([view.holders[0]?.owner, view.waiters[0]?.owner], ['anna', 'bert']);
-      assert.deepEqual(view.waiters[0], {
-        owner: 'bert',
-        permits: 1,
-        capacity: 1,
-        since: busy.now,
-        woken: false,
-      });
+      assert.deepEqual(
+        view.holders.map(({ owner }) => owner),
+        ['anna'],
+      );
+      const bert = { owner: 'bert', permits: 1, capacity: 1, since: busy.now, woken: false };
+      assert.deepEqual(view.waiters, store.traits.queue ? [bert] : []);
       assert.ok(granted.kind === 'granted' && view.token >= granted.tokenLast);
       const [listed] = await viewsOf(other, name);
       assert.deepEqual({ ...listed, now: 0 }, { ...view, now: 0 });

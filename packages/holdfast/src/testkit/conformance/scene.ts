@@ -14,6 +14,8 @@ export interface Scene {
   key(): string;
   /** A process that no other case uses. */
   process(): string;
+  /** How long past its end something may still count as alive. */
+  readonly doubtMs: number;
   /** Waits until what ends in so long is over, however the store's time is in doubt. */
   past(ms: number): Promise<void>;
 }
@@ -61,7 +63,7 @@ async function tryInTime(promised: Promised, scene: Scene): Promise<void> {
     try {
       return await promised.try(scene);
     } catch (error) {
-      const inMs = (promised.inMs ?? Number.POSITIVE_INFINITY) + (scene.harness.doubtMs ?? 0);
+      const inMs = (promised.inMs ?? Number.POSITIVE_INFINITY) + scene.doubtMs;
       const wasInTime = systemClock.monotonicMs() - since <= inMs;
       if (wasInTime || tries >= TRIES_MAX) throw error;
     }
@@ -70,6 +72,7 @@ async function tryInTime(promised: Promised, scene: Scene): Promise<void> {
 
 async function setScene(harness: Harness, open: () => Promise<Store>): Promise<Scene> {
   const id = systemClock.randomId();
+  const { doubtMs = 0 } = harness;
   let made = 0;
   return {
     harness,
@@ -77,7 +80,8 @@ async function setScene(harness: Harness, open: () => Promise<Store>): Promise<S
     another: open,
     key: () => `kit-${id}-${made++}`,
     process: () => `process-${id}-${made++}`,
-    past: (ms) => pause(ms + (harness.doubtMs ?? 0)),
+    doubtMs,
+    past: (ms) => pause(ms + doubtMs),
   };
 }
 
