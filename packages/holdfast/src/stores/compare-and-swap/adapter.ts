@@ -21,6 +21,7 @@ import {
 } from '../../protocol/index.js';
 import { Desk } from './desk.js';
 import type { Found, Reading, Register, StoreTime, Written } from './register.js';
+import { Remembered } from './remembered.js';
 
 export interface CompareAndSwapOptions {
   /** The store's name, for messages. */
@@ -57,7 +58,7 @@ export class CompareAndSwap<V> {
   readonly #name: string;
   readonly #queue: boolean;
   readonly #clock: Clock;
-  readonly #remembered = new Map<string, Found<V>>();
+  readonly #remembered = new Remembered<Found<V>>(REMEMBERED_MAX);
   readonly #desks = new Map<string, Desk>();
   #closed = false;
 
@@ -149,7 +150,7 @@ export class CompareAndSwap<V> {
       if (tries > 2) await this.#pause(tries);
       errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
       if (errands.length === 0) return;
-      const reading = await this.#readingFor(base);
+      const reading = this.#readingFor(base) ?? (await this.#askFor(base));
       const outcome = decideAll(base, errands, reading);
       if (!outcome.changed || outcome.state === null) {
         if (certain) return this.#finish(key, base, outcome);
@@ -189,30 +190,23 @@ export class CompareAndSwap<V> {
   }
 
   #finish(key: string, found: Found<V>, { wakes, answers }: Outcome): void {
-    this.#remember(key, found);
+    if (!this.#closed) this.#remembered.set(key, found);
     for (const answer of answers) answer();
     if (wakes.length > 0) this.#register.wake?.(key, wakes);
   }
 
-  #remember(key: string, found: Found<V>): void {
-    if (this.#closed) return;
-    this.#remembered.delete(key);
-    this.#remembered.set(key, found);
-    if (this.#remembered.size <= REMEMBERED_MAX) return;
-    for (const oldest of this.#remembered.keys()) {
-      this.#remembered.delete(oldest);
-      return;
-    }
+  /** Null when the store has to be asked first: nobody is taken over from by a time that was told long ago. */
+  #readingFor({ state, lateMs }: Found<V>): Reading | null {
+    const reading = this.#time.reading();
+    if (!reading || !state) return reading;
+    const earliest = reading.earliest - lateMs;
+    const takesOver = state.holders.some(({ expiresAt }) => expiresAt <= earliest);
+    return takesOver && !this.#time.isFresh() ? null : reading;
   }
 
-  /** Nobody is taken over from by a time that was told long ago. */
-  async #readingFor({ state, lateMs }: Found<V>): Promise<Reading> {
-    const reading = await this.#reading();
-    const earliest = reading.earliest - lateMs;
-    const takesOver = state?.holders.some(({ expiresAt }) => expiresAt <= earliest) ?? false;
-    if (!takesOver || this.#time.isFresh()) return reading;
+  async #askFor(base: Found<V>): Promise<Reading> {
     await this.#time.sample();
-    return await this.#reading();
+    return this.#readingFor(base) ?? (await this.#reading());
   }
 
   async #reading(): Promise<Reading> {

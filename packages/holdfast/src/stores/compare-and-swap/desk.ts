@@ -42,21 +42,21 @@ export class Desk {
    * Claims of one process would only race each other. They wait for those before them, but no longer than an attempt
    * may take: what hangs holds nobody up.
    */
-  async inTurn(work: () => Promise<void>): Promise<void> {
-    const before = this.#claims;
-    const own = (this.busy === 1 ? Promise.resolve() : this.#atMost(before)).then(work);
-    this.#claims = own.then(undefined, () => undefined);
-    await own;
+  inTurn(work: () => Promise<void>): Promise<void> {
+    const own = this.busy === 1 ? work() : this.#atMost(this.#claims).then(work);
+    this.#claims = own;
+    return own;
   }
 
   #atMost(before: Promise<void>): Promise<void> {
     return new Promise((resolve) => {
       const timer = this.#clock.timer(ATTEMPT_MS, resolve);
       timer.keepAlive(false);
-      before.then(() => {
+      const go = (): void => {
         timer.cancel();
         resolve();
-      }, resolve);
+      };
+      before.then(go, go);
     });
   }
 }
