@@ -1,5 +1,5 @@
 /** Looks up what was measured, and which of the peers did best. */
-import { FAMILIES } from './plan.js';
+import { FAMILIES } from './families.js';
 import { ratio } from './words.js';
 
 /** @typedef {import('./types.d.ts').Outcome} Outcome */
@@ -23,7 +23,8 @@ export function figureOf(outcomes, contender, workload, figure) {
  * @returns {string | undefined}
  */
 export function bestPeerOf(outcomes, subject, workload, figure = 'cyclesPerSecond') {
-  const peers = FAMILIES.find((family) => family.subject === subject)?.peers ?? [];
+  const family = FAMILIES.find((one) => one.subject === subject);
+  const peers = family ? [...family.peers, ...family.patient] : [];
   const sign = figure === 'cyclesPerSecond' ? -1 : 1;
   const measured = peers.flatMap((peer) => {
     const value = figureOf(outcomes, peer, workload, figure);

@@ -1,5 +1,6 @@
 /** What the page says of the engines on a server: what runs there, with which settings, and how to read it. */
-import { FAMILIES, RETRY_MS, sizesFor } from './plan.js';
+import { FAMILIES } from './families.js';
+import { RETRY_MS, sizesFor } from './plan.js';
 import { number } from './words.js';
 
 /** @param {import('./types.d.ts').Report} report */

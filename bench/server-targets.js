@@ -1,6 +1,6 @@
 /** What was promised for the stores on a server, over and above the rates: times and round trips. */
 import { bestPeerOf, figureOf, rangeOf } from './comparison.js';
-import { FAMILIES } from './plan.js';
+import { FAMILIES } from './families.js';
 import { number, ratio } from './words.js';
 
 /** @typedef {import('./types.d.ts').Outcome} Outcome */
@@ -13,12 +13,16 @@ const HANDOVER_OF_PEER_AT_MOST = 0.5;
 const IDLE_CALLS_AT_MOST = 2;
 const HELD_CALLS_AT_MOST = 20;
 const KILLED_OVER_TTL_MS_AT_MOST = 250;
+/** Where hand-over, waiting, holding and a holder's death have marks too. */
+const WITH_ALL_MARKS = ['holdfast-redis', 'holdfast-postgres'];
 
 /** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
 export function serverVerdicts(outcomes, subject) {
+  const always = [...sequentialVerdicts(outcomes, subject), ...handoverVerdict(outcomes, subject)];
+  if (!WITH_ALL_MARKS.includes(subject)) return always;
   return [
-    ...sequentialVerdicts(outcomes, subject),
-    ...handoverVerdicts(outcomes, subject),
+    ...always,
+    ...handoverTimeVerdict(outcomes, subject),
     ...callVerdicts(outcomes, subject),
     ...killedVerdict(outcomes, subject),
   ];
@@ -50,12 +54,11 @@ function sequentialVerdicts(outcomes, subject) {
 }
 
 /** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
-function handoverVerdicts(outcomes, subject) {
+function handoverTimeVerdict(outcomes, subject) {
   const own = figureOf(outcomes, subject, 'handover', 'p50Ms');
-  const overlaps = figureOf(outcomes, subject, 'handover', 'overlaps');
   const peer = bestPeerOf(outcomes, subject, 'handover', 'p50Ms');
   const other = peer && figureOf(outcomes, peer, 'handover', 'p50Ms');
-  if (own === undefined || overlaps === undefined || !peer || !other) return [];
+  if (own === undefined || !peer || !other) return [];
   return [
     {
       what: `${subject}, hand-over to another process: p50 against the best peer, ${peer}`,
@@ -63,6 +66,14 @@ function handoverVerdicts(outcomes, subject) {
       measured: `${(own / other).toFixed(2)}×${rangeOf(outcomes, 'handover', 'p50Ms', subject, peer)}`,
       reached: own / other <= HANDOVER_OF_PEER_AT_MOST,
     },
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function handoverVerdict(outcomes, subject) {
+  const overlaps = figureOf(outcomes, subject, 'handover', 'overlaps');
+  if (overlaps === undefined) return [];
+  return [
     {
       what: `${subject}, hand-over to another process: two holders at once`,
       target: 'never',

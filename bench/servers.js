@@ -1,10 +1,13 @@
 /**
  * The servers that a run needs: one of each engine for all contenders, private, started when the first run asks for it.
- * Each run finds it empty: Redis is flushed, in PostgreSQL it gets a database of its own. PostgreSQL syncs every commit
- * to the disk, as it does unless told otherwise; only where nobody looks at the figures it is spared that.
+ * Each run finds it empty: Redis is flushed, in PostgreSQL it gets a database of its own, tables and streams are deleted.
+ * PostgreSQL syncs every commit to the disk, as it does unless told otherwise; only where nobody looks at the figures it
+ * is spared that. The emulator of DynamoDB keeps its tables in memory.
  */
-import { startPostgres, startRedis } from 'holdfast-servers';
+import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
 import { Redis } from 'ioredis';
+import { makeTable, openDynamodbApart } from './dynamodb-client.js';
+import { askJetstream, openNatsApart } from './nats-client.js';
 
 /** @typedef {{ url: () => Promise<string>, version: () => Promise<string>, stop: () => Promise<void> }} Server */
 
@@ -35,22 +38,97 @@ async function postgres(durable) {
   };
 }
 
-const START = { redis, postgres };
+/** @param {boolean} measured @returns {Promise<Server>} */
+async function dynamodb(measured) {
+  const server = await startDynamodb({ own: true });
+  const client = openDynamodbApart(server.url);
+  if (measured) await warmUp(server.url, client);
+  return {
+    async url() {
+      const { TableNames: tables = [] } = await client.listTables({});
+      for (const TableName of tables) await client.deleteTable({ TableName });
+      return server.url;
+    },
+    version: async () => 'Local (an emulator)',
+    async stop() {
+      client.destroy();
+      await server.stop();
+    },
+  };
+}
+
+const WARM_UP_MS = 4_000;
+
+/**
+ * The emulator is a Java program, slow until it has run for a while: whoever comes first would pay for that. All kinds of
+ * calls that the contenders make, with conditions that hold and that fail.
+ * @param {string} url @param {import('@aws-sdk/client-dynamodb').DynamoDB} client
+ */
+async function warmUp(url, client) {
+  const TableName = 'warm-up';
+  await makeTable(url, TableName);
+  const names = { ExpressionAttributeNames: { '#key': 'key' } };
+  const until = performance.now() + WARM_UP_MS;
+  const loop = async (/** @type {string} */ key) => {
+    const Key = { key: { S: key } };
+    const put = { TableName, Item: Key, ConditionExpression: 'attribute_not_exists(#key)', ...names };
+    while (performance.now() < until) {
+      await client.putItem(put);
+      await client.putItem(put).catch(() => 'the item is there, as it should be');
+      await client.updateItem({
+        TableName,
+        Key,
+        UpdateExpression: 'SET #a = :a, #b = :b REMOVE #c',
+        ConditionExpression: 'attribute_not_exists(#a) OR (attribute_exists(#key) AND #a < :a)',
+        ExpressionAttributeNames: { '#key': 'key', '#a': 'a', '#b': 'b', '#c': 'c' },
+        ExpressionAttributeValues: { ':a': { N: '1' }, ':b': { S: 'b' } },
+        ReturnValues: 'ALL_NEW',
+      });
+      await client.deleteItem({
+        TableName,
+        Key,
+        ConditionExpression: 'attribute_exists(#key)',
+        ...names,
+      });
+    }
+  };
+  await Promise.all(Array.from({ length: 8 }, (_, index) => loop(`warm:${index}`)));
+}
+
+/** @returns {Promise<Server>} */
+async function nats() {
+  const server = await startNats({ own: true });
+  const connection = await openNatsApart(server.url);
+  return {
+    async url() {
+      const { streams } = await askJetstream(connection, 'STREAM.NAMES');
+      for (const stream of streams ?? []) await askJetstream(connection, `STREAM.DELETE.${stream}`);
+      return server.url;
+    },
+    version: async () => connection.info?.version ?? 'unknown',
+    async stop() {
+      await connection.close();
+      await server.stop();
+    },
+  };
+}
+
+const START = { redis, postgres, dynamodb, nats };
 
 export class Servers {
   /** @type {Map<import('./types.d.ts').EngineName, Promise<Server>>} */
   #started = new Map();
-  #durable;
+  #measured;
 
-  /** @param {{ durable: boolean }} options */
-  constructor({ durable }) {
-    this.#durable = durable;
+  /** @param {{ measured: boolean }} options whether anybody will look at the figures */
+  constructor({ measured }) {
+    this.#measured = measured;
   }
 
   /** Where a run of this engine goes; empty where the engine has no server. @param {import('./types.d.ts').EngineName} engine */
   async urlFor(engine) {
-    if (engine !== 'redis' && engine !== 'postgres') return '';
-    const server = this.#started.get(engine) ?? START[engine](this.#durable);
+    if (engine === 'memory' || engine === 'sqlite') return '';
+    const server = this.#started.get(engine) ?? START[engine](this.#measured);
     this.#started.set(engine, server);
     return (await server).url();
   }

@@ -1,6 +1,7 @@
 /** The chart for the docs: how many times as fast as each peer, on a logarithmic scale, with the targets as marks. */
 import { bestPeerOf, figureOf } from './comparison.js';
-import { FAMILIES, LABELS, THROUGHPUT } from './plan.js';
+import { FAMILIES } from './families.js';
+import { LABELS, THROUGHPUT } from './plan.js';
 import { ratiosOf } from './targets.js';
 import { number, ratio } from './words.js';
 
@@ -55,7 +56,7 @@ function barsOf(outcomes, { title, subject, peers, minimums, reach }) {
     );
   }
   return THROUGHPUT.flatMap((workload) =>
-    [bestPeerOf(outcomes, subject, workload), minimums[0]].flatMap((peer) =>
+    [...new Set([bestPeerOf(outcomes, subject, workload), minimums[0]])].flatMap((peer) =>
       peer ? barOf(outcomes, { title, subject, peer, workload }) : [],
     ),
   );

@@ -1,6 +1,7 @@
 /** The report for people, as tables: aligned plain text for the terminal, Markdown for the docs. */
 import { figureOf } from './comparison.js';
-import { FAMILIES, LABELS, sizesFor, THROUGHPUT } from './plan.js';
+import { FAMILIES, nameOf } from './families.js';
+import { LABELS, sizesFor, THROUGHPUT } from './plan.js';
 import { ratiosOf } from './targets.js';
 import { number, percent, ratio } from './words.js';
 
@@ -89,7 +90,7 @@ function contention(outcomes) {
   const rows = outcomes.flatMap(({ contender, workload, figures }) => {
     const { jain = 0, overlaps = 0, refusedReleases = 0 } = figures;
     if (workload !== 'contended' && workload !== 'across') return [];
-    const name = workload === 'across' ? `${contender}, 4 processes` : contender;
+    const name = workload === 'across' ? `${nameOf(contender)}, 4 processes` : nameOf(contender);
     return [[name, jain.toFixed(4), number(overlaps), number(refusedReleases)]];
   });
   return {
@@ -126,7 +127,7 @@ function idling({ outcomes, sizes }) {
     } = figures;
     return [
       [
-        contender,
+        nameOf(contender),
         number(callsPerSecondOfOne),
         number(callsPerSecondOfAll),
         percent(cpuShareOfOne),
@@ -146,7 +147,7 @@ function killing({ outcomes }) {
   const rows = outcomes.flatMap(({ contender, workload, figures }) => {
     if (workload !== 'killed') return [];
     const { p50Ms = 0, p99Ms = 0, ttlMs = 0, trials = 0 } = figures;
-    return [[contender, number(p50Ms), number(p99Ms), number(ttlMs), number(trials)]];
+    return [[nameOf(contender), number(p50Ms), number(p99Ms), number(ttlMs), number(trials)]];
   });
   return {
     title: 'The holder is killed: milliseconds until the next waiter has its turn',

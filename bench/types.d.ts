@@ -1,6 +1,6 @@
 /** The shapes that the parts of the benchmark share. */
 
-export type EngineName = 'memory' | 'sqlite' | 'redis' | 'postgres';
+export type EngineName = 'memory' | 'sqlite' | 'redis' | 'postgres' | 'dynamodb' | 'nats';
 
 export type WorkloadName =
   | 'sequential'
@@ -18,12 +18,18 @@ export interface Family {
   readonly title: string;
   readonly subject: string;
   readonly peers: readonly string[];
-  /** Written by hand: they can do little, and run only where nobody contends. */
+  /** Written by hand: they can do little, and run only where nobody contends, unless they are patient. */
   readonly minimums: readonly string[];
+  /** Those of the minimums that look again when a key is held: where it is contended, they stand beside the peers. */
+  readonly patient: readonly string[];
   /** The peers that hold leases, and those that wait idly, for comparison. */
   readonly holding: readonly string[];
   readonly idling: readonly string[];
   readonly reach: 'process' | 'machine' | 'network';
+  /** What is not run here although its reach is far enough. */
+  readonly without: readonly WorkloadName[];
+  /** Its figures are not those of the engine that people will use, and say so wherever they stand. */
+  readonly emulator: boolean;
 }
 
 /** What runs under the lock. Undefined: nothing at all. */
@@ -81,6 +87,7 @@ export interface Sizes {
 
 export interface Planned {
   readonly engine: EngineName;
+  readonly emulator: boolean;
   readonly workload: WorkloadName;
   readonly contender: string;
   readonly sizes: Sizes;
@@ -119,6 +126,7 @@ export interface Answer {
 /** Of one contender in one workload: the median of each figure over the repetitions. */
 export interface Outcome {
   readonly engine: EngineName;
+  readonly emulator: boolean;
   readonly contender: string;
   readonly workload: WorkloadName;
   readonly figures: Figures;

@@ -1,7 +1,11 @@
 import {
   available,
+  type DynamodbServer,
+  type NatsServer,
   type PostgresServer,
   type RedisServer,
+  startDynamodb,
+  startNats,
   startPostgres,
   startRedis,
 } from 'holdfast-servers';
@@ -25,7 +29,7 @@ async function oneLine(args: readonly string[]): Promise<string> {
 }
 
 /** What every store has to do for the command, wherever the locks are. */
-function worksOn(store: () => string): void {
+function worksOn(store: () => string, push: 'good' | 'note' = 'good'): void {
   it('runs a command under the lock, shows it, and keeps a second one out', async () => {
     const args = ['--store', store()];
     const holder = place.start([
@@ -52,16 +56,18 @@ function worksOn(store: () => string): void {
 
   it('takes the lock from its holder, which stops', async () => {
     const args = ['--store', store()];
-    const holder = place.start(['run', 'stuck', ...args, '--', 'sh', '-c', 'echo in; exec sleep 60']);
+    // Without push, it learns of it with its next renewal.
+    const ttl = ['--ttl', push === 'good' ? '30s' : '3s'];
+    const holder = place.start(['run', 'stuck', ...ttl, ...args, '--', 'sh', '-c', 'echo in; exec sleep 60']);
     await holder.said(/in/);
     expect(await json(['evict', 'stuck', '--yes', ...args])).toEqual({ key: 'stuck', evicted: 1 });
     expect((await holder.ended).status).toBe(76);
   });
 
-  it('says what the server promises, and that push works', async () => {
+  it('says what the server promises, and whether push works', async () => {
     const report = await json(['doctor', '--store', store()]);
     expect(report.ok).toBe(true);
-    expect(report.checks).toContainEqual(expect.objectContaining({ name: 'push', level: 'good' }));
+    expect(report.checks).toContainEqual(expect.objectContaining({ name: 'push', level: push }));
     expect(report.checks).toContainEqual(
       expect.objectContaining({ name: 'shared', text: 'Shared: by everybody who can reach it.' }),
     );
@@ -164,7 +170,7 @@ describe.runIf(available('postgres'))('holdfast on PostgreSQL', () => {
       expect(line).not.toContain('hunter2');
     });
 
-    it('is for PostgreSQL alone', async () => {
+    it('is for stores that need something at their server', async () => {
       const { status, stderr } = await place.run(['migrate']);
       expect(status).toBe(64);
       expect(stderr).toMatch(/^holdfast: sqlite:.*nothing to migrate.*\n$/);
@@ -185,4 +191,105 @@ describe.runIf(available('postgres'))('holdfast on PostgreSQL', () => {
   });
 
   worksOn(() => migrated);
+});
+
+describe.runIf(available('dynamodb', { own: true }))('holdfast on DynamoDB', () => {
+  let server: DynamodbServer;
+  let url = '';
+  beforeAll(async () => {
+    server = await startDynamodb({ own: true });
+    url = `dynamodb://local:local@eu-west-1/holdfast?endpoint=${server.url}`;
+  });
+  afterAll(async () => server?.stop());
+
+  it('says that the table is missing, and what to do', async () => {
+    for (const args of [['ls'], ['run', 'job', '--', 'touch', 'ran'], ['doctor']]) {
+      const [command = '', ...rest] = args;
+      const line = await oneLine([command, '--store', url, ...rest]);
+      expect(line).toMatch(/no table "holdfast".*holdfast migrate/);
+    }
+  });
+
+  it('migrate makes the table, once, or prints a template of it', async () => {
+    expect(await place.run(['migrate', '--store', url])).toMatchObject({
+      status: 0,
+      stdout: 'The table "holdfast" was made.\n',
+      stderr: '',
+    });
+    expect((await place.run(['migrate', '--store', url])).stdout).toBe(
+      'The table "holdfast" is there already.\n',
+    );
+    expect(await json(['migrate', '--store', url])).toEqual({ table: 'holdfast', from: 1, to: 1 });
+    const { status, stdout } = await place.run([
+      'migrate',
+      '--print',
+      '--store',
+      'dynamodb://eu-west-1/mine',
+    ]);
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      Resources: { Locks: { Type: 'AWS::DynamoDB::Table', Properties: { TableName: 'mine' } } },
+    });
+  });
+
+  it('migrate says that nobody is there', async () => {
+    const line = await oneLine([
+      'migrate',
+      '--store',
+      url.replace(/:\d+$/, ':1').replace(':local@', ':hunter2@'),
+    ]);
+    expect(line).toMatch(/local:\*\*\*@eu-west-1.*nothing listens at 127\.0\.0\.1:1/);
+    expect(line).not.toContain('hunter2');
+  });
+
+  worksOn(() => url, 'note');
+});
+
+describe.runIf(available('nats', { own: true }))('holdfast on NATS', () => {
+  let server: NatsServer;
+  let url = '';
+  beforeAll(async () => {
+    server = await startNats({ own: true });
+    url = `${server.url}/locks`;
+  });
+  afterAll(async () => server?.stop());
+
+  it('migrate makes the bucket, once, or prints the configuration of its stream', async () => {
+    expect(await place.run(['migrate', '--store', url])).toMatchObject({
+      status: 0,
+      stdout: 'The bucket "locks" was made.\n',
+      stderr: '',
+    });
+    expect((await place.run(['migrate', '--store', url])).stdout).toBe(
+      'The bucket "locks" is there already.\n',
+    );
+    expect(await json(['migrate', '--store', url])).toEqual({ bucket: 'locks', from: 1, to: 1 });
+    const printed = await place.run([
+      'migrate',
+      '--print',
+      '--store',
+      'nats://nowhere.invalid/mine?replicas=3',
+    ]);
+    expect(printed.status).toBe(0);
+    expect(JSON.parse(printed.stdout)).toMatchObject({ name: 'KV_mine', num_replicas: 3, storage: 'file' });
+  });
+
+  it('migrate says that nobody is there', async () => {
+    const line = await oneLine(['migrate', '--store', 'nats://me:hunter2@127.0.0.1:1/locks']);
+    expect(line).toMatch(/me:\*\*\*@127\.0\.0\.1:1.*nothing listens/);
+    expect(line).not.toContain('hunter2');
+  });
+
+  it('says that the password is wrong', async () => {
+    const guarded = await startNats({ own: true, login: { user: 'me', password: 'right' } });
+    try {
+      const line = await oneLine(['doctor', '--store', guarded.url.replace('right', 'hunter2')]);
+      expect(line).toMatch(/refuses this user name and password/);
+      expect(line).not.toContain('hunter2');
+    } finally {
+      await guarded.stop();
+    }
+  });
+
+  worksOn(() => url);
 });

@@ -9,6 +9,7 @@ export class Child {
   readonly name: string;
   readonly lines: string[] = [];
   private errors = '';
+  private suspensions = 0;
   private readonly process: ChildProcess;
   private readonly ended: Promise<number | null>;
 
@@ -35,11 +36,20 @@ export class Child {
     });
   }
 
-  /** Its turns so far. */
+  /** Its turns so far; of one that is not over, only its beginning. */
   get turns(): readonly Turn[] {
-    return this.lines
-      .filter((line) => line.startsWith('turn '))
-      .map((line) => JSON.parse(line.slice('turn '.length)) as Turn);
+    const over = this.turnsSaid('turn ');
+    const tokens = new Set(over.map(({ token }) => token));
+    return [...over, ...this.turnsSaid('began ').filter(({ token }) => !tokens.has(token))];
+  }
+
+  /** The lines that begin so. */
+  saying(start: string): readonly string[] {
+    return this.lines.filter((line) => line.startsWith(start));
+  }
+
+  private turnsSaid(start: string): readonly Turn[] {
+    return this.saying(start).map((line) => JSON.parse(line.slice(start.length)) as Turn);
   }
 
   /** All that it said: the message of an assertion about it. */
@@ -48,18 +58,24 @@ export class Child {
     return `${this.name} said last:\n${said}\n${this.errors.slice(-4_000)}`;
   }
 
+  /** How often it was suspended. */
+  get stops(): number {
+    return this.suspensions;
+  }
+
   signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+    if (name === 'SIGSTOP') this.suspensions += 1;
     this.process.kill(name);
   }
 
   async said(start: string, timeoutMs = 20_000): Promise<void> {
-    await this.until(() => this.lines.some((line) => line.startsWith(start)), `say "${start}"`, timeoutMs);
+    await this.until(() => this.saying(start).length > 0, `say "${start}"`, timeoutMs);
   }
 
   /** Until it has had so many more turns than now. */
   async more(count: number, timeoutMs = 20_000): Promise<void> {
-    const wanted = this.turns.length + count;
-    await this.until(() => this.turns.length >= wanted, `have ${count} more turns`, timeoutMs);
+    const wanted = this.turnsSaid('turn ').length + count;
+    await this.until(() => this.turnsSaid('turn ').length >= wanted, `have ${count} more turns`, timeoutMs);
   }
 
   private async until(isSo: () => boolean, what: string, timeoutMs: number): Promise<void> {

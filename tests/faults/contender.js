@@ -1,7 +1,7 @@
 /**
- * One of the processes that contend for a key: takes it, works, gives it back, again and again, and says each turn on
- * its standard output. Outages it lives through. When its standard input ends it closes everything and ends by itself:
- * whatever then keeps it alive is a fault.
+ * One of the processes that contend for a key, with one contender or more: takes it, works, gives it back, again and
+ * again, and says on its standard output when a turn begins and when it is over. Outages it lives through. When its
+ * standard input ends it closes everything and ends by itself: whatever then keeps it alive is a fault.
  */
 import { AcquireTimeoutError, createLocks, LeaseLostError, StoreError } from 'holdfast';
 import { connect } from './drivers.js';
@@ -16,14 +16,17 @@ import { workUnder } from './turns.js';
  * @property {string} key
  * @property {number} ttlMs
  * @property {number} workMs
- * @property {number} longMs What every third turn takes.
+ * @property {number} longMs What one turn in `longEvery` takes.
+ * @property {number} longEvery
+ * @property {number} restMs For how long at most it leaves the key alone after a turn.
+ * @property {number} contenders
  * @property {number} capacity
  * @property {boolean} abandons Whether to leave without waiting for the server.
  */
 
 /** @type {Task} */
 const task = JSON.parse(process.argv[2] ?? '{}');
-const { name, key, ttlMs, workMs, longMs, capacity } = task;
+const { name, key, ttlMs, workMs, longMs, longEvery, restMs, capacity, contenders } = task;
 
 process.on('unhandledRejection', (error) => {
   console.log('UNHANDLED', error);
@@ -36,15 +39,34 @@ const lock = locks.semaphore(key, { capacity });
 
 let turns = 0;
 
-async function takeTurn() {
+/** @param {string} who */
+async function takeTurn(who) {
   const lease = await lock.acquire({ wait: '3s' });
   turns += 1;
-  const turn = await workUnder(name, lease, turns % 3 === 0 ? longMs : workMs);
+  const began = (/** @type {import('./turns.js').Turn} */ turn) =>
+    console.log(`began ${JSON.stringify(turn)}`);
+  const turn = await workUnder(who, lease, turns % longEvery === 0 ? longMs : workMs, began);
   if (turn) console.log(`turn ${JSON.stringify(turn)}`);
   // P15: whoever is given a lease must have it at that moment.
   else console.log('EXPIRED a lease was returned that was over already');
   if (lease.state === 'lost') console.log('lost');
   await lease.release();
+}
+
+/** @param {string} who */
+async function contend(who) {
+  while (!over) {
+    try {
+      await takeTurn(who);
+    } catch (error) {
+      const expected = [StoreError, AcquireTimeoutError, LeaseLostError].some(
+        (kind) => error instanceof kind,
+      );
+      if (!expected) throw error;
+      console.log(`failed ${error instanceof Error ? error.message : error}`);
+    }
+    await new Promise((resolve) => setTimeout(resolve, Math.random() * restMs));
+  }
 }
 
 let over = false;
@@ -53,16 +75,8 @@ process.stdin.on('end', () => {
 });
 process.stdin.resume();
 console.log(`ready ${process.pid} ${new Date().toISOString()}`);
-while (!over) {
-  try {
-    await takeTurn();
-  } catch (error) {
-    const expected = [StoreError, AcquireTimeoutError, LeaseLostError].some((kind) => error instanceof kind);
-    if (!expected) throw error;
-    console.log(`failed ${error instanceof Error ? error.message : error}`);
-  }
-  await new Promise((resolve) => setTimeout(resolve, Math.random() * 10));
-}
+const names = Array.from({ length: contenders }, (_, at) => (contenders === 1 ? name : `${name}${at}`));
+await Promise.all(names.map(contend));
 await locks.close();
 console.log('closed');
 await (task.abandons ? connection.abandon() : connection.close());

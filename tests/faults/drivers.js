@@ -4,7 +4,7 @@
  */
 
 /** @typedef {{ connection: { stream: import('node:net').Socket } }} Wired */
-/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres'} Driver */
+/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'dynamodb' | 'nats'} Driver */
 
 /**
  * @typedef {object} Place
@@ -92,6 +92,37 @@ const CONNECT = {
     // It has no other way: its `end` waits for the server to close the connections.
     const abandon = async () => process.exit();
     return { store, close, abandon };
+  },
+
+  // The table is the URL's path.
+  async dynamodb({ url }) {
+    const { DynamoDB } = await import('@aws-sdk/client-dynamodb');
+    const { dynamodbStore } = await import('holdfast/dynamodb');
+    const { origin, pathname } = new URL(url);
+    const credentials = { accessKeyId: 'holdfast', secretAccessKey: 'holdfast' };
+    const client = new DynamoDB({ endpoint: origin, region: 'eu-central-1', credentials });
+    const store = dynamodbStore(client, { table: pathname.slice(1) });
+    const close = async () => client.destroy();
+    return { store, close, abandon: close };
+  },
+
+  // The bucket is the URL's path; further servers, and how many keep the bucket, are told behind it.
+  async nats({ url }) {
+    const { connect } = await import('@nats-io/transport-node');
+    const { natsStore } = await import('holdfast/nats');
+    const { host, pathname, searchParams } = new URL(url);
+    const connection = await connect({
+      servers: [host, ...searchParams.getAll('server')],
+      maxReconnectAttempts: -1,
+      reconnectTimeWait: 250,
+      // Those that it hears of would be ways past a proxy.
+      ignoreClusterUpdates: true,
+      noRandomize: true,
+    });
+    const replicas = Number(searchParams.get('replicas') ?? 1);
+    const store = natsStore(connection, { bucket: pathname.slice(1), replicas });
+    const close = () => connection.close();
+    return { store, close, abandon: close };
   },
 };
 

@@ -24,12 +24,14 @@ const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
  * @param {string} who
  * @param {import('holdfast').Lease} lease
  * @param {number} workMs
+ * @param {(turn: Turn) => void} [began] Told at once: what a process does not live to say counts too.
  * @returns {Promise<Turn | null>}
  */
-export async function workUnder(who, lease, workMs) {
+export async function workUnder(who, lease, workMs, began = () => undefined) {
   const fromMs = machineMs();
   if (!lease.held) return null;
   const turn = { who, token: lease.token, fromMs, toMs: fromMs };
+  began(turn);
   while (turn.toMs < fromMs + workMs) {
     await sleep(3);
     const nowMs = machineMs();

@@ -18,6 +18,8 @@ export interface Server extends Place {
   resume(): Promise<void>;
   /** Ends it and starts it again on the same port, with what it keeps over a restart. */
   restart(): Promise<void>;
+  /** SIGKILL; `restart` then starts it again. */
+  kill(): Promise<void>;
 }
 
 export interface World {
@@ -25,6 +27,13 @@ export interface World {
   readonly driver: Driver;
   /** Whether locks outlive a restart of the server. */
   readonly durable: boolean;
+  /**
+   * For how long at most contenders leave the key alone after a turn; a moment unless told. Where the store keeps no
+   * line, those who came back at once would starve the rest.
+   */
+  readonly restMs?: number;
+  /** Whether all cases have the same server: those that break it come one after the other. */
+  readonly oneServer?: boolean;
   /** A server for a case that breaks it. */
   startServer(): Promise<Server>;
   /** For a case that leaves the server alone: it may be shared with others, until `close`. */

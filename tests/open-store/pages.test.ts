@@ -1,4 +1,4 @@
-import { available, startPostgres, startRedis } from 'holdfast-servers';
+import { available, startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
 import { expect, it } from 'vitest';
 import { usePlace } from '../cli/holdfast.js';
 import { blocks } from '../repository/markdown.js';
@@ -8,7 +8,7 @@ const place = usePlace();
 /** Without what differs from run to run. */
 function outline(report: string): readonly string[] {
   const lines = report.trim().split('\n').slice(1);
-  return lines.map((line) => line.replace(/[\d.]+ms/g, 'N ms').replace(/ahead of|behind/, 'off'));
+  return lines.map((line) => line.replace(/±?[\d.]+ ?ms/g, 'N ms').replace(/ahead of|behind/, 'off'));
 }
 
 async function examine(page: string, url: string): Promise<void> {
@@ -38,6 +38,32 @@ it.runIf(available('postgres'))(
       const url = await server.createDatabase();
       expect((await place.run(['migrate', '--store', url])).status).toBe(0);
       await examine('docs/stores/postgres.md', url);
+    } finally {
+      await server.stop();
+    }
+  },
+);
+
+it.runIf(available('nats', { own: true }))(
+  'docs/stores/nats.md shows what doctor says of one server as it comes',
+  async () => {
+    const server = await startNats({ own: true });
+    try {
+      await examine('docs/stores/nats.md', server.url);
+    } finally {
+      await server.stop();
+    }
+  },
+);
+
+it.runIf(available('dynamodb', { own: true }))(
+  'docs/stores/dynamodb.md shows what doctor says of DynamoDB Local',
+  async () => {
+    const server = await startDynamodb({ own: true });
+    try {
+      const url = `dynamodb://local:local@eu-west-1/holdfast?endpoint=${server.url}`;
+      expect((await place.run(['migrate', '--store', url])).status).toBe(0);
+      await examine('docs/stores/dynamodb.md', url);
     } finally {
       await server.stop();
     }

@@ -8,31 +8,11 @@ import {
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createLocks } from '../../packages/holdfast/src/locks.js';
 import { migrationOf, openStore } from '../../packages/holdfast/src/open-store/index.js';
 import { openRedis } from '../../packages/holdfast/src/open-store/redis.js';
 import { REDIS_CLIENTS } from '../../packages/holdfast/src/open-store/redis-clients.js';
-import type { Store } from '../../packages/holdfast/src/protocol/store.js';
 import { blocks } from '../repository/markdown.js';
-
-/** All that a user does: takes, waits and is woken, lists, and asks what is promised. */
-async function useEverything(one: Store, two: Store): Promise<void> {
-  const [first, second] = [createLocks(one), createLocks(two)];
-  const lease = await first.acquire('job');
-  const met = new Promise((resolve) => second.on('contended', resolve));
-  const waiting = second.acquire('job');
-  await met;
-  const keys: string[] = [];
-  for await (const { key } of second.list()) keys.push(key);
-  expect(keys).toEqual(['job']);
-  await lease.release();
-  const next = await waiting;
-  expect(next.token).toBeGreaterThan(lease.token);
-  const { findings } = await second.probe();
-  expect(findings.filter(({ text }) => /publish|listening/i.test(text))).toEqual([]);
-  await first.close();
-  await second.close();
-}
+import { useEverything } from './use-everything.js';
 
 describe.runIf(available('redis'))('the rights that docs/stores/redis.md asks for are enough', () => {
   let server: RedisServer;

@@ -1,8 +1,9 @@
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
+import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { available, type PostgresServer, startPostgres, startRedis } from 'holdfast-servers';
+import { TLSSocket } from 'node:tls';
+import { available, type PostgresServer, startNats, startPostgres, startRedis } from 'holdfast-servers';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { migrationOf } from '../../packages/holdfast/src/open-store/index.js';
@@ -36,7 +37,50 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-const hasServer = (server: 'redis' | 'postgres'): boolean => available(server) && hasCommand('openssl');
+const hasServer = (server: 'redis' | 'postgres' | 'nats'): boolean =>
+  available(server) && hasCommand('openssl');
+
+/** A NATS server greets in plain text, and asks for TLS there: this one says so for a server that does without. */
+async function encrypting(target: { readonly host: string; readonly port: number }): Promise<Server> {
+  const listener = createServer((client) => {
+    const server = connect(target.port, target.host);
+    for (const socket of [client, server]) {
+      socket.on('error', () => undefined);
+      socket.on('close', () => [client, server].map((each) => each.destroy()));
+    }
+    server.once('data', (greeting) => {
+      client.write(String(greeting).replace('{', '{"tls_required":true,'));
+      const options = { isServer: true, cert: readFileSync(certificate), key: readFileSync(key) };
+      const secured = new TLSSocket(client, options);
+      secured.on('error', () => undefined);
+      secured.pipe(server).pipe(secured);
+    });
+  });
+  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve));
+  return listener;
+}
+
+it.runIf(hasServer('nats'))('nats+tls: checks the certificate and the name', async () => {
+  const server = await startNats();
+  const listener = await encrypting(server);
+  const { port } = listener.address() as AddressInfo;
+  try {
+    const refused = await place.run(['ls', '--store', `nats+tls://localhost:${port}`]);
+    expect(refused.status).toBe(69);
+    expect(refused.stderr).toMatch(/the certificate of localhost:\d+ over TLS is not trusted/);
+    // Asked for by the server alone, it is checked as well.
+    const plain = await place.run(['ls', '--store', `nats://localhost:${port}`]);
+    expect(plain.stderr).toMatch(/the certificate of localhost:\d+ is not trusted/);
+    const ours = `tlsca=${certificate}`;
+    const trusted = await place.run(['ls', '--store', `nats+tls://localhost:${port}?${ours}`, '--json']);
+    expect(trusted).toMatchObject({ status: 0, stdout: '[]\n' });
+    const other = await place.run(['ls', '--store', `nats+tls://127.0.0.1:${port}?${ours}`]);
+    expect(other.stderr).toMatch(/is not trusted/);
+  } finally {
+    listener.close();
+    await server.stop();
+  }
+});
 
 it.runIf(hasServer('redis'))('rediss: checks the certificate', async () => {
   const port = await freePort();

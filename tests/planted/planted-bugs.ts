@@ -240,4 +240,30 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     ],
     shows: ['granted after its end'],
   },
+  {
+    name: 'F29: a handoff releases what it hands off',
+    profile: 'handoffs',
+    seeds: 8,
+    edits: [
+      {
+        file: TURNSTILE,
+        find: 'handedOff(hold) {',
+        put: 'handedOff(hold) {\n        this.core.withdraw(this.key, hold.id, hold.request.ttlMs);',
+      },
+    ],
+    shows: ['released while held'],
+  },
+  {
+    name: 'F29: a process that handed a lease off goes on with it',
+    profile: 'handoffs',
+    seeds: 8,
+    edits: [
+      {
+        file: TURN,
+        find: "this.state = 'handed-off';\n        hold.turnstile.handedOff(hold);",
+        put: '',
+      },
+    ],
+    shows: ['overlap', 'released while held'],
+  },
 ];

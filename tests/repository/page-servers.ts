@@ -1,16 +1,22 @@
 /**
  * Servers for what the documents and examples run. A block that reads a variable named here gets it, with the URL of
- * a private server behind it; none is started before a block asks for it.
+ * a private server behind it; one that uses DynamoDB gets the variables by which every AWS tool finds it. None is started
+ * before a block asks for it.
  */
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import {
   available,
+  type DynamodbServer,
+  type NatsServer,
   type PostgresServer,
   type RedisCluster,
   type RedisServer,
   type ServerName,
+  startDynamodb,
+  startNats,
   startPostgres,
   startRedis,
   startRedisCluster,
@@ -19,13 +25,17 @@ import { jwtOf, openScene, type Scene } from '../supabase/scene.js';
 import { hasCommand, run } from './shell.js';
 import { root } from './tree.js';
 
+const HOLDFAST = join(root, 'packages/cli/bin/holdfast.js');
 const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
   REDIS_URL: ['redis'],
   REDIS_CLUSTER_NODES: ['redis'],
   DATABASE_URL: ['postgres'],
   SUPABASE_URL: ['postgres', 'postgrest'],
   SUPABASE_SERVICE_ROLE_KEY: [],
+  NATS_URL: ['nats'],
 };
+/** Such a block names no server: in earnest it is Amazon's. */
+const USES_DYNAMODB = /@aws-sdk\/client-dynamodb|\bdynamodb:\/\//;
 
 function variablesIn(code: string): readonly string[] {
   return Object.keys(NEEDS).filter((variable) => new RegExp(`\\b${variable}\\b`).test(code));
@@ -35,6 +45,7 @@ function variablesIn(code: string): readonly string[] {
 export function canRun(code: string): boolean {
   // It comes with PostgreSQL from a package of the system, and not with the one from npm.
   if (/^ *psql /m.test(code) && !hasCommand('psql')) return false;
+  if (USES_DYNAMODB.test(code) && !available('dynamodb', { own: true })) return false;
   return variablesIn(code).every((variable) => NEEDS[variable]?.every((server) => available(server)));
 }
 
@@ -48,17 +59,25 @@ export class PageServers {
   #cluster: Promise<RedisCluster> | null = null;
   #postgres: Promise<PostgresServer> | null = null;
   #supabase: Promise<Project> | null = null;
+  #nats: Promise<NatsServer> | null = null;
+  #dynamodb: Promise<DynamodbServer> | null = null;
   #database = 0;
 
   /** The variables that a block reads. Blocks do not meet each other's locks. */
   async envFor(code: string): Promise<Record<string, string>> {
-    const env: Record<string, string> = {};
+    const env: Record<string, string> = USES_DYNAMODB.test(code) ? await this.#awsFor(code) : {};
     for (const variable of variablesIn(code)) env[variable] = await this.#valueOf(variable, code);
     return env;
   }
 
   async stop(): Promise<void> {
-    const started = await Promise.all([this.#redis, this.#cluster, this.#postgres]);
+    const started = await Promise.all([
+      this.#redis,
+      this.#cluster,
+      this.#postgres,
+      this.#nats,
+      this.#dynamodb,
+    ]);
     for (const server of started) await server?.stop();
     const project = await this.#supabase;
     project?.gateway.close();
@@ -78,6 +97,10 @@ export class PageServers {
         const { port } = (await this.#supabase).gateway.address() as AddressInfo;
         return `http://127.0.0.1:${port}`;
       }
+      case 'NATS_URL': {
+        this.#nats ??= startNats({ own: true });
+        return (await this.#nats).url;
+      }
       case 'SUPABASE_SERVICE_ROLE_KEY':
         return jwtOf({ role: 'service_role' });
       default: {
@@ -88,13 +111,36 @@ export class PageServers {
     }
   }
 
+  /** With an empty table, and no other, unless the block is about making it. */
+  async #awsFor(code: string): Promise<Record<string, string>> {
+    this.#dynamodb ??= startDynamodb({ own: true });
+    const { url } = await this.#dynamodb;
+    const env = {
+      AWS_ENDPOINT_URL_DYNAMODB: url,
+      AWS_REGION: 'eu-west-1',
+      AWS_ACCESS_KEY_ID: 'test',
+      AWS_SECRET_ACCESS_KEY: 'test',
+    };
+    const credentials = { accessKeyId: 'test', secretAccessKey: 'test' };
+    const client = new DynamoDB({ endpoint: url, region: 'eu-west-1', credentials });
+    try {
+      const { TableNames = [] } = await client.listTables({});
+      for (const TableName of TableNames) await client.deleteTable({ TableName });
+    } finally {
+      client.destroy();
+    }
+    if (!/holdfast migrate|createTable\(/.test(code)) {
+      await run(process.execPath, [HOLDFAST, 'migrate', '--store', 'dynamodb:///'], { cwd: root, env });
+    }
+    return env;
+  }
+
   /** With the schema in it, unless the block is about making it. */
   async #databaseUrl(code: string): Promise<string> {
     this.#postgres ??= startPostgres({ own: true });
     const url = await (await this.#postgres).createDatabase();
     if (/^(?:holdfast migrate|await migrate\()/m.test(code)) return url;
-    const binary = join(root, 'packages/cli/bin/holdfast.js');
-    await run(process.execPath, [binary, 'migrate', '--store', url], { cwd: root });
+    await run(process.execPath, [HOLDFAST, 'migrate', '--store', url], { cwd: root });
     return url;
   }
 }

@@ -57,6 +57,11 @@ export class Child {
     }
   }
 
+  /** A line on its standard input. */
+  tell(line: string): void {
+    this.process.stdin?.write(`${line}\n`);
+  }
+
   /** Its exit code; null when a signal ended it. */
   async kill(): Promise<number | null> {
     this.signal('SIGKILL');

@@ -9,7 +9,9 @@ const STORES = `STORES
   sqlite:PATH                                        a file, for all processes of this machine
   redis://[USER:PASSWORD@]HOST[:PORT][/DB]           Redis; rediss:// with TLS. Needs the package ioredis, or redis
   redis+cluster://HOST[:PORT],HOST[:PORT]            Redis Cluster; rediss+cluster:// with TLS
-  postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE    PostgreSQL. Needs the package pg, or postgres; see migrate`;
+  postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE    PostgreSQL. Needs the package pg, or postgres; see migrate
+  dynamodb://REGION/TABLE                            DynamoDB. Needs the package @aws-sdk/client-dynamodb; see migrate
+  nats://[USER:PASSWORD@]HOST[:PORT][,HOST]/BUCKET   NATS; nats+tls:// with TLS. Needs the package @nats-io/transport-node`;
 
 const STATUSES = `EXIT STATUS
   0    done                              75   the lock was not had in time

@@ -58,16 +58,21 @@ function tell(error: unknown, json: boolean, terminal: Terminal): number {
   return status;
 }
 
-/** From 22.13 on Node has SQLite of its own, and warns each time that it is experimental. That is for developers. */
-function quietAboutSqlite(): void {
+/**
+ * For developers, and not for whoever runs a command: from 22.13 on Node has SQLite of its own, and warns each time that
+ * it is experimental; the AWS SDK warns each time of the versions of Node that it will stop to support.
+ */
+const WARNINGS_FOR_DEVELOPERS = /^SQLite is an experimental feature|^NodeVersionSupportWarning/;
+
+function quietForPeople(): void {
   const warn = process.emitWarning;
   process.emitWarning = (...args: unknown[]): void => {
-    if (!String(args[0]).startsWith('SQLite is an experimental feature')) Reflect.apply(warn, process, args);
+    if (!WARNINGS_FOR_DEVELOPERS.test(String(args[0]))) Reflect.apply(warn, process, args);
   };
 }
 
 async function main(args: readonly string[], stdout: Outlet, stderr: Outlet): Promise<number> {
-  quietAboutSqlite();
+  quietForPeople();
   // Known before the arguments are: what is wrong with them is to be told in this form.
   const end = args.indexOf('--');
   const json = args.slice(0, end === -1 ? undefined : end).includes('--json');

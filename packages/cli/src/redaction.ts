@@ -6,8 +6,17 @@ export function redact(url: string): string {
   const [authority = ''] = url.slice(start).split(/[/?#]/, 1);
   const at = authority.includes('@') ? start + authority.lastIndexOf('@') : url.lastIndexOf('@');
   const colon = url.indexOf(':', start);
-  const shown = at > start && colon !== -1 && colon < at ? `${url.slice(0, colon)}:***${url.slice(at)}` : url;
-  return shown.replace(/([?&][^=&#]*(?:pass|pwd|secret|token)[^=&#]*=)[^&#]*/gi, '$1***');
+  return shownUpTo(url, { start, colon, at }).replace(
+    /([?&][^=&#]*(?:pass|pwd|secret|token)[^=&#]*=)[^&#]*/gi,
+    '$1***',
+  );
+}
+
+function shownUpTo(url: string, { start, colon, at }: Record<'start' | 'colon' | 'at', number>): string {
+  if (at <= start) return url;
+  if (colon !== -1 && colon < at) return `${url.slice(0, colon)}:***${url.slice(at)}`;
+  // Alone before the host, NATS has a token there, which is as good as a password.
+  return /^nats/i.test(url) ? `${url.slice(0, start)}***${url.slice(at)}` : url;
 }
 
 /** Clients like to quote the URL that they were given. */

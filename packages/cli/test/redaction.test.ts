@@ -11,6 +11,15 @@ it.each([
   ['postgres://me@host/db', 'postgres://me@host/db'],
   ['postgres://host:5432/db', 'postgres://host:5432/db'],
   ['postgres://host/db?password=hunter2&sslmode=require', 'postgres://host/db?password=***&sslmode=require'],
+  ['nats://me:hunter2@host:4222/locks', 'nats://me:***@host:4222/locks'],
+  ['nats://hunter2@host:4222/locks', 'nats://***@host:4222/locks'],
+  ['nats+tls://hunter2@a:4222,b:4222', 'nats+tls://***@a:4222,b:4222'],
+  ['nats://a:4222,b:4222/locks?token=hunter2', 'nats://a:4222,b:4222/locks?token=***'],
+  [
+    'dynamodb://key:hunter2@eu-west-1/locks?endpoint=http://h:8000',
+    'dynamodb://key:***@eu-west-1/locks?endpoint=http://h:8000',
+  ],
+  ['dynamodb://eu-west-1/locks?endpoint=http://h:8000', 'dynamodb://eu-west-1/locks?endpoint=http://h:8000'],
   ['sqlite:/var/lib/app/locks.db', 'sqlite:/var/lib/app/locks.db'],
   ['nonsense', 'nonsense'],
 ])('%s is shown as %s', (url, shown) => {

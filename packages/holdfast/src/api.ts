@@ -25,15 +25,20 @@ export interface AcquireOptions {
   readonly queue?: boolean;
 }
 
+export interface AdoptOptions {
+  /** How long the lease lives without renewal from now on. What it was taken with, unless told. */
+  readonly ttl?: Duration;
+}
+
 export interface SharedOptions extends AcquireOptions {
   /** How many permits to take. 1 unless told. */
   readonly permits?: number;
 }
 
 /** `held`, then one of the others for ever. */
-export type LeaseState = 'held' | 'released' | 'lost';
+export type LeaseState = 'held' | 'released' | 'lost' | 'handed-off';
 
-/** A turn on a lock. Over when released or lost; `signal` aborts when it is lost. */
+/** A turn on a lock. Over when released, lost or handed off; `signal` aborts when it is lost. */
 export interface Lease extends AsyncDisposable {
   readonly key: string;
   /** The fencing token: greater than that of every earlier lease of this key. */
@@ -44,7 +49,7 @@ export interface Lease extends AsyncDisposable {
   readonly acquiredAt: Date;
   /** By the store's clock, as last heard of. */
   readonly expiresAt: Date;
-  /** Aborted with a `LeaseLostError` at the moment the lease is lost. Never by a release. */
+  /** Aborted with a `LeaseLostError` at the moment the lease is lost. Never by a release or a handoff. */
   readonly signal: AbortSignal;
   readonly state: LeaseState;
   /** Reads the clocks on every call: right even after a pause, before any timer ran. */
@@ -57,6 +62,12 @@ export interface Lease extends AsyncDisposable {
   renew(ttl?: Duration): Promise<void>;
   /** Ends the lease. Never rejects because it was lost or released before; `StoreError` when nobody answered. */
   release(): Promise<void>;
+  /**
+   * Ends the lease here without ending the lock, and gives what `locks.adopt` needs to go on with it in another process,
+   * before the ttl is over. Whoever has the string can hold the lock: keep it secret, and adopt it once. Rejects with
+   * `LeaseLostError` when the lease is over, with `StoreError` when nobody answered: the lease is then still here.
+   */
+  handoff(): Promise<string>;
 }
 
 /** Several leases taken as one: held while all are. */
@@ -155,6 +166,10 @@ export interface LockEvents {
   jeopardy: EventBase & { readonly token: number; readonly remainingMs: number; readonly cause: unknown };
   lost: EventBase & { readonly token: number; readonly heldMs: number; readonly reason: string };
   released: EventBase & { readonly token: number; readonly heldMs: number };
+  /** Another process may go on with the lease; it is over here. */
+  'handed-off': EventBase & { readonly token: number; readonly heldMs: number };
+  /** A lease that was handed off goes on here. */
+  adopted: EventBase & { readonly token: number; readonly remainingMs: number };
 }
 
 export type LockEventName = keyof LockEvents;
@@ -171,6 +186,11 @@ export interface Locks {
   all(keys: readonly string[]): Lockable<LeaseGroup>;
   /** Whichever of the keys is to be had first. */
   any(keys: readonly string[]): Lockable<Lease>;
+  /**
+   * Goes on with a lease that `lease.handoff()` gave away: same token, renewed from here. `LeaseLostError` when it is
+   * over. After a `StoreError` it may be tried again, until the ttl ends it.
+   */
+  adopt(handoff: string, options?: AdoptOptions): Promise<Lease>;
   /** Null when nobody holds the key and nobody waits for it. */
   inspect(key: string): Promise<KeyInfo | null>;
   list(options?: ListOptions): AsyncIterable<KeyInfo>;

@@ -1,6 +1,7 @@
 /** The public names. */
 export type {
   AcquireOptions,
+  AdoptOptions,
   Duration,
   EvictOptions,
   HolderInfo,

@@ -68,8 +68,8 @@ export async function evict(context: Context, key: string, options: EvictOptions
   context.checkOpen();
   const { core, defaults } = context;
   const command = { kind: 'evict', key: defaults.prefix + name, upToToken } as const;
-  const evicted = await askWithin(core, command, name);
-  return evicted.kind === 'evicted' ? evicted.count : 0;
+  const { reply } = await askWithin(core, command, name);
+  return reply.kind === 'evicted' ? reply.count : 0;
 }
 
 async function highestToken(context: Context, name: string): Promise<number> {

@@ -1,6 +1,7 @@
 /** What a user holds in hand: a turn, with a signal that aborts when it is lost. */
 import type { Duration, Lease, LeaseGroup, LeaseState, Metadata } from './api.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './arguments.js';
+import { handoffText } from './engine/handoff-text.js';
 import type { Turn } from './engine/turn.js';
 import { LeaseLostError } from './protocol/errors.js';
 
@@ -74,6 +75,17 @@ export class HeldLease implements Lease {
 
   release(): Promise<void> {
     return this.#turn.release();
+  }
+
+  async handoff(): Promise<string> {
+    const turn = this.#turn;
+    await turn.handOff();
+    return handoffText({
+      id: turn.hold.id,
+      request: turn.request,
+      token: turn.token,
+      acquiredAt: turn.acquiredAt,
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -2,6 +2,7 @@
 import { hostname } from 'node:os';
 import type {
   AcquireOptions,
+  AdoptOptions,
   EvictOptions,
   KeyChange,
   KeyInfo,
@@ -28,11 +29,13 @@ import {
   TTL_MS_MIN,
 } from './arguments.js';
 import { type Clock, systemClock } from './clock.js';
+import { adopt } from './engine/adoption.js';
 import { Core } from './engine/core.js';
 import { isEventName } from './engine/events.js';
 import { answerWithin } from './engine/patience.js';
 import { evict, inspect, list, watch } from './inspection.js';
-import { runUnder } from './lease.js';
+import { HeldLease, runUnder } from './lease.js';
+import { handedOffOf } from './primitives/adoption.js';
 import { all } from './primitives/all.js';
 import { any } from './primitives/any.js';
 import { readWrite } from './primitives/read-write.js';
@@ -114,6 +117,13 @@ class LocksOnStore implements Locks {
 
   any(keys: readonly string[]): Lockable<Lease> {
     return any(this.#context, keys);
+  }
+
+  async adopt(handoff: string, options?: AdoptOptions): Promise<Lease> {
+    const { core, defaults, checkOpen } = this.#context;
+    const handed = handedOffOf(handoff, options, defaults);
+    checkOpen();
+    return new HeldLease(await adopt(core, handed, checkOpen));
   }
 
   inspect(key: string): Promise<KeyInfo | null> {

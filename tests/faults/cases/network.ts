@@ -37,6 +37,28 @@ export function networkFaults(world: World): void {
       scene.expectNothingUnhandled();
     });
 
+    it('F5: who gave up while the answer was missing leaves nothing behind, however long the lease', async ({
+      onTestFinished,
+    }) => {
+      const scene = await Scene.open(world, onTestFinished);
+      const proxy = await scene.proxy();
+      const locks = await scene.locks({ via: proxy, ttlMs: 60_000 });
+      const witness = await scene.locks();
+      await (await locks.acquire('warm')).release();
+      proxy.loseReplies();
+      const giveUp = new AbortController();
+      const acquiring = later(locks.acquire('k', { wait: '30s', signal: giveUp.signal }));
+      await eventually(
+        () => witness.inspect('k'),
+        (info) => info?.holders.length === 1,
+      );
+      giveUp.abort(new Error('no longer needed'));
+      await expect(acquiring).rejects.toThrow('no longer needed');
+      proxy.pass();
+      await witness.acquire('k', { wait: '30s' });
+      scene.expectNothingUnhandled();
+    });
+
     it('F6: a release whose answer is lost has freed the key, and resolves once it is heard', async ({
       onTestFinished,
     }) => {

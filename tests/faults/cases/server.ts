@@ -1,16 +1,19 @@
-/** The server itself restarts, hangs, or is left by a process that dies. */
+/** The server itself restarts or hangs, or is left by a process that dies or sleeps. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { LeaseLostError, StoreError } from 'holdfast';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { crowdings, staleTokens } from '../journal.js';
 import { eventually, expectExclusive, later, lossOf, Scene, SOON_MS } from '../scene.js';
-import { machineMs } from '../turns.js';
+import { machineMs, workUnder } from '../turns.js';
 import type { World } from '../world.js';
 
 const TTL_MS = 1_500;
 
 export function serverFaults(world: World): void {
-  describe.concurrent(`${world.name}: the server`, { timeout: 60_000 }, () => {
+  const side = world.oneServer ? describe.sequential : describe.concurrent;
+  side(`${world.name}: the server`, { timeout: 60_000 }, () => {
+    afterAll(() => world.close());
+
     it('restarts under processes that contend: tokens rise, nobody crashes, work resumes by itself', async ({
       onTestFinished,
     }) => {
@@ -28,20 +31,23 @@ export function serverFaults(world: World): void {
     });
 
     if (world.durable) {
-      it('F7: restarts, and a lease with time left outlives it, token and all', async ({
-        onTestFinished,
-      }) => {
-        const scene = await Scene.onServer(world, onTestFinished);
-        const locks = await scene.locks({ ttlMs: 12_000 });
-        const lease = await locks.acquire('k');
-        await scene.server.restart();
-        const renewed = new Promise((resolve) => locks.on('renewed', resolve));
-        await lease.renew();
-        await renewed;
-        lease.assertHeld();
-        const info = await (await scene.locks()).inspect('k');
-        expect(info?.holders.map(({ token }) => token)).toEqual([lease.token]);
-      });
+      for (const how of ['restarts', 'is killed and started again'] as const) {
+        it(`F7: ${how}, and a lease with time left outlives it, token and all`, async ({
+          onTestFinished,
+        }) => {
+          const scene = await Scene.onServer(world, onTestFinished);
+          const locks = await scene.locks({ ttlMs: 40_000 });
+          const lease = await locks.acquire('k');
+          if (how !== 'restarts') await scene.server.kill();
+          await scene.server.restart();
+          const renewed = new Promise((resolve) => locks.on('renewed', resolve));
+          await lease.renew();
+          await renewed;
+          lease.assertHeld();
+          const info = await (await scene.locks()).inspect('k');
+          expect(info?.holders.map(({ token }) => token)).toEqual([lease.token]);
+        });
+      }
     } else {
       it('F10, F13: restarts empty: the holder is told at its next renewal, and the token still rises', async ({
         onTestFinished,
@@ -111,10 +117,7 @@ export function serverFaults(world: World): void {
       await scene.server.pause();
       expect(await child.finish(30_000), child.story).toBe(0);
       expect(child.lines, child.story).toContain('closed');
-      expect(
-        child.lines.filter((line) => line.startsWith('UNHANDLED')),
-        child.story,
-      ).toEqual([]);
+      expect(child.saying('UNHANDLED'), child.story).toEqual([]);
     });
 
     it('F21: a process that is killed with the key in hand leaves it to the next within its lease', async ({
@@ -132,6 +135,34 @@ export function serverFaults(world: World): void {
       const killedMs = machineMs();
       await waiting;
       expect(machineMs() - killedMs).toBeLessThan(TTL_MS + SOON_MS / 2);
+    });
+
+    it('F1: a process that is suspended past its lease learns on waking that it lost, and never held beside the next', async ({
+      onTestFinished,
+    }) => {
+      const scene = await Scene.onServer(world, onTestFinished);
+      const locks = await scene.locks({ ttlMs: 20_000 });
+      const sleeper = await scene.contender('sleeper', { ttlMs: TTL_MS, workMs: 60_000 });
+      await sleeper.said('began');
+      const waiting = later(locks.acquire('contended', { wait: '50s' }));
+      sleeper.signal('SIGSTOP');
+      const stoppedMs = machineMs();
+      const next = await waiting;
+      const working = later(workUnder('next', next, 500));
+      await sleep(Math.max(0, TTL_MS + 500 - (machineMs() - stoppedMs)));
+      sleeper.signal('SIGCONT');
+      await sleeper.said('lost');
+      const worked = await working;
+      // Nothing that the sleeper still had to say took the key away.
+      next.assertHeld();
+      await next.release();
+      await eventually(
+        () => Promise.resolve(sleeper.saying('began').length),
+        (count) => count > 1,
+      );
+      await scene.kill(sleeper);
+      expect(worked).not.toBeNull();
+      expectExclusive([...(worked ? [worked] : []), ...(await scene.finish())]);
     });
   });
 }

@@ -60,12 +60,16 @@ export class Core {
 
   acquire(request: Request): Promise<Admission> {
     this.#listen();
-    let turnstile = this.#turnstiles.get(request.key);
+    return this.turnstileOf(request.key).enter(request).admission;
+  }
+
+  turnstileOf(key: string): Turnstile {
+    let turnstile = this.#turnstiles.get(key);
     if (!turnstile) {
-      turnstile = new Turnstile(this, request.key);
-      this.#turnstiles.set(request.key, turnstile);
+      turnstile = new Turnstile(this, key);
+      this.#turnstiles.set(key, turnstile);
     }
-    return turnstile.enter(request).admission;
+    return turnstile;
   }
 
   /** Whether the store keeps waiters in line and calls them, and this process hears it, as far as it knows (F32). */
@@ -94,11 +98,7 @@ export class Core {
 
   newHold(): HoldId {
     this.#holdNumber += 1;
-    return this.holdOf(this.#holdNumber);
-  }
-
-  holdOf(number: number): HoldId {
-    return { process: this.#process, number };
+    return { process: this.#process, number: this.#holdNumber };
   }
 
   noteAnswer(storeNow: number, sent: Moment): void {

@@ -6,7 +6,16 @@ import type { Request } from './request.js';
 type Listener = (detail: LockEvents[LockEventName]) => void;
 type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
 
-const NAMES: readonly LockEventName[] = ['acquired', 'contended', 'renewed', 'jeopardy', 'lost', 'released'];
+const NAMES: readonly LockEventName[] = [
+  'acquired',
+  'contended',
+  'renewed',
+  'jeopardy',
+  'lost',
+  'released',
+  'handed-off',
+  'adopted',
+];
 const CHANNELS = new Map<LockEventName, Channel>(NAMES.map((name) => [name, channel(`holdfast:${name}`)]));
 
 export function isEventName(name: unknown): name is LockEventName {

@@ -16,9 +16,9 @@ export function canBeHandedOver(request: Request): boolean {
 
 /** Whether the next may have what this hold's claim got. */
 export function fitsNext(hold: Hold, next: Request): boolean {
-  const { request, stretched } = hold;
+  const { request, apart } = hold;
   return (
-    !stretched &&
+    !apart &&
     canBeHandedOver(next) &&
     request.ttlMs === next.ttlMs &&
     request.owner === next.owner &&

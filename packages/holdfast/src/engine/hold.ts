@@ -10,7 +10,9 @@ import { type Moment, validityOf } from './validity.js';
 
 export class Hold {
   readonly turnstile: Turnstile;
-  readonly number: number;
+  /** Of its id: this process's own, or that of the process that handed it off. */
+  readonly #process: string;
+  readonly #number: number;
   readonly request: Request;
   readonly renewal: Renewal;
   /** By the store's clock. */
@@ -23,15 +25,18 @@ export class Hold {
   othersSinceMs: number | null = null;
   /** An eviction was heard of: nothing is handed over until a renewal sent afterwards has answered (F29). */
   suspect = false;
-  /** Stretched by the caller: what others in the process would get is not what they asked for. */
-  stretched = false;
+  /** Stretched, being handed off, or adopted: not what others of this process ask for, so none of them gets it (F29). */
+  #apart = false;
+  /** Its last renewal here has been answered, and it is about to be handed off. */
+  leaving = false;
   ended = false;
   #nextToken: number;
   #tokenLast: number;
 
   constructor(turnstile: Turnstile, id: HoldId, request: Request, reply: Granted, sent: Moment) {
     this.turnstile = turnstile;
-    this.number = id.number;
+    this.#process = id.process;
+    this.#number = id.number;
     this.request = request;
     this.expiresAt = reply.expiresAt;
     const validity = validityOf(sent, reply);
@@ -50,7 +55,7 @@ export class Hold {
   }
 
   get id(): HoldId {
-    return this.core.holdOf(this.number);
+    return { process: this.#process, number: this.#number };
   }
 
   /** Over when either clock says so: a suspended machine stops the monotonic one (F1, F11). */
@@ -63,7 +68,18 @@ export class Hold {
   /** How long the store may keep it, whatever is said from now on: a stretched one outlives its ttl. */
   get lifeMs(): number {
     const { ttlMs } = this.request;
-    return this.stretched ? Math.max(ttlMs, this.expiresAt - this.core.storeNow()) : ttlMs;
+    return this.#apart ? Math.max(ttlMs, this.expiresAt - this.core.storeNow()) : ttlMs;
+  }
+
+  get apart(): boolean {
+    return this.#apart;
+  }
+
+  /** Nobody else of this process gets it from now on: those who wait contend at the store. */
+  setApart(): void {
+    if (this.#apart) return;
+    this.#apart = true;
+    this.turnstile.setApart();
   }
 
   get tokensLeft(): number {

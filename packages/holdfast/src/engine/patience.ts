@@ -3,9 +3,11 @@ import type { Command, Reply } from '../protocol/commands.js';
 import { HoldfastError, StoreError, type UnsupportedError } from '../protocol/errors.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
+import type { Moment } from './validity.js';
 
 /** How long to await an answer that no wait of the caller's bounds. */
 const PATIENCE_MS = 5_000;
+const AGAIN_MS = 50;
 
 export function unansweredError(operation: string, key?: string, cause?: unknown): StoreError {
   const what = key === undefined ? operation : `${operation} of "${key}"`;
@@ -37,26 +39,64 @@ export function answerWithin<T>(
   });
 }
 
+/** What a store could not do just now it is asked again, until nobody awaits it any more. */
+export function insistWithin(
+  core: Core,
+  work: () => Promise<void>,
+  operation: string,
+  key: string,
+): Promise<void> {
+  const untilMs = core.clock.monotonicMs() + PATIENCE_MS;
+  const pause = (): Promise<void> =>
+    new Promise((resolve) => {
+      core.agenda.call(core.clock.monotonicMs() + AGAIN_MS, resolve);
+    });
+  const insist = async (): Promise<void> => {
+    for (;;) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        const isOver = core.clock.monotonicMs() + AGAIN_MS >= untilMs;
+        if (error instanceof HoldfastError || isOver) throw error;
+      }
+      await pause();
+    }
+  };
+  return answerWithin(core, insist(), operation, key);
+}
+
+/** A reply, and the moment before the attempt that it answers was sent. */
+export interface Answer {
+  readonly reply: Reply;
+  readonly sent: Moment;
+}
+
 /** Says a command until it is answered, or until nobody awaits it any more. */
-export async function askWithin(core: Core, command: Command, key: string): Promise<Reply> {
+export async function askWithin(
+  core: Core,
+  command: Command,
+  key: string,
+  operation: string = command.kind,
+): Promise<Answer> {
   const question = new Question();
   const talk = new Conversation(core, command, 4 * PATIENCE_MS, question);
   try {
-    return await answerWithin(core, question.answer, command.kind, key, () => question.cause);
+    return await answerWithin(core, question.answer, operation, key, () => question.cause);
   } finally {
     talk.stop();
   }
 }
 
 class Question implements Speaker {
-  readonly answer: Promise<Reply>;
+  readonly answer: Promise<Answer>;
   cause: unknown;
-  onReply: (reply: Reply) => void = () => undefined;
+  onReply: (reply: Reply, sent: Moment) => void = () => undefined;
   onRefused: (error: UnsupportedError) => void = () => undefined;
 
   constructor() {
     this.answer = new Promise((resolve, reject) => {
-      this.onReply = resolve;
+      this.onReply = (reply, sent) => resolve({ reply, sent });
       this.onRefused = reject;
     });
   }

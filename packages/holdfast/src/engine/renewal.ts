@@ -76,8 +76,11 @@ export class Renewal implements Appointment, Speaker {
     agenda.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + remainingMs));
   }
 
+  /** None once it is being handed off: it would tell the store that this process still stands behind the hold. */
   #isDue(): boolean {
-    return this.#hold.request.renew && this.#hold.core.clock.monotonicMs() >= this.#dueMs();
+    return (
+      this.#hold.request.renew && !this.#hold.leaving && this.#hold.core.clock.monotonicMs() >= this.#dueMs()
+    );
   }
 
   /** Moments are shared by all holds of one ttl, so that thousands of renewals are a few batches. */
@@ -88,15 +91,15 @@ export class Renewal implements Appointment, Speaker {
   }
 
   #nextMs(): number {
-    const { request, deadlineMs } = this.#hold;
-    if (!request.renew || this.#conversation) return deadlineMs;
+    const { request, deadlineMs, leaving } = this.#hold;
+    if (!request.renew || leaving || this.#conversation) return deadlineMs;
     return Math.min(this.#dueMs(), deadlineMs);
   }
 
   #send(ttlMs: number): void {
     const hold = this.#hold;
     const { key } = hold.request;
-    const block = isExclusive(hold.request) && hold.tokensLeft < TOKEN_BLOCK / 2;
+    const block = isExclusive(hold.request) && !hold.apart && hold.tokensLeft < TOKEN_BLOCK / 2;
     const command = { kind: 'renew', key, hold: hold.id, ttlMs, block } as const;
     this.#conversation = new Conversation(hold.core, command, hold.request.ttlMs, this);
   }

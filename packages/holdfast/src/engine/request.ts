@@ -21,6 +21,11 @@ export function isExclusive({ permits, capacity }: Request): boolean {
   return permits === capacity;
 }
 
+/** What a renewal asks for. Only a question, where the caller wanted no renewals: an expiry never moves back. */
+export function askTtlMs({ renew, ttlMs }: Request): number {
+  return renew ? ttlMs : 1;
+}
+
 /** Whether one's claim serves the other: a place in line, or a grant, may pass between them. */
 export function areAlike(a: Request, b: Request): boolean {
   return (

@@ -1,8 +1,8 @@
-/** A turn on a hold: what stands behind a lease. Over once, by release or by loss, and never back. */
+/** A turn on a hold: what stands behind a lease. Over once, by release, loss or handoff, and never back. */
 import { LeaseLostError } from '../protocol/errors.js';
 import type { Hold } from './hold.js';
-import { unansweredError } from './patience.js';
-import type { Request } from './request.js';
+import { insistWithin, unansweredError } from './patience.js';
+import { askTtlMs, type Request } from './request.js';
 
 /** How long somebody awaits a renewal before its outcome counts as unknown. */
 const RENEW_MS = 2_000;
@@ -10,7 +10,14 @@ const RENEW_MS = 2_000;
 /** Why most leases are lost. */
 export const OVER = 'its time ran out before a renewal was answered';
 
-export type TurnState = 'held' | 'released' | 'lost';
+export type TurnState = 'held' | 'released' | 'lost' | 'handed-off';
+
+/** How a lease ended that was not lost. */
+const ENDED: Readonly<Record<Exclude<TurnState, 'lost'>, string>> = {
+  held: 'is held',
+  released: 'was released',
+  'handed-off': 'was handed off',
+};
 
 export class Turn {
   readonly hold: Hold;
@@ -56,15 +63,16 @@ export class Turn {
 
   /** Renews now. Rejects when the turn is over, or when the store does not answer for a while. */
   renew(ttlMs: number): Promise<void> {
+    if (ttlMs !== this.request.ttlMs) this.hold.setApart();
+    return this.#renewed(ttlMs, 'renew');
+  }
+
+  #renewed(ttlMs: number, operation: string): Promise<void> {
     const { hold, request } = this;
     const { agenda, clock } = hold.core;
-    if (ttlMs !== hold.request.ttlMs && !hold.stretched) {
-      hold.stretched = true;
-      hold.turnstile.stretched();
-    }
     return new Promise((resolve, reject) => {
       const timer = agenda.call(clock.monotonicMs() + RENEW_MS, () =>
-        reject(unansweredError('renew', request.name)),
+        reject(unansweredError(operation, request.name)),
       );
       hold.renewal.demand(ttlMs, (outcome) => {
         agenda.cancel(timer);
@@ -76,7 +84,7 @@ export class Turn {
 
   overError(details: { readonly result?: unknown } = {}): LeaseLostError {
     const { name } = this.request;
-    const because = this.state === 'lost' ? `is lost: ${this.lostBecause}` : 'was released';
+    const because = this.state === 'lost' ? `is lost: ${this.lostBecause}` : ENDED[this.state];
     const message = `The lease on "${name}" (token ${this.token}) ${because}. Stop what it protects: others may hold the lock.`;
     return new LeaseLostError(message, { key: name, ...details });
   }
@@ -89,6 +97,38 @@ export class Turn {
     events.emit('released', this.request, () => ({ token: this.token, heldMs: this.#heldMs() }));
     this.#released = this.hold.turnstile.leave(this.hold, handOver);
     return this.#released;
+  }
+
+  /**
+   * Ends the turn here without ending the hold: another process goes on with it. A last renewal leaves that one a whole
+   * ttl. Whatever rejects, the turn stays as it was, but for one thing: nobody else of this process gets the hold.
+   */
+  async handOff(): Promise<void> {
+    const { hold, request } = this;
+    if (!this.held) throw this.overError();
+    hold.setApart();
+    await this.#renewed(askTtlMs(request), 'handoff');
+    await this.#clearProcess();
+    if (!this.held) throw this.overError();
+    this.state = 'handed-off';
+    hold.turnstile.handedOff(hold);
+    hold.core.events.emit('handed-off', request, () => ({ token: this.token, heldMs: this.#heldMs() }));
+  }
+
+  /** Where the store would end the hold with this process, it must not any more. */
+  async #clearProcess(): Promise<void> {
+    const { hold, request } = this;
+    const { core } = hold;
+    const { store } = core;
+    if (!store.handOff) return;
+    const clear = store.handOff.bind(store, hold.id);
+    hold.leaving = true;
+    try {
+      await insistWithin(core, clear, 'handoff', request.name);
+    } finally {
+      hold.leaving = false;
+      if (!hold.ended) hold.renewal.dueWithin(0);
+    }
   }
 
   #heldMs(): number {

@@ -2,16 +2,18 @@
  * One a key: the waiters of this process stand in order, and only the first contends at the store (F18, F19).
  * While the process itself holds and can hand over, nobody contends at all.
  */
-import type { Busy, Granted, HolderView, Why } from '../protocol/commands.js';
+import type { Busy, Granted, HolderView, Renewed, Why } from '../protocol/commands.js';
 import { STAY_AWAY_MS, TOKEN_BLOCK } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
+import type { HandedOff } from './adoption.js';
 import type { Core } from './core.js';
 import { canBeHandedOver, fitsNext, howToPass } from './handover.js';
 import { Hold } from './hold.js';
-import { areAlike, isExclusive, type Request } from './request.js';
+import { areAlike, askTtlMs, isExclusive, type Request } from './request.js';
 import { Ticket, type TicketKeeper } from './ticket.js';
 import { TicketLine } from './ticket-line.js';
+import type { Turn } from './turn.js';
 import type { Moment } from './validity.js';
 import { Contender } from './waiting.js';
 
@@ -125,8 +127,25 @@ export class Turnstile implements TicketKeeper {
   }
 
   /** The passing hold is no longer what the next in line asked for. */
-  stretched(): void {
+  setApart(): void {
     this.#advance();
+  }
+
+  /** Another process goes on with it. */
+  handedOff(hold: Hold): void {
+    hold.turn = null;
+    this.#end(hold);
+    this.#advance();
+  }
+
+  /** A turn that began in another process goes on here. */
+  adopt({ id, request, token, acquiredAt }: HandedOff, reply: Renewed, sent: Moment): Turn {
+    const granted: Granted = { ...reply, kind: 'granted', token, tokenLast: token, acquiredAt };
+    const hold = new Hold(this, id, request, granted, sent);
+    this.#holds = [...this.#holds, hold];
+    hold.setApart();
+    if (sent.monotonicMs <= this.#evictionMs) this.#suspect(hold);
+    return hold.begin(acquiredAt);
   }
 
   hint(why: Why): void {
@@ -141,8 +160,7 @@ export class Turnstile implements TicketKeeper {
 
   #suspect(hold: Hold): void {
     hold.suspect = true;
-    // Only a question, where the caller wanted no renewals: an expiry never moves back.
-    hold.renewal.demand(hold.request.renew ? hold.request.ttlMs : 1);
+    hold.renewal.demand(askTtlMs(hold.request));
   }
 
   #begin(hold: Hold, ticket: Ticket, acquiredAt: number, handedOver: boolean): void {

@@ -19,8 +19,9 @@ export async function loadFirst<T>(what: string, candidates: readonly Candidate<
     }
   }
   const [first, ...others] = candidates.map(({ name }) => name);
+  const instead = others.length > 0 ? ` (or ${others.join(', ')})` : '';
   throw new UnsupportedError(
-    `A client package for ${what} is needed, and none is installed: npm install ${first} (or ${others.join(', ')}).`,
+    `A client package for ${what} is needed, and none is installed: npm install ${first}${instead}.`,
     { cause: missing[0] },
   );
 }

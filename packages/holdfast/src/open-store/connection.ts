@@ -36,11 +36,13 @@ export function attended(store: Store, connection: Connection): Store {
   }
 
   const listen = store.listen?.bind(store);
+  const handOff = store.handOff?.bind(store);
   return {
     name: store.name,
     traits: store.traits,
     apply: (commands) => store.apply(commands).map((reply) => reply.catch(rethrow)),
-    ...(listen ? { listen: (inbox, wake) => listen(inbox, wake).catch(rethrow) } : {}),
+    ...(listen ? { listen: (...args) => listen(...args).catch(rethrow) } : {}),
+    ...(handOff ? { handOff: (hold) => handOff(hold).catch(rethrow) } : {}),
     read: (key) => store.read(key).catch(rethrow),
     list,
     probe: () => store.probe().catch(rethrow),

@@ -3,14 +3,22 @@
  * refused, option by option: a misspelt one must not be ignored in silence.
  */
 import { InvalidArgumentError, type Store } from '../protocol/index.js';
+import { checkOptionNames } from '../protocol/option-names.js';
+import { openDynamodb } from './dynamodb.js';
+import { dynamodbMigration } from './dynamodb-migration.js';
 import { openMemory, openSqlite } from './local.js';
-import { type Migration, type MigrationOptions, postgresMigration } from './migration.js';
+import type { Migration, MigrationOptions } from './migration.js';
+import { openNats } from './nats.js';
+import { natsMigration } from './nats-migration.js';
 import { openPostgres } from './postgres.js';
+import { postgresMigration } from './postgres-migration.js';
 import { openRedis } from './redis.js';
 
 export type { Migration, MigrationOptions } from './migration.js';
 
-const KNOWN = 'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST or postgres://HOST/DATABASE';
+const KNOWN =
+  'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, postgres://HOST/DATABASE, ' +
+  'dynamodb://REGION/TABLE or nats://HOST/BUCKET';
 
 /**
  * Opens the store that a URL names. A server that cannot be reached is no reason to fail: the store opens, and its
@@ -31,18 +39,34 @@ export async function openStore(url: string): Promise<Store> {
     case 'postgres':
     case 'postgresql':
       return openPostgres(scheme, rest);
+    case 'dynamodb':
+      return openDynamodb(rest);
+    case 'nats':
+    case 'nats+tls':
+      return openNats(scheme, rest);
     default:
       throw new InvalidArgumentError(`There is no store for "${scheme}:": expected ${KNOWN}.`);
   }
 }
 
-/** What has to be in the database that a URL names before a store can work there: to be printed, or to be applied. */
+/** What has to be at the server that a URL names before a store can work there: to be printed, or to be applied. */
 export async function migrationOf(url: string, options: MigrationOptions = {}): Promise<Migration> {
+  checkOptionNames(options, ['supabase']);
   const { scheme, rest } = schemeOf(url);
-  if (scheme === 'postgres' || scheme === 'postgresql') return postgresMigration(scheme, rest, options);
-  throw new InvalidArgumentError(
-    `There is nothing to migrate for "${scheme}:": only postgres://HOST/DATABASE has a schema to be made.`,
-  );
+  switch (scheme) {
+    case 'postgres':
+    case 'postgresql':
+      return postgresMigration(scheme, rest, options);
+    case 'dynamodb':
+      return dynamodbMigration(rest, options);
+    case 'nats':
+    case 'nats+tls':
+      return natsMigration(scheme, rest, options);
+    default:
+      throw new InvalidArgumentError(
+        `There is nothing to migrate for "${scheme}:": only postgres://HOST/DATABASE, dynamodb://REGION/TABLE and nats://HOST/BUCKET have something to be made.`,
+      );
+  }
 }
 
 /** The URL itself is not quoted: there may be a password in it. */

@@ -1,6 +1,6 @@
 /** What clients say when there is no server, or not the right one, in words for people: what is wrong, what to do. */
 
-/** Codes of Node, OpenSSL, PostgreSQL and Redis, and what they mean for somebody who gave a URL. */
+/** Codes of Node, OpenSSL, PostgreSQL, Redis, AWS and NATS, and what they mean for somebody who gave a URL. */
 const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
   [
     /^ECONNREFUSED$/,
@@ -15,7 +15,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
     (where) => `${where} does not answer: is that its address, and does a firewall let you through?`,
   ],
   [
-    /^(WRONGPASS|NOAUTH|28P01|28000)$/,
+    /^(WRONGPASS|NOAUTH|28P01|28000|AuthorizationError|UserAuthenticationExpiredError)$/,
     (where) =>
       `${where} refuses this user name and password: check them in the URL (special characters escaped as %40)`,
   ],
@@ -24,7 +24,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
   [/^SILENT$/, (where) => `${where} is there but does not answer: does it hang, or is it overloaded?`],
   [/^3D000$/, (where) => `the database does not exist at ${where}: create it, or name another`],
   [
-    /^(NOPERM|42501)$/,
+    /^(NOPERM|42501|PermissionViolationError)$/,
     (where) => `this user may not do that at ${where}: see the permissions on the page of the store`,
   ],
   [
@@ -38,32 +38,65 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
   [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
   [
     /^(ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|NO_TLS)$/,
-    (where) => `${where} does not speak TLS: leave out the second s of rediss, or sslmode`,
+    (where) => `${where} does not speak TLS: leave it out of the URL (rediss, sslmode, nats+tls, https)`,
+  ],
+  [
+    /^CredentialsProviderError$/,
+    () =>
+      'no AWS credentials were found: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, or give this ' +
+      'machine a role; an emulator takes any, also from the URL: dynamodb://KEY:SECRET@REGION/TABLE',
+  ],
+  [
+    /^(UnrecognizedClientException|InvalidSignatureException|IncompleteSignatureException|MissingAuthenticationTokenException|InvalidClientTokenId)$/,
+    (where) => `${where} refuses these AWS credentials: are they right, and meant for it?`,
+  ],
+  [
+    /^(ExpiredTokenException|ExpiredToken|RequestExpired)$/,
+    () => 'the AWS credentials have expired: get new ones, as with "aws sso login"',
+  ],
+  [
+    /^NO_REGION$/,
+    () => 'no AWS region is known: name it in the URL, as in dynamodb://eu-west-1/TABLE, or set AWS_REGION',
+  ],
+  [
+    /^(ProvisionedThroughputExceededException|ThrottlingException|RequestLimitExceeded|LimitExceededException)$/,
+    (where) => `${where} is throttling: raise the table's capacity, or make it on-demand`,
+  ],
+  [
+    /^NO_JETSTREAM$/,
+    (where) => `${where} has no JetStream for this account: start nats-server with -js, or enable it there`,
   ],
   [
     /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(_LOCALLY)?)|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/,
     (where) =>
-      `the certificate of ${where} is not trusted: name its authority in NODE_EXTRA_CA_CERTS, or by sslrootcert`,
+      `the certificate of ${where} is not trusted: name its authority in NODE_EXTRA_CA_CERTS, or by an option of the URL (sslrootcert, tlsca)`,
   ],
 ];
 
-/** Clients that give no code say it in words. */
+/** What clients say in words, and give no code or the wrong one. */
 const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY)\b/, '$1'],
   [
     /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect|^timeout$/i,
     'ETIMEDOUT',
   ],
-  [/^Command timed out$|^Query read timeout$|\band is silent$/, 'SILENT'],
+  [/did not establish a connection with the server/, 'ETIMEDOUT'],
+  [
+    /^Command timed out$|^Query read timeout$|\band is silent$|exceeded the configured \d+ ms requestTimeout/,
+    'SILENT',
+  ],
+  [/^NATS did not answer .*: timeout\.$/, 'SILENT'],
+  [/^Region is missing$/, 'NO_REGION'],
+  [/^jetstream is not enabled|\bJetStream not enabled|^no responders: '\$JS/i, 'NO_JETSTREAM'],
   [/invalid username-password pair|Client sent AUTH|no password (?:was )?(?:given|supplied)/i, 'WRONGPASS'],
   [/password must be a string/i, '28P01'],
-  [/does not support SSL/i, 'NO_TLS'],
+  [/does not support SSL|^server does not support 'tls'$|'tls'.*not available/i, 'NO_TLS'],
   [/cluster support disabled/i, 'NO_CLUSTER'],
 ];
 
 /** What a client says of a connection that is not there, which helps nobody: why it is not there does. */
 const ONLY_THAT_THERE_IS_NONE =
-  /isn't (?:writeable|ready)|Connection is closed|client is (?:offline|closed)|max retries per request|Socket closed|None of startup nodes/i;
+  /^NATS did not answer|isn't (?:writeable|ready)|Connection is closed|client is (?:offline|closed)|max retries per request|Socket closed|None of startup nodes/i;
 
 export function explain(error: unknown, trouble: unknown, where: string): Error {
   const said = error instanceof Error ? error.message : String(error);
@@ -81,11 +114,12 @@ function meaningOf(error: unknown): ((where: string) => string) | null {
 /** Looks into what wraps others: the attempts on each address of a name, and the last error of a cluster's nodes. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
-  if ('code' in error && typeof error.code === 'string') return error.code;
+  // First: the AWS SDK gives one code to a connection that was not made and to a server that does not answer.
   for (const [pattern, code] of WORDS) {
     const found = pattern.exec(error.message);
     if (found) return code.replace('$1', found[1] ?? '');
   }
+  if ('code' in error && typeof error.code === 'string') return error.code;
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   if ('lastNodeError' in error) {
     const { lastNodeError: last } = error;

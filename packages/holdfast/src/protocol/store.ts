@@ -1,5 +1,6 @@
 /** The store contract: what an engine has to offer to keep locks. */
 import type { Command, HolderView, Reply, WaiterView, Why } from './commands.js';
+import type { HoldId } from './state.js';
 
 export interface Traits {
   /** Whose clock decides: the server's, this machine's, or an estimate of the server's. */
@@ -69,6 +70,11 @@ export interface Store {
     wake: (key: string, why: Why) => void,
     hears?: (hearing: boolean) => void,
   ): Promise<Stop>;
+  /**
+   * Only where the store can prove that a holder's process is gone: from now on that ends this hold no more, only its
+   * ttl does, until a process renews it. Whoever renews it then stands behind it.
+   */
+  handOff?(hold: HoldId): Promise<void>;
   /** Null when nobody holds the key and nobody waits for it. */
   read(key: string): Promise<Snapshot | null>;
   /** Keys that somebody holds or waits for. */

@@ -88,6 +88,29 @@ describe('the time of a store that tells it with its replies', () => {
     expect(reading?.latest).toBeGreaterThanOrEqual(clocks.store);
   });
 
+  it('is not forgotten because the process was held up between two looks at its clocks', () => {
+    const clocks = new Clocks();
+    let heldUpMs = 0;
+    const slow = {
+      monotonicMs: () => clocks.monotonic,
+      wallMs() {
+        clocks.pass(heldUpMs);
+        const { wall } = clocks;
+        clocks.pass(heldUpMs);
+        return wall;
+      },
+    } as Clock;
+    const estimate = new TimeEstimate(0, slow);
+    told(clocks, estimate, 1, 1);
+    heldUpMs = 40;
+    expect(estimate.reading()).not.toBeNull();
+    told(clocks, estimate, 1, 1);
+    heldUpMs = 0;
+    expect(estimate.reading()).not.toBeNull();
+    clocks.wall += 60;
+    expect(estimate.reading()).toBeNull();
+  });
+
   it('is in doubt between two servers that contradict each other', () => {
     const clocks = new Clocks();
     const estimate = new TimeEstimate(0, clocks.clock);

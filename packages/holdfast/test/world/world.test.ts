@@ -10,7 +10,7 @@ function told({ violations }: Tally): string {
 }
 
 describe('the real engine in a simulated world', () => {
-  const all = { grants: 0, changes: 0, messages: 0, faulty: 0 };
+  const all = { grants: 0, changes: 0, messages: 0, faulty: 0, handoffs: 0 };
 
   for (const profile of PROFILES) {
     for (const seed of SEEDS) {
@@ -22,6 +22,7 @@ describe('the real engine in a simulated world', () => {
         all.changes += tally.changes;
         all.messages += tally.messages;
         all.faulty += tally.faulty;
+        all.handoffs += tally.handoffs;
       });
     }
   }
@@ -29,6 +30,7 @@ describe('the real engine in a simulated world', () => {
   it('saw the lock change process, and messages go astray, often enough for that to mean something', () => {
     expect(all.changes / all.grants).toBeGreaterThan(0.3);
     expect(all.faulty / all.messages).toBeGreaterThan(0.05);
+    expect(all.handoffs).toBeGreaterThan(300);
   });
 
   it('lives through the same history twice with the same seed', { timeout: RUN_MS_MAX }, async () => {

@@ -8,10 +8,10 @@ import type { Item } from './values.js';
 
 /** Inputs and outputs differ a little from version to version of the SDK, so its types are not looked at. */
 export interface DynamodbClient {
-  getItem(input: never): PromiseLike<unknown>;
-  updateItem(input: never): PromiseLike<unknown>;
-  deleteItem(input: never): PromiseLike<unknown>;
-  scan(input: never): PromiseLike<unknown>;
+  getItem(input: never, options?: never): PromiseLike<unknown>;
+  updateItem(input: never, options?: never): PromiseLike<unknown>;
+  deleteItem(input: never, options?: never): PromiseLike<unknown>;
+  scan(input: never, options?: never): PromiseLike<unknown>;
   describeTable(input: never): PromiseLike<unknown>;
   describeTimeToLive(input: never): PromiseLike<unknown>;
   readonly middlewareStack: { add(middleware: never, options: never): void };
@@ -60,12 +60,15 @@ export interface Calls {
   scan(input: Look): Promise<Page>;
 }
 
-export function callsOf(client: DynamodbClient): Calls {
+/** Calls that are under way when `signal` aborts are given up, so that none keeps the process alive. */
+export function callsOf(client: DynamodbClient, signal: AbortSignal): Calls {
+  const options = { abortSignal: signal } as never;
   return {
-    get: async (input) => (await client.getItem(input as never)) as { readonly Item?: Item },
-    update: async (input) => (await client.updateItem(input as never)) as { readonly Attributes?: Item },
-    delete: async (input) => await client.deleteItem(input as never),
-    scan: async (input) => (await client.scan(input as never)) as Page,
+    get: async (input) => (await client.getItem(input as never, options)) as { readonly Item?: Item },
+    update: async (input) =>
+      (await client.updateItem(input as never, options)) as { readonly Attributes?: Item },
+    delete: async (input) => await client.deleteItem(input as never, options),
+    scan: async (input) => (await client.scan(input as never, options)) as Page,
   };
 }
 

@@ -5,30 +5,32 @@
 import type { AttributeValue, Item } from './values.js';
 
 export class Aliases {
-  readonly #names = new Map<string, string>();
-  readonly #values: AttributeValue[] = [];
+  readonly #aliases = new Map<string, string>();
+  readonly #names: Record<string, string> = {};
+  readonly #values: Record<string, AttributeValue> = {};
+  #count = 0;
 
   /** What stands for an attribute. Steps of a path are named one by one and joined with dots. */
   name(attribute: string): string {
-    const known = this.#names.get(attribute);
+    const known = this.#aliases.get(attribute);
     if (known !== undefined) return known;
-    const alias = `#n${this.#names.size}`;
-    this.#names.set(attribute, alias);
+    const alias = `#n${this.#aliases.size}`;
+    this.#aliases.set(attribute, alias);
+    this.#names[alias] = attribute;
     return alias;
   }
 
   value(value: AttributeValue): string {
-    this.#values.push(value);
-    return `:v${this.#values.length - 1}`;
+    const alias = `:v${this.#count++}`;
+    this.#values[alias] = value;
+    return alias;
   }
 
-  /** Only what was used: DynamoDB refuses a call that names more. */
+  /** Only what was used: DynamoDB refuses a call that names more, and an empty list of names. */
   get parts(): Parts {
-    const names = Object.fromEntries([...this.#names].map(([attribute, alias]) => [alias, attribute]));
-    const values = Object.fromEntries(this.#values.map((value, index) => [`:v${index}`, value]));
     return {
-      ...(this.#names.size > 0 && { ExpressionAttributeNames: names }),
-      ...(this.#values.length > 0 && { ExpressionAttributeValues: values }),
+      ...(this.#aliases.size > 0 && { ExpressionAttributeNames: this.#names }),
+      ...(this.#count > 0 && { ExpressionAttributeValues: this.#values }),
     };
   }
 }

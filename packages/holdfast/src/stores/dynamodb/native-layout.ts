@@ -16,13 +16,13 @@ import {
   type Claim,
   checkVersion,
   expendableAt,
-  type Mark,
   STATE_VERSION,
   type State,
   UnsupportedError,
 } from '../../protocol/index.js';
 import { type Aliases, isAbsent } from './expressions.js';
 import type { Layout, TableShape } from './layout.js';
+import { isNotEnded, marksIn, marksOf } from './marks.js';
 import { type Item, number, numberIn, text, textIn } from './values.js';
 
 const LISTS = ['holders', 'rests', 'waiters'] as const;
@@ -38,13 +38,15 @@ export interface NativeNames {
   readonly ttlAttribute: string;
 }
 
+export const NATIVE = 'holdfast';
+
 /** Names that the table's own attributes cannot have. */
 export const RESERVED: readonly string[] = OWN;
 
 export function nativeLayout({ partitionKey, sortKey, ttlAttribute }: NativeNames): Layout {
   const table: TableShape = { partitionKey, sortKey: sortKey?.name ?? null, ttlAttribute };
   return {
-    name: 'holdfast',
+    name: NATIVE,
     table,
     keyOf: (key) => ({
       [partitionKey]: text(key),
@@ -59,13 +61,15 @@ export function nativeLayout({ partitionKey, sortKey, ttlAttribute }: NativeName
     decode,
     witness: ['decision'],
     guess: {
-      keeps: ['ended'],
+      // The marks, whatever they are; and what the condition says is not there need not be removed.
+      keeps: ['rests', 'waiters', 'ended'],
       condition: (aliases, claim, next) => guessOf(aliases, claim, next, partitionKey),
     },
     filter(aliases, prefix) {
       const inUse = LISTS.map((list) => `attribute_exists(${aliases.name(list)})`).join(' OR ');
-      const begins = `begins_with(${aliases.name(partitionKey)}, ${aliases.value(text(prefix))})`;
-      const parts = [`(${inUse})`, ...(prefix === '' ? [] : [begins])];
+      const parts = [`(${inUse})`];
+      if (prefix !== '')
+        parts.push(`begins_with(${aliases.name(partitionKey)}, ${aliases.value(text(prefix))})`);
       if (sortKey) parts.push(`${aliases.name(sortKey.name)} = ${aliases.value(text(sortKey.value))}`);
       return parts.join(' AND ');
     },
@@ -88,13 +92,7 @@ function encoded(state: State): Item {
     decision: number(decision),
   };
   for (const list of LISTS) if (state[list].length > 0) item[list] = text(JSON.stringify(state[list]));
-  if (ended.length > 0) {
-    const marks = ended.map(({ process, number: n, until }, at): [string, Item[string]] => [
-      process,
-      { M: { n: number(n), until: number(until), at: number(at) } },
-    ]);
-    item.ended = { M: Object.fromEntries(marks) };
-  }
+  if (ended.length > 0) item.ended = marksOf(ended);
   return item;
 }
 
@@ -114,7 +112,7 @@ function decode(key: string, item: Item): State {
     holders: listIn(item, 'holders'),
     rests: listIn(item, 'rests'),
     waiters: listIn(item, 'waiters'),
-    ended: marksIn(item.ended?.M ?? {}),
+    ended: marksIn(item.ended),
   };
 }
 
@@ -123,29 +121,17 @@ function listIn<T>(item: Item, list: (typeof LISTS)[number]): readonly T[] {
   return json === undefined ? [] : (JSON.parse(json) as readonly T[]);
 }
 
-/** A map has no order of its own, and the oldest marks go first. */
-function marksIn(marks: Item): readonly Mark[] {
-  return Object.entries(marks)
-    .map(([process, { M: mark = {} }]) => ({
-      at: numberIn(mark, 'at') ?? 0,
-      mark: { process, number: numberIn(mark, 'n') ?? 0, until: numberIn(mark, 'until') ?? 0 },
-    }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ mark }) => mark);
-}
-
 /**
  * Absent, or free with numbers lower than those of the grant. A late duplicate finds its own decision, or a higher one,
  * and fails; so does a claim that its withdrawal overtook, which finds the mark.
  */
 function guessOf(aliases: Aliases, { hold }: Claim, next: State, partitionKey: string): string {
   const first = Math.min(next.token, ...next.holders.map(({ token }) => token));
-  const mark = `${aliases.name('ended')}.${aliases.name(hold.process)}`;
   const free = [
     ...LISTS.map((list) => isAbsent(aliases, list)),
     `${aliases.name('token')} < ${aliases.value(number(first))}`,
     `${aliases.name('decision')} < ${aliases.value(number(next.decision))}`,
-    `(attribute_not_exists(${mark}) OR ${mark}.${aliases.name('n')} < ${aliases.value(number(hold.number))})`,
+    isNotEnded(aliases, 'ended', hold),
     `${aliases.name('version')} <= ${aliases.value(number(STATE_VERSION))}`,
   ];
   return `${isAbsent(aliases, partitionKey)} OR (${free.join(' AND ')})`;

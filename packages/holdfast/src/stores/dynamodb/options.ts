@@ -45,6 +45,7 @@ export function placeOf(options: DynamodbStoreOptions): Place & { readonly queue
   if (extra !== undefined) {
     throw new InvalidArgumentError(`${extra} cannot be given with a layout, which has its own names.`);
   }
+  if (queue) throw new InvalidArgumentError(`The items of the layout "${layout}" have no room for a line.`);
   return { table, layout: layoutNamed(layout), queue };
 }
 

@@ -1,11 +1,11 @@
 /** What this table, as it is set, really promises to locks. */
-import type { Finding, Guarantees } from '../../protocol/index.js';
-import { UnsupportedError } from '../../protocol/index.js';
+import { type Finding, type Guarantees, UnsupportedError } from '../../protocol/index.js';
 import type { Reading } from '../compare-and-swap/register.js';
 import type { DynamodbClient } from './client.js';
 import type { Layout } from './layout.js';
+import { NATIVE } from './native-layout.js';
 import { describe, isOn, type Table, type TimeToLive, timeToLiveOf, wrongKey } from './table.js';
-import { inWords } from './trouble.js';
+import { inWords, nameOf } from './trouble.js';
 
 interface Place {
   readonly table: string;
@@ -22,20 +22,28 @@ export async function probe(
   if (found) findings.push(...tableFindings(found, place));
   const ttl = await look(() => timeToLiveOf(client, place.table), findings, 'dynamodb:DescribeTimeToLive');
   if (ttl) findings.push(ttlFinding(ttl, place.layout.table.ttlAttribute));
-  findings.push({
+  findings.push(...layoutFindings(place.layout), {
     level: 'note',
     text: 'DynamoDB wakes nobody: waiters ask again, a few times in a second at most.',
   });
   return { server: serverOf(found), now: Math.round((earliest + latest) / 2), findings };
 }
 
-/** Rights for looking are not needed for locking. */
+function layoutFindings({ name }: Layout): readonly Finding[] {
+  if (name === NATIVE) return [];
+  const text = `The layout ${name}: the other software goes by the clocks of its own machines, which have to be right.`;
+  return [{ level: 'note', text }];
+}
+
+/** Rights for looking are not needed for locking, and not every endpoint knows these calls. */
 async function look<T>(ask: () => Promise<T>, findings: Finding[], right: string): Promise<T | null> {
   try {
     return await ask();
   } catch (error) {
-    if (!(inWords(error, '') instanceof UnsupportedError)) throw error;
-    findings.push({ level: 'note', text: `The right ${right} is missing, so not all could be looked at.` });
+    const isRefused = inWords(error, '') instanceof UnsupportedError;
+    if (!isRefused && nameOf(error) !== 'UnknownOperationException') throw error;
+    const because = error instanceof Error ? error.message : String(error);
+    findings.push({ level: 'note', text: `Not all could be looked at, for want of ${right}: ${because}` });
     return null;
   }
 }
@@ -132,7 +140,7 @@ function ttlFinding(ttl: TimeToLive, attribute: string | null): Finding {
   if (ttl.AttributeName === attribute) {
     return {
       level: 'good',
-      text: `Items nobody used for two days are deleted, by the attribute "${attribute}".`,
+      text: `Items that nobody needs any more are deleted, by the attribute "${attribute}".`,
     };
   }
   return {

@@ -17,6 +17,7 @@
  *
  * Nothing here wakes anybody: waiters ask again, as the core does where no hints come.
  */
+import { setMaxListeners } from 'node:events';
 import { type Snapshot, type Store, snapshotOf, type Traits } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/adapter.js';
 import { callsOf, type DynamodbClient } from './client.js';
@@ -32,7 +33,10 @@ export function storeOn(
   client: DynamodbClient,
   { table, layout, queue }: Place & { readonly queue: boolean },
 ): Store {
-  const calls = callsOf(client);
+  const closing = new AbortController();
+  // Every call under way listens to it, and many of them are no leak.
+  setMaxListeners(0, closing.signal);
+  const calls = callsOf(client, closing.signal);
   const register = itemRegister(calls, table, layout);
   const time = timeOf(client, () => askForTime());
   const swap = new CompareAndSwap(register, time, { name: 'DynamoDB', queue });
@@ -80,6 +84,7 @@ export function storeOn(
     },
     async close() {
       swap.close();
+      closing.abort();
     },
   };
 }

@@ -50,7 +50,11 @@ function invalid(because: string, table: string, key: string | undefined): strin
       'of one key, or shorter owners and metadata, make it smaller. Nothing was changed.'
     );
   }
-  if (/key element|key schema|required keys|conditions on the keys|mismatch for key|missing the key/i.test(because)) {
+  if (
+    /key element|key schema|required keys|conditions on the keys|mismatch for key|missing the key/i.test(
+      because,
+    )
+  ) {
     return (
       `The table "${table}" has another primary key than these locks: ${because} Name its attributes with partitionKey ` +
       'and sortKey, or use a table of their own. Nothing was changed.'

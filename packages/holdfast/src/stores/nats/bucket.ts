@@ -11,6 +11,8 @@ const NS_PER_MS = 1_000_000;
 const DAY_MS = 86_400_000;
 /** Records of processes that crashed go by themselves after this. */
 const MAX_AGE_MS = 2 * DAY_MS;
+/** For how long message ids are remembered (versions.ts): much longer than an answer is awaited. */
+const DUPLICATES_MS = 10_000;
 /** A record has to outlive its marks by far. */
 const MAX_AGE_MS_MIN = 4 * KEEP_MS;
 
@@ -21,7 +23,7 @@ export interface BucketParts {
   readonly layout: Layout;
 }
 
-export function streamOf(bucket: string): string {
+function streamOf(bucket: string): string {
   return `KV_${bucket}`;
 }
 
@@ -50,6 +52,7 @@ export function configOf({ bucket, replicas, layout }: BucketParts): BucketConfi
     max_bytes: -1,
     max_msg_size: -1,
     discard: 'new',
+    duplicate_window: DUPLICATES_MS * NS_PER_MS,
     allow_rollup_hdrs: true,
     allow_direct: true,
     deny_delete: !layout.ownsBucket,
@@ -63,6 +66,7 @@ export class Bucket {
   readonly #parts: BucketParts;
   #ready: Promise<StreamConfig> | null = null;
   #config: StreamConfig | null = null;
+  #looking = false;
 
   constructor(connection: NatsConnection, parts: BucketParts) {
     this.#connection = connection;
@@ -97,10 +101,21 @@ export class Bucket {
     return this.#ready;
   }
 
-  /** It may be gone: the next command looks, and creates it anew. */
-  forget(): void {
-    this.#ready = null;
-    this.#config = null;
+  /**
+   * It may be gone: looked at by the way, and made anew. Nothing waits for that: as a rule it has only no leader for a
+   * while, and then a question to the server would only hold up the renewals.
+   */
+  suspect(): void {
+    if (this.#config === null || this.#looking) return;
+    this.#looking = true;
+    // A failure is told to whoever asks next: what made it suspect goes on being rejected.
+    const done = (): void => {
+      this.#looking = false;
+    };
+    this.#look().then(({ config }) => {
+      this.#config = config;
+      done();
+    }, done);
   }
 
   async info(): Promise<ApiAnswer> {

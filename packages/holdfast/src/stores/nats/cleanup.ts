@@ -6,21 +6,27 @@
 import { expendableAt, type State } from '../../protocol/index.js';
 import type { StreamConfig } from './connection.js';
 
+/** A key in the queue. It stays there while the key is used, so that it is there once however often that is. */
 interface Left {
-  readonly sequence: number;
-  readonly at: number;
+  readonly kvKey: string;
+  /** Null while somebody holds it or waits for it. */
+  sequence: number | null;
+  at: number;
+  queuedFor: number;
 }
 
 /** More than so many are left to the bucket's max_age. */
-const REMEMBERED_MAX = 50_000;
+const QUEUED_MAX = 50_000;
 /** At most so many are deleted at once, and by one batch of commands. */
 const AT_ONCE_MAX = 16;
 const STEP_MAX = 4;
+/** How many keys one batch looks at. */
+const LOOKS_MAX = 16;
 
 export interface CleanupParts {
   /** Whether this bucket is ours to clean. */
   readonly enabled: boolean;
-  /** Null while the bucket was not looked at. */
+  /** Null while nothing may be deleted. */
   config(): StreamConfig | null;
   ask(call: 'MSG.DELETE' | 'PURGE', question: object): Promise<unknown>;
   subjectOf(kvKey: string): string;
@@ -28,9 +34,13 @@ export interface CleanupParts {
 
 export class Cleanup {
   readonly #parts: CleanupParts;
-  /** In the order in which they were left, which is the order in which they may go. */
   readonly #left = new Map<string, Left>();
-  readonly #gone = new Set<number>();
+  /** From `#head` on. */
+  #queue: Left[] = [];
+  #head = 0;
+  /** The last sequences deleted, and those before them. */
+  #gone = new Set<number>();
+  #goneBefore = new Set<number>();
   #underWay = 0;
   #trouble: unknown;
 
@@ -45,27 +55,51 @@ export class Cleanup {
 
   wrote(kvKey: string, sequence: number, next: State): void {
     if (!this.#parts.enabled) return;
-    this.#left.delete(kvKey);
-    if (next.holders.length > 0 || next.rests.length > 0 || next.waiters.length > 0) return;
-    this.#left.set(kvKey, { sequence, at: expendableAt(next) });
-    trim(this.#left);
+    const known = this.#left.get(kvKey);
+    const isFree = next.holders.length === 0 && next.rests.length === 0 && next.waiters.length === 0;
+    if (known) {
+      known.sequence = isFree ? sequence : null;
+      if (isFree) known.at = expendableAt(next);
+      return;
+    }
+    if (!isFree || this.#left.size >= QUEUED_MAX) return;
+    const at = expendableAt(next);
+    const left = { kvKey, sequence, at, queuedFor: at };
+    this.#left.set(kvKey, left);
+    this.#queue.push(left);
   }
 
   /** Whether this process deleted the message: its subject is empty then, unless somebody wrote there since. */
   isGone(sequence: number): boolean {
-    return this.#gone.has(sequence);
+    return this.#gone.has(sequence) || this.#goneBefore.has(sequence);
   }
 
   step(earliest: number): void {
     const config = this.#parts.config();
     if (config === null) return;
-    for (let steps = 0; steps < STEP_MAX && this.#underWay < AT_ONCE_MAX; steps++) {
-      const [next] = this.#left;
-      if (!next || next[1].at > earliest) return;
-      const [kvKey, { sequence }] = next;
-      this.#left.delete(kvKey);
-      void this.#remove(kvKey, sequence, config);
+    let steps = 0;
+    for (let looks = 0; looks < LOOKS_MAX && steps < STEP_MAX && this.#underWay < AT_ONCE_MAX; looks++) {
+      const left = this.#queue[this.#head];
+      if (!left || left.queuedFor > earliest) return;
+      this.#shift();
+      if (left.sequence !== null && left.at > earliest) {
+        // Used again since it was queued.
+        left.queuedFor = left.at;
+        this.#queue.push(left);
+        continue;
+      }
+      this.#left.delete(left.kvKey);
+      if (left.sequence === null) continue;
+      steps += 1;
+      void this.#remove(left.kvKey, left.sequence, config);
     }
+  }
+
+  #shift(): void {
+    this.#head += 1;
+    if (this.#head < QUEUED_MAX && this.#head < this.#queue.length) return;
+    this.#queue = this.#queue.slice(this.#head);
+    this.#head = 0;
   }
 
   async #remove(kvKey: string, sequence: number, { deny_delete }: StreamConfig): Promise<void> {
@@ -75,8 +109,7 @@ export class Cleanup {
       if (deny_delete === true) {
         await this.#parts.ask('PURGE', { filter: this.#parts.subjectOf(kvKey), seq: sequence + 1 });
       } else await this.#parts.ask('MSG.DELETE', { seq: sequence, no_erase: true });
-      this.#gone.add(sequence);
-      trim(this.#gone);
+      this.#forget(sequence);
     } catch (error) {
       // It was replaced, or it stays until the bucket's max_age.
       this.#trouble = error;
@@ -85,16 +118,19 @@ export class Cleanup {
     }
   }
 
+  #forget(sequence: number): void {
+    if (this.#gone.size >= QUEUED_MAX / 2) {
+      this.#goneBefore = this.#gone;
+      this.#gone = new Set();
+    }
+    this.#gone.add(sequence);
+  }
+
   close(): void {
     this.#left.clear();
+    this.#queue = [];
+    this.#head = 0;
     this.#gone.clear();
-  }
-}
-
-function trim(entries: Map<unknown, unknown> | Set<unknown>): void {
-  if (entries.size <= REMEMBERED_MAX) return;
-  for (const oldest of entries.keys()) {
-    entries.delete(oldest);
-    return;
+    this.#goneBefore.clear();
   }
 }

@@ -13,7 +13,7 @@ export interface NatsSubscription {
   unsubscribe(): void;
 }
 
-/** A connection of @nats-io/transport-node 3 (`connect`), or of nats 2. */
+/** A connection of @nats-io/transport-node 3: what its `connect` gives. */
 export interface NatsConnection {
   request(
     subject: string,
@@ -107,6 +107,8 @@ export interface ApiAnswer {
   /** Of a message that was stored. */
   readonly stream?: string;
   readonly seq?: number;
+  /** A message of the same id was stored before; this one was not. */
+  readonly duplicate?: boolean;
   readonly message?: StoredMessage;
   readonly config?: StreamConfig;
   readonly state?: { readonly messages: number; readonly subjects?: Readonly<Record<string, number>> };

@@ -3,18 +3,20 @@ import type { Finding, Guarantees } from '../../protocol/index.js';
 import type { Reading } from '../compare-and-swap/register.js';
 import type { ApiAnswer, NatsConnection, StreamConfig } from './connection.js';
 import { hintsBegin } from './hints.js';
+import type { Layout } from './layout.js';
 import { wordsOf } from './trouble.js';
+import { comparesTooEarly, isBefore, OLDEST } from './versions.js';
 
 export interface ProbeParts {
   readonly connection: NatsConnection;
   readonly bucketName: string;
   readonly info: ApiAnswer;
   readonly time: Reading;
+  readonly layout: Layout;
   /** What went wrong without anybody being told. */
   readonly troubles: { readonly hints: unknown; readonly cleanup: unknown };
 }
 
-const VERSION_MIN: readonly [number, number] = [2, 9];
 const HINT_MS_MAX = 1_000;
 
 export async function probe(parts: ProbeParts): Promise<Guarantees> {
@@ -23,11 +25,12 @@ export async function probe(parts: ProbeParts): Promise<Guarantees> {
   const cluster = connection.info?.cluster;
   const findings = [
     timeFinding(time),
-    ...versionFindings(version),
+    ...layoutFindings(parts.layout),
+    ...versionFindings(parts, version),
     ...diskFindings(info, cluster),
     ...replicaFindings(info),
     ...ageFindings(info.config),
-    ...(await hintFindings(parts)),
+    ...(parts.layout.queue ? await hintFindings(parts) : []),
     ...cleanupFindings(parts.troubles.cleanup),
   ];
   return {
@@ -47,18 +50,34 @@ function timeFinding({ earliest, latest }: Reading): Finding {
   };
 }
 
-function versionFindings(version: string): readonly Finding[] {
-  const [major = 0, minor = 0] = version.split('.').map(Number);
-  const isOld = major < VERSION_MIN[0] || (major === VERSION_MIN[0] && minor < VERSION_MIN[1]);
-  if (isOld) {
+function layoutFindings({ name, ownsBucket }: Layout): readonly Finding[] {
+  if (ownsBucket) return [];
+  const text =
+    `With the layout ${name}, the other software goes by the clocks of its own machines, which have to be right to a ` +
+    'second; and there is no line of waiters, and no hints.';
+  return [{ level: 'note', text }];
+}
+
+function versionFindings({ connection, info, layout }: ProbeParts, version: string): readonly Finding[] {
+  if (isBefore(version, OLDEST)) {
     return [{ level: 'warning', text: `NATS ${version} is too old: locks need NATS 2.9 or later.` }];
   }
-  return [
-    {
-      level: 'good',
-      text: 'Nothing depends on TTLs of single keys, which servers before 2.11 ignore without a word.',
-    },
-  ];
+  const ttls =
+    'Nothing depends on TTLs of single keys, which servers before 2.11 ignore without a word: they would only clean up.';
+  const findings: Finding[] = [{ level: 'good', text: ttls }];
+  if (comparesTooEarly(connection.info, info.config?.num_replicas ?? 1)) {
+    const isShared = !layout.ownsBucket;
+    const others = isShared
+      ? 'The other software that takes these locks does not, so that two may get one.'
+      : 'Other software that writes to this bucket does not.';
+    findings.push({
+      level: isShared ? 'warning' : 'note',
+      text:
+        `NATS ${version} may accept two updates of one revision in a bucket with replicas. Holdfast makes up for it with ` +
+        `message ids, and leaves records of released locks to the bucket's max_age. ${others} Remedy: NATS 2.9.21 or later.`,
+    });
+  }
+  return findings;
 }
 
 /** What a power failure costs. The token rises in every case: it follows the clock. */

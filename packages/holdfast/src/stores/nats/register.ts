@@ -14,6 +14,7 @@ import { askApi, type NatsConnection, type StoredMessage, store } from './connec
 import type { Layout, Message, Stored } from './layout.js';
 import { LATE_MS } from './record.js';
 import { API, isRefusal, mayLackBucket } from './trouble.js';
+import { comparesTooEarly } from './versions.js';
 
 export interface RegisterParts {
   readonly connection: NatsConnection;
@@ -49,7 +50,7 @@ export class NatsRegister implements Register<number> {
       ({ message } = await askApi(connection, `STREAM.MSG.GET.${bucket.stream}`, question));
     } catch (error) {
       if (isRefusal(error, API.noMessage)) return ABSENT;
-      if (mayLackBucket(error)) bucket.forget();
+      if (mayLackBucket(error)) bucket.suspect();
       throw error;
     }
     if (!message) throw new Error(`JetStream answered without a message for the key "${key}".`);
@@ -70,7 +71,7 @@ export class NatsRegister implements Register<number> {
       if (isRefusal(error, API.wrongLastSequence, API.wrongLastSequenceUnnamed)) {
         return { kind: 'changed', found: null };
       }
-      if (mayLackBucket(error)) bucket.forget();
+      if (mayLackBucket(error)) bucket.suspect();
       throw error;
     }
   }
@@ -79,16 +80,23 @@ export class NatsRegister implements Register<number> {
     const { connection, bucketName, layout, cleanup } = this.#parts;
     const { payload, operation, lagMs = 0 } = message;
     const kvKey = layout.kvKeyOf(key);
-    const expected = `Nats-Expected-Last-Subject-Sequence: ${version}\r\n`;
-    const headers = operation === null ? expected : `${expected}KV-Operation: ${operation}\r\n`;
+    let headers = `Nats-Expected-Last-Subject-Sequence: ${version}\r\n`;
+    if (operation !== null) headers += `KV-Operation: ${operation}\r\n`;
+    if (version > 0 && this.#comparesTooEarly()) headers += `Nats-Msg-Id: ${version}:${kvKey}\r\n`;
     const sentMs = this.#clock.monotonicMs();
-    const { seq } = await store(connection, subjectOf(bucketName, kvKey), payload, headers);
+    const { seq, duplicate } = await store(connection, subjectOf(bucketName, kvKey), payload, headers);
+    if (duplicate === true) return { kind: 'changed', found: null };
     if (seq === undefined) throw new Error(`JetStream stored the key "${key}" without saying where.`);
     cleanup.wrote(kvKey, seq, next);
     // The stamp was given before the answer came.
     const tookMs = Math.ceil(this.#clock.monotonicMs() - sentMs);
     if (tookMs >= ANSWER_LATE_MS) throw new Error(`JetStream answered too late: after ${tookMs} ms.`);
     return { kind: 'written', version: seq, lateMs: Math.max(tookMs, lagMs) };
+  }
+
+  #comparesTooEarly(): boolean {
+    const { bucket, connection } = this.#parts;
+    return comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1);
   }
 
   /** Writes nothing, and makes sure that what was decided on is still there. */
@@ -107,7 +115,7 @@ export class NatsRegister implements Register<number> {
     const { bucket, layout } = this.#parts;
     layout.check?.(command);
     layout.kvKeyOf(command.key);
-    const askedMs = lastsMs(command, this.#parts.time.reading()?.earliest ?? 0);
+    const askedMs = lastsMs(command, () => this.#parts.time.reading()?.earliest ?? 0);
     if (askedMs <= bucket.ttlMsMax) return;
     throw new UnsupportedError(
       `${Math.ceil(askedMs / 1_000)} s are too long for this bucket: its records go after ` +
@@ -119,12 +127,12 @@ export class NatsRegister implements Register<number> {
 }
 
 /** How long what the command leaves has to last. */
-function lastsMs(command: Command, now: number): number {
+function lastsMs(command: Command, now: () => number): number {
   switch (command.kind) {
     case 'claim':
       return command.ttlMs;
     case 'renew':
-      return command.added ? command.added.expiresAt + command.added.ms - now : command.ttlMs;
+      return command.added ? command.added.expiresAt + command.added.ms - now() : command.ttlMs;
     case 'release':
       return command.minHoldMs;
     case 'evict':

@@ -6,7 +6,7 @@
  *
  * Atomic: a decision is made here, by `decide`, and stored only if the key's last message is still the one that was
  * decided on (`Nats-Expected-Last-Subject-Sequence`); the server checks and stores in one step, on a cluster when a
- * majority has it. A key that was never used, or that this process used last, costs one call; else up to three.
+ * majority has it (old servers need help with that: versions.ts). A key that was never used, or that this process used last, costs one call; else up to three.
  *
  * Clock: the stamps that the server puts on messages. This process's idea of that time is an interval; a hold's end is
  * counted from its stamp, and nobody takes over without having asked for the time a moment before.
@@ -37,6 +37,7 @@ import { keysThatBegin } from './listing.js';
 import { probe } from './probe.js';
 import { NatsRegister } from './register.js';
 import { NatsTime } from './store-time.js';
+import { comparesTooEarly } from './versions.js';
 
 /** What the two ends of an estimate are apart, as a rule. */
 const CLOCK_ERROR_MS = 15;
@@ -50,7 +51,9 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
   const hints = new Hints(connection, bucketName);
   const cleanup = new Cleanup({
     enabled: layout.ownsBucket,
-    config: () => bucket.config,
+    // Such servers would let an update of a deleted record overwrite a new one.
+    config: () =>
+      comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1) ? null : bucket.config,
     ask: (call, question) => askApi(connection, `STREAM.${call}.${bucket.stream}`, question),
     subjectOf: (kvKey) => subjectOf(bucketName, kvKey),
   });
@@ -138,7 +141,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       await time.sample();
       const troubles = { hints: hints.trouble, cleanup: cleanup.trouble };
       const [info, now] = await Promise.all([bucket.info(), adapter.now()]);
-      return await probe({ connection, bucketName, info, time: now, troubles });
+      return await probe({ connection, bucketName, info, time: now, layout, troubles });
     },
     async close() {
       if (closed) return;

@@ -1,6 +1,6 @@
 /** What NATS says when it refuses or does not answer, in words for people. What nobody can know stays unknown. */
 import { UnsupportedError } from '../../protocol/index.js';
-import type { NatsConnection } from './connection.js';
+import type { NatsConnection, ServerInfo } from './connection.js';
 
 export interface ApiError {
   readonly code: number;
@@ -42,13 +42,8 @@ export function mayLackBucket(error: unknown): boolean {
 
 const NO_RESPONDERS = 'NoResponders';
 
-/** The names are the same in all versions of the clients; nats 2 has a code instead. */
 function nameOf(error: unknown): string {
-  if (!(error instanceof Error)) return '';
-  const code: unknown = 'code' in error ? error.code : undefined;
-  if (code === '503') return NO_RESPONDERS;
-  if (code === 'PERMISSIONS_VIOLATION') return 'PermissionViolationError';
-  return error.name;
+  return error instanceof Error ? error.name : '';
 }
 
 /** The error of a request that brought no answer. Clients wrap the reason once. */
@@ -62,20 +57,26 @@ export function withoutAnswer(error: unknown, subject: string, { info }: NatsCon
         { cause: inner },
       );
     case NO_RESPONDERS:
-      if (subject.startsWith('$JS.API.') && info && info.jetstream !== true) {
-        return new UnsupportedError(
-          'JetStream is not enabled on this NATS server or for this account, and locks are kept in JetStream. ' +
-            'Start the server with -js, or enable it in its configuration.',
-          { cause: inner },
-        );
-      }
-      return new Error(
-        `Nobody answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`,
-        { cause: inner },
-      );
+      return subject.startsWith('$JS.API.') ? withoutJetStream(inner, info) : withoutLeader(inner, subject);
     default:
       return new Error(`NATS did not answer "${subject}": ${wordsOf(inner)}.`, { cause: inner });
   }
+}
+
+function withoutJetStream(cause: unknown, info: ServerInfo | undefined): Error {
+  const remedy = 'Locks are kept in JetStream: start the server with -js, or enable it for the account.';
+  if (info?.jetstream !== true) {
+    return new UnsupportedError(`JetStream is not enabled on this NATS server. ${remedy}`, { cause });
+  }
+  return new Error(
+    `JetStream does not answer: it is not enabled for this account, or no server that has it is in reach. ${remedy}`,
+    { cause },
+  );
+}
+
+function withoutLeader(cause: unknown, subject: string): Error {
+  const text = `Nobody answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`;
+  return new Error(text, { cause });
 }
 
 export function wordsOf(error: unknown): string {

@@ -3,9 +3,11 @@
  * views and hints compared at once. As a crowd: several connections at once, explained afterwards.
  */
 import assert from 'node:assert/strict';
+import { systemClock } from '../../clock.js';
 import {
   type Command,
   EMPTY_STATE,
+  KEEP_MS,
   type Reply,
   type State,
   type Store,
@@ -36,6 +38,8 @@ export interface Played {
   readonly wakes: Wake[];
 }
 
+const LONGEST_STEP_MS = 10_000;
+
 /** Each connection has so many processes. */
 export const PROCESSES = 2;
 
@@ -65,7 +69,9 @@ export async function playInTurn(stage: Stage, seed: number, played: Played): Pr
   let longPauses = random.chance(0.03) ? 1 : 0;
   let state: State = EMPTY_STATE;
   let now = 0;
-  while (played.history.length < stage.steps && !stage.over) {
+  // Marks older than that may be dropped with the next change or before: then stores differ, and may.
+  const until = systemClock.monotonicMs() + KEEP_MS - LONGEST_STEP_MS;
+  while (played.history.length < stage.steps && !stage.over && systemClock.monotonicMs() < until) {
     const actor = random.pick(cast);
     const store = storeOf(stage, actor);
     if (longPauses > 0 && state.waiters.length > 0) {

@@ -35,8 +35,8 @@ export interface Belief {
 /** How a lease begins. */
 export interface Begun {
   readonly isWatchful: boolean;
-  /** It began at this moment; in a group, it may have begun while others were waited for. */
-  readonly isFresh: boolean;
+  /** At this moment; in a group, perhaps earlier, while others were waited for; or in another process. */
+  readonly how: 'fresh' | 'earlier' | 'adopted';
 }
 
 interface Believers {
@@ -61,24 +61,22 @@ export class Beliefs {
   /** A lease reached its user. */
   begin({ process, holds }: Resident, key: string, lease: Lease, begun: Begun): Belief | null {
     const { token } = lease;
-    const { isWatchful, isFresh } = begun;
+    const { isWatchful, how } = begun;
     const record = this.#ledger.recordOf(key, token);
     if (!record) {
       this.#violate('unknown token', key, `${process.name} got token ${token}, which the store never gave`);
       return null;
     }
-    const { suspendedMs } = holds.get(record.hold.number) ?? process;
+    const { suspendedMs } = (how === 'adopted' ? null : holds.get(record.hold.number)) ?? process;
     const belief: Belief = { process, key, lease, record, isWatchful, suspendedMs, doubted: null };
     const believers = this.#believersOf(key);
     believers.held.add(belief);
     this.#tally.leases += 1;
     this.#tally.note(this.#server.exactMs - STORE_EPOCH_MS, key, process.name, 'begins', token);
     if (!lease.held) this.#violate('stale at once', key, this.#tell(belief));
-    if (isFresh && record.heardOfEviction && token > record.token)
+    if (how === 'fresh' && record.heardOfEviction && token > record.token)
       this.#violate('begun after eviction', key, this.#tell(belief));
-    if (believers.tokens.has(token)) this.#violate('token twice', key, this.#tell(belief));
-    believers.tokens.add(token);
-    this.#checkOrder(believers, belief);
+    if (how !== 'adopted') this.#checkToken(believers, belief);
     this.check(belief);
     this.#checkOverlap(key);
     return belief;
@@ -148,8 +146,8 @@ export class Beliefs {
   /** Once `held` says no, or the store's expiry has passed, the signal has to follow soon. */
   #checkSignal(belief: Belief): void {
     const { process, lease, record, key, isWatchful } = belief;
-    // Closing the locks releases what users still have in hand: that is no loss.
-    if (lease.state === 'released') return;
+    // Closing the locks releases what users still have in hand: that is no loss, nor is a handoff.
+    if (lease.state === 'released' || lease.state === 'handed-off') return;
     const nowMs = this.#server.exactMs;
     if (!isWatchful && nowMs < record.expiresAt) return;
     belief.doubted ??= { atMs: nowMs, pausedMs: process.pausedMs };
@@ -158,6 +156,13 @@ export class Beliefs {
     // signal follows from the next look at both clocks.
     const allowedMs = SIGNAL_MS + (process.suspendedMs > belief.suspendedMs ? LOOK_MS : 0);
     if (runMs > allowedMs && !lease.signal.aborted) this.#violate('no signal', key, this.#tell(belief));
+  }
+
+  #checkToken(believers: Believers, belief: Belief): void {
+    const { token } = belief.lease;
+    if (believers.tokens.has(token)) this.#violate('token twice', belief.key, this.#tell(belief));
+    believers.tokens.add(token);
+    this.#checkOrder(believers, belief);
   }
 
   #checkOrder(believers: Believers, belief: Belief): void {

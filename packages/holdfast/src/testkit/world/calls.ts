@@ -19,7 +19,7 @@ export interface Wants {
 export interface Call {
   readonly resident: Resident;
   readonly key: string;
-  readonly what: 'acquire' | 'group' | 'release' | 'renew' | 'evict' | 'close';
+  readonly what: 'acquire' | 'group' | 'release' | 'renew' | 'handoff' | 'adopt' | 'evict' | 'close';
   readonly wants: Wants;
   readonly sinceMs: number;
   readonly pausedMs: number;

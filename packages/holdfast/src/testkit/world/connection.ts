@@ -46,7 +46,7 @@ export interface Connecting {
   readonly variant: Variant;
   /** Is told of every hint once the process has heard it. */
   readonly onHint: (key: string, why: Why) => void;
-  /** Is told every hold that the process speaks of. */
+  /** Is told every hold that the process makes. */
   readonly onHold: (hold: HoldId) => void;
 }
 
@@ -73,7 +73,7 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
     const keys = commands.map(({ key }) => key);
-    for (const command of commands) if (command.kind !== 'evict') onHold(command.hold);
+    for (const command of commands) if (command.kind === 'claim') onHold(command.hold);
     const answers = commands.map(() => new Answer<Reply>());
     let isCopy = false;
     const arrived = (): void => {

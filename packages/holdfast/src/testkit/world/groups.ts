@@ -49,7 +49,7 @@ async function holdAll(
 ): Promise<void> {
   const beliefs: Belief[] = [];
   for (const lease of leases) {
-    const belief = world.begin(resident, lease.key, lease, dice, false);
+    const belief = world.begin(resident, lease.key, lease, dice, 'earlier');
     if (belief) beliefs.push(belief);
   }
   await resident.process.sleep(dice.scaled(resident.crew.habits.workMs));

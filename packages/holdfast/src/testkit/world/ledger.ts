@@ -32,6 +32,8 @@ export interface HoldRecord {
   ended: Ending | null;
   /** Its process was told of the eviction. */
   heardOfEviction: boolean;
+  /** No longer its process's: another goes on with it, or nobody, till its ttl. */
+  isHandedOff: boolean;
 }
 
 interface Block {
@@ -94,9 +96,13 @@ export class Ledger {
     }
   }
 
-  /** Granted to a copy of a claim that the network brought: its process cannot know of it, and its ttl ends it. */
-  isGhost(key: string, hold: HoldId): boolean {
-    return this.#pages.get(key)?.open.get(nameOf(hold))?.isGhost ?? false;
+  /**
+   * Nobody in its process stands on it: handed off, or granted to a copy of a claim that the network brought. Its
+   * process cannot know of that one, and its ttl ends it.
+   */
+  isNobodys(key: string, hold: HoldId): boolean {
+    const record = this.#pages.get(key)?.open.get(nameOf(hold));
+    return record !== undefined && (record.isGhost || record.isHandedOff);
   }
 
   witness({ command, isCopy, before, decision, now }: Decided): void {
@@ -157,6 +163,7 @@ export class Ledger {
       expiresAt,
       ended: null,
       heardOfEviction: false,
+      isHandedOff: false,
     };
     page.open.set(nameOf(hold), record);
     if (this.#isEnded(page, hold, acquiredAt)) this.#violate('granted after its end', key, nameOf(hold));

@@ -91,7 +91,7 @@ export class Liveness {
   #holdsOf(resident: Resident, key: string, { holders }: State): number {
     const { server, ledger } = this.#parts;
     const own = holders.filter(({ hold, expiresAt }) => isOf(resident, hold) && expiresAt > server.now);
-    return own.filter(({ hold }) => !ledger.isGhost(key, hold)).length;
+    return own.filter(({ hold }) => !ledger.isNobodys(key, hold)).length;
   }
 
   #standingOn(resident: Resident, key: string): number {

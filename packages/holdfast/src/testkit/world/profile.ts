@@ -38,6 +38,8 @@ export interface Habits {
   readonly stretch: Range;
   /** Of those without renewal: they work on past the end of their lease, until told. */
   readonly overstayShare: number;
+  /** Of the leases taken one by one: handed off to another process when the work is done, which goes on with it. */
+  readonly handoffShare: number;
   /** For all mutexes at once, or for any of them. */
   readonly groupShare: number;
   /** Of the calls on a read-write lock: those that write. */

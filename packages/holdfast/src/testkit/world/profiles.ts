@@ -14,6 +14,7 @@ const HABITS: Habits = {
   renewShare: 0.05,
   stretch: [1, 2],
   overstayShare: 0,
+  handoffShare: 0,
   groupShare: 0,
   writeShare: 0.3,
 };
@@ -190,6 +191,29 @@ const EVICTIONS: Profile = {
   alike: false,
 };
 
+const HANDOFFS: Profile = {
+  name: 'handoffs',
+  about: 'leases that go from process to process, with crashes, pauses and evictions on the way',
+  durationMs: 90_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [mutex('mutex-a', 2), mutex('mutex-b'), semaphore('semaphore-a', 3), readWrite('library-a')],
+  crews: [{ processes: 4, workers: 3, habits: { ...HABITS, ttlMs: [400, 1_000], handoffShare: 0.3 } }],
+  weather: WEATHER,
+  mishaps: {
+    pauseMs: 10_000,
+    suspendMs: 30_000,
+    crashMs: 10_000,
+    restartMs: 30_000,
+    lagMs: 30_000,
+    cutMs: 15_000,
+    evictionMs: 10_000,
+    lastMs: [20, 3_000],
+  },
+  // What is on its way stays locked.
+  bounds: { ...BOUNDS, waitMs: 25_000, meanWaitMs: 4_000 },
+  alike: false,
+};
+
 const NO_PUSH: Profile = {
   ...MIXED,
   name: 'no-push',
@@ -213,6 +237,7 @@ export const PROFILES: readonly Profile[] = [
   BUSY,
   QUIET,
   EVICTIONS,
+  HANDOFFS,
   NO_PUSH,
   NO_QUEUE,
 ];

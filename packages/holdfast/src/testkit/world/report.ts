@@ -12,6 +12,7 @@ export class Sum {
   grants = 0;
   changes = 0;
   handovers = 0;
+  handoffs = 0;
   losses = 0;
   timeouts = 0;
   messages = 0;
@@ -37,6 +38,7 @@ export class Sum {
     this.grants += tally.grants;
     this.changes += tally.changes;
     this.handovers += tally.handovers;
+    this.handoffs += tally.handoffs;
     this.losses += tally.losses;
     this.timeouts += tally.timeouts;
     this.messages += tally.messages;
@@ -60,6 +62,7 @@ const COLUMNS: readonly (readonly [string, (sum: Sum) => string])[] = [
   ['grants', ({ grants }) => show(grants)],
   ['changed process', ({ changes, grants }) => percent(changes, grants)],
   ['handovers', ({ handovers }) => show(handovers)],
+  ['handoffs', ({ handoffs }) => show(handoffs)],
   ['lost', ({ losses }) => show(losses)],
   ['timeouts', ({ timeouts }) => show(timeouts)],
   ['messages', ({ messages }) => show(messages)],

@@ -33,6 +33,7 @@ export class Tally {
   changes = 0;
   leases = 0;
   handovers = 0;
+  handoffs = 0;
   /** Requests, replies and hints sent. */
   messages = 0;
   /** Of those: lost, late or doubled, cut-offs not counted. */

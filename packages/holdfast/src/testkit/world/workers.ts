@@ -10,6 +10,7 @@ import {
 import { ANSWERS_MS, type Call, SETTLES_MS, type Wants } from './calls.js';
 import type { Dice } from './dice.js';
 import { takeSeveral } from './groups.js';
+import { handOff } from './handoffs.js';
 import { type KeySpec, storeKeyOf } from './profile.js';
 import type { Resident } from './resident.js';
 import type { World } from './world.js';
@@ -20,6 +21,7 @@ const GAVE_UP = new Error('The caller gave up.');
 interface Plan {
   readonly key: KeySpec;
   readonly wants: Wants;
+  readonly ttlMs: number;
   readonly lockable: Lockable<Lease, SharedOptions>;
   readonly options: SharedOptions;
   readonly waitMs: number;
@@ -68,7 +70,7 @@ function planOf(world: World, resident: Resident, dice: Dice): Plan {
   const overstays = noRenew && dice.chance(habits.overstayShare);
   const workMs = overstays ? 1.2 * (renewMs || ttl) : dice.scaled(habits.workMs);
   const verb = isTry ? 'tryAcquire' : dice.chance(0.5) ? 'acquire' : 'withLock';
-  return { key, wants, lockable, options, waitMs, aborting, verb, workMs, renewMs };
+  return { key, wants, ttlMs: ttl, lockable, options, waitMs, aborting, verb, workMs, renewMs };
 }
 
 function lockableOf({ locks }: Resident, key: KeySpec, write: boolean, dice: Dice) {
@@ -113,6 +115,7 @@ async function takeATurn(world: World, resident: Resident, plan: Plan, dice: Dic
       await lockable.withLock(async (lease) => {
         settled(true);
         await hold(world, resident, plan, lease, dice);
+        await passOn(world, resident, plan, lease, dice);
         releasing = beginRelease(world, resident, plan);
       }, options);
       return;
@@ -121,6 +124,7 @@ async function takeATurn(world: World, resident: Resident, plan: Plan, dice: Dic
     settled(lease !== null);
     if (!lease) return;
     await hold(world, resident, plan, lease, dice);
+    await passOn(world, resident, plan, lease, dice);
     releasing = beginRelease(world, resident, plan);
     await lease.release();
   } catch (error) {
@@ -129,6 +133,15 @@ async function takeATurn(world: World, resident: Resident, plan: Plan, dice: Dic
   } finally {
     if (releasing) world.calls.end(releasing);
   }
+}
+
+/** Some hand it off instead of releasing it; they release all the same, as users do, and it does nothing. */
+async function passOn(world: World, resident: Resident, plan: Plan, lease: Lease, dice: Dice): Promise<void> {
+  const { handoffShare } = resident.crew.habits;
+  // Where nobody does, no dice are thrown: the worlds of old seeds stay as they were.
+  if (handoffShare === 0 || !dice.chance(handoffShare)) return;
+  const { key, wants, ttlMs } = plan;
+  await handOff(world, resident, { name: key.name, wants, ttlMs }, lease, dice);
 }
 
 function beginRelease(world: World, resident: Resident, { key, wants }: Plan): Call {

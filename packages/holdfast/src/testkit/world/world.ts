@@ -2,7 +2,7 @@
 import type { Lease } from '../../api.js';
 import { openLocks } from '../../locks.js';
 import { HoldfastError, type HoldId, type Waiter } from '../../protocol/index.js';
-import { type Belief, Beliefs } from './beliefs.js';
+import { type Begun, type Belief, Beliefs } from './beliefs.js';
 import { ANSWERS_MS, type Call, Calls } from './calls.js';
 import { connect } from './connection.js';
 import { Dice } from './dice.js';
@@ -139,9 +139,21 @@ export class World {
     return keys[0];
   }
 
-  begin(resident: Resident, name: string, lease: Lease, dice: Dice, isFresh = true): Belief | null {
+  begin(
+    resident: Resident,
+    name: string,
+    lease: Lease,
+    dice: Dice,
+    how: Begun['how'] = 'fresh',
+  ): Belief | null {
     const isWatchful = !dice.chance(TRUSTS_SIGNAL_SHARE);
-    return this.beliefs.begin(resident, storeKeyOf(name), lease, { isWatchful, isFresh });
+    return this.beliefs.begin(resident, storeKeyOf(name), lease, { isWatchful, how });
+  }
+
+  handedOff(name: string, { token }: Lease): void {
+    const record = this.#ledger.recordOf(storeKeyOf(name), token);
+    if (record) record.isHandedOff = true;
+    this.tally.handoffs += 1;
   }
 
   /** A call for a lock has settled, one way or the other. */

@@ -21,6 +21,8 @@ import { barePrefix, beginsWith, KEPT_SECONDS, layoutOf } from './shape.js';
 const NAME = 'dynamodb-lock-go';
 /** It takes nothing sooner after its end: its allowance for clocks that differ, so there is none of ours. */
 const GRACE_MS = 5_000;
+/** No owner that anybody has: a late heartbeat would bring the lock back. */
+const FREE = 'holdfast: released';
 
 export const dynamodbLockGo: Layout = layoutOf({
   name: NAME,
@@ -37,8 +39,8 @@ export const dynamodbLockGo: Layout = layoutOf({
       ? `attribute_exists(${aliases.name('leasedUntil')})`
       : beginsWith(aliases, 'key', barePrefix(prefix)),
   held: ({ owner, acquiredAt, expiresAt }) => item(owner, secondsUp(expiresAt), acquiredAt, expiresAt),
-  // No owner that anybody has: a late heartbeat would bring the lock back.
-  free: (sinceMs) => item('holdfast: released', LONG_AGO, sinceMs, sinceMs),
+  free: (sinceMs) => item(FREE, LONG_AGO, sinceMs, sinceMs),
+  freeSigns: { owner: text(FREE), leasedUntil: text(LONG_AGO) },
   read(found) {
     const owner = textIn(found, 'owner');
     const until = parseTime(textIn(found, 'leasedUntil'));

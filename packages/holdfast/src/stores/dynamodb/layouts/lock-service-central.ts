@@ -23,6 +23,7 @@ const NAME = 'lock-service-central';
 const PART = /^[A-Za-z0-9_-]{3,64}$/;
 /** So long ago was over what is released: by any clock, and recent enough for DynamoDB to clean it up. */
 const LONG_OVER_SECONDS = 24 * 60 * 60;
+const FREE = 'holdfast-free';
 
 export const lockServiceCentral: Layout = layoutOf({
   name: NAME,
@@ -44,8 +45,8 @@ export const lockServiceCentral: Layout = layoutOf({
     const expiry = Math.ceil((expiresAt + CLOCKS_APART_MS) / 1_000);
     return item(key, owner, instanceOf(occupant), seconds, expiry);
   },
-  free: (sinceMs, key) =>
-    item(key, 'holdfast', 'holdfast-free', 0, Math.floor(sinceMs / 1_000) - LONG_OVER_SECONDS),
+  free: (sinceMs, key) => item(key, 'holdfast', FREE, 0, Math.floor(sinceMs / 1_000) - LONG_OVER_SECONDS),
+  freeSigns: { owner: text('holdfast'), instanceId: text(FREE), leaseDuration: number(0) },
   read(found) {
     const owner = textIn(found, 'owner');
     const expiry = numberIn(found, 'expiry');

@@ -1,6 +1,5 @@
 /**
- * Makes a layout of the shape of other software's items. Beside its attributes lies one of ours, `holdfast`: the whole
- * state as JSON. An item is ours only while every attribute of the other software is what that state would write;
+ * Makes a layout of the shape of other software's items. Beside its attributes lie ours (own-part.ts). An item is ours only while every attribute of the other software is what that state would write;
  * otherwise the other software has the last word, and what it says is a foreign hold.
  *
  * Every write is on the condition that all of these attributes are as they were seen, so nobody's lock is taken by a
@@ -16,14 +15,12 @@ import {
   keyOfBareName,
   leavesForeign,
   occupantOf,
-  ownPart,
-  ownPartIn,
 } from '../../compare-and-swap/foreign.js';
-import type { Aliases } from '../expressions.js';
+import { type Aliases, isAbsent } from '../expressions.js';
 import type { Layout, TableShape } from '../layout.js';
-import { type Item, text, textIn } from '../values.js';
+import { type Item, text } from '../values.js';
+import { isOlder, OWN_ATTRIBUTES, OWN_KEPT, ownAttributes, ownStateIn } from './own-part.js';
 
-const OWN = 'holdfast';
 /** What is no longer used is cleaned up so long after its last use, where the table has a TTL. */
 export const KEPT_SECONDS = 2 * 24 * 60 * 60;
 
@@ -41,13 +38,15 @@ export interface Shape {
   held(occupant: Holder | Rest, key: string): Item;
   /** What it has to see after a release at that time: a lock that is over. */
   free(sinceMs: number, key: string): Item;
+  /** What no item has but one that `free` wrote. */
+  readonly freeSigns: Item;
   /** What it says itself. Null: this is no lock of it. */
   read(item: Item): ForeignHold | null;
 }
 
 export function layoutOf(shape: Shape): Layout {
   const { name, table } = shape;
-  const attributes = [...shape.attributes, OWN];
+  const attributes = [...shape.attributes, ...OWN_ATTRIBUTES];
   const decode = (key: string, item: Item): State => ownIn(shape, key, item) ?? foreignIn(shape, key, item);
   return {
     name,
@@ -58,9 +57,18 @@ export function layoutOf(shape: Shape): Layout {
     witness: attributes,
     encode(key, state, now, seen) {
       if (seen && leavesForeign(decode(key, seen), state, now)) return asSeen(seen, attributes);
-      return { ...shapeOf(shape, key, state), [OWN]: text(JSON.stringify(ownPart(state))) };
+      return { ...shapeOf(shape, key, state), ...ownAttributes(state) };
     },
     decode,
+    guess: {
+      keeps: OWN_KEPT,
+      condition(aliases, claim, next) {
+        const signs = Object.entries(shape.freeSigns);
+        const isFree = signs.map(([sign, value]) => `${aliases.name(sign)} = ${aliases.value(value)}`);
+        const free = [...isFree, isOlder(aliases, claim, next)].join(' AND ');
+        return `${isAbsent(aliases, table.partitionKey)} OR (${free})`;
+      },
+    },
     filter: (aliases, prefix) => shape.filter(aliases, prefix),
     check(command) {
       shape.keyOf(command.key);
@@ -75,7 +83,7 @@ function shapeOf(shape: Shape, key: string, state: State): Item {
 }
 
 function ownIn(shape: Shape, key: string, item: Item): State | null {
-  const state = ownPartIn(parse(textIn(item, OWN)), key);
+  const state = ownStateIn(item, key);
   if (!state) return null;
   const written = shapeOf(shape, key, state);
   return shape.telling.every((name) => isDeepStrictEqual(item[name], written[name])) ? state : null;
@@ -89,17 +97,6 @@ function foreignIn(shape: Shape, key: string, item: Item): State {
       'Look at the item, and mind which table and which layout this is. Nothing was changed.',
     { key },
   );
-}
-
-function parse(json: string | undefined): unknown {
-  if (json === undefined) return null;
-  try {
-    return JSON.parse(json);
-  } catch (error) {
-    // Somebody else's attribute that happens to have this name: the other software's word counts.
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }
 
 function asSeen(seen: Item, attributes: readonly string[]): Item {

@@ -19,6 +19,7 @@ import { barePrefix, beginsWith, KEPT_SECONDS, layoutOf } from './shape.js';
 const NAME = 'single-table';
 const PREFIX = 'LOCK#';
 const SORT = 'LOCK';
+const FREE = 'holdfast-free';
 /** Equal seconds are not over yet, and the seconds written were cut off. */
 const SECOND_MS = 1_000;
 
@@ -38,8 +39,15 @@ export const singleTable: Layout = layoutOf({
     return `${isLock} AND ${beginsWith(aliases, 'PK', PREFIX + barePrefix(prefix))}`;
   },
   held: ({ token, owner, acquiredAt, expiresAt }) =>
-    item(`holdfast-${token}`, owner, secondsUp(acquiredAt), secondsUp(expiresAt + CLOCKS_APART_MS), expiresAt),
-  free: (sinceMs) => item('holdfast-free', 'holdfast', secondsUp(sinceMs), LONG_AGO, sinceMs),
+    item(
+      `holdfast-${token}`,
+      owner,
+      secondsUp(acquiredAt),
+      secondsUp(expiresAt + CLOCKS_APART_MS),
+      expiresAt,
+    ),
+  free: (sinceMs) => item(FREE, 'holdfast', secondsUp(sinceMs), LONG_AGO, sinceMs),
+  freeSigns: { LockID: text(FREE), ExpiresAt: text(LONG_AGO) },
   read(found) {
     const owner = textIn(found, 'Owner');
     const until = parseTime(textIn(found, 'ExpiresAt'));

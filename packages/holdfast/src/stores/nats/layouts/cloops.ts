@@ -22,7 +22,7 @@ import {
   ownPart,
   ownPartIn,
 } from '../../compare-and-swap/foreign.js';
-import type { Layout, Stored } from '../layout.js';
+import { type Layout, NoLockError, type Stored } from '../layout.js';
 
 const NAME = 'cloops';
 const LEGAL = /^[-/_=a-zA-Z0-9]+(?:\.[-/_=a-zA-Z0-9]+)*$/;
@@ -67,7 +67,7 @@ function stateOf({ payload, operation, storedAt }: Stored, key: string): State |
   const own = document && ownPartIn(document.holdfast, key);
   if (own && found && isWrittenFor(own, found)) return own;
   if (operation === 'DEL') return null;
-  if (!found) throw unreadable(key);
+  if (!found) throw new NoLockError(key);
   const { owner, expiresAtUnixMs } = found;
   return foreignState({ owner, acquiredAt: storedAt, expiresAt: expiresAtUnixMs + CLOCKS_APART_MS });
 }
@@ -96,14 +96,6 @@ function lockDocument(document: Readonly<Record<string, unknown>>): LockDocument
   const expiresAtUnixMs = typeof until === 'string' && /^-?\d+$/.test(until) ? Number(until) : until;
   if (typeof owner !== 'string' || !Number.isSafeInteger(expiresAtUnixMs)) return null;
   return { owner, expiresAtUnixMs: expiresAtUnixMs as number };
-}
-
-function unreadable(key: string): UnsupportedError {
-  return new UnsupportedError(
-    `What lies under "${key}" is no lock as ${NAME} writes them: it needs the JSON members owner and expiresAtUnixMs. ` +
-      'Look at the key, and mind which bucket this is. Nothing was changed.',
-    { key },
-  );
 }
 
 function isRawKey(name: string): boolean {

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { loadFirst } from '../src/open-store/client-package.js';
-import { migrationOf, openStore } from '../src/open-store/index.js';
-import { postgresTarget } from '../src/open-store/postgres.js';
-import { redisTarget } from '../src/open-store/redis.js';
-import { explain } from '../src/open-store/trouble.js';
-import { InvalidArgumentError, UnsupportedError } from '../src/protocol/index.js';
+import { dynamodbTarget } from '../../src/open-store/dynamodb.js';
+import { migrationOf, openStore } from '../../src/open-store/index.js';
+import { natsTarget } from '../../src/open-store/nats.js';
+import { postgresTarget } from '../../src/open-store/postgres.js';
+import { redisTarget } from '../../src/open-store/redis.js';
+import { InvalidArgumentError } from '../../src/protocol/index.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-open-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -35,7 +35,7 @@ it('makes missing folders', async () => {
 });
 
 it.each([
-  ['', /not the URL of a store: expected memory:, sqlite:PATH, redis:.* or postgres:/],
+  ['', /not the URL of a store: expected memory:, sqlite:PATH, redis:.* postgres:.* or nats:/],
   ['locks.db', /not the URL of a store/],
   ['/var/lib/locks.db', /not the URL of a store/],
   ['mysql://x', /no store for "mysql:": expected memory:, sqlite:PATH, redis:/],
@@ -69,6 +69,33 @@ it.each([
   ['postgres://h/db?sslmode=verify-full&sslrootcert=no-such.pem', /sslrootcert names cannot be read/],
   ['postgres://h/db?connect_timeout=soon', /whole seconds/],
   ['postgres://h/db?schema=a%00b', /schema/],
+  ['dynamodb:locks', /no dynamodb: URL: expected dynamodb:\/\/REGION\/TABLE/],
+  ['dynamodb://localhost:8000/locks', /stands a region.*endpoint=http:/],
+  ['dynamodb://db.internal/locks', /stands a region.*endpoint=http:/],
+  ['dynamodb://a,b/locks', /stands a region/],
+  ['dynamodb://eu-west-1/x', /3 to 255 letters/],
+  ['dynamodb://eu-west-1/my/table', /3 to 255 letters/],
+  ['dynamodb://key@eu-west-1/locks', /access key is written with its secret/],
+  ['dynamodb://eu-west-1/locks?endpoint=localhost:8000', /endpoint is a URL of its own/],
+  ['dynamodb://eu-west-1/locks?endpoint=http://me:no@h', /without user and password/],
+  ['dynamodb://eu-west-1/locks?queue=yes', /"queue" is true or false/],
+  ['dynamodb://eu-west-1/locks?sort-key=SK', /sort-key and sort-value belong together/],
+  ['dynamodb://eu-west-1/locks?layout=mine', /layout/],
+  [
+    'dynamodb://eu-west-1/locks?table=x',
+    /no option "table" in a dynamodb: URL\. The options are: endpoint, /,
+  ],
+  ['nats:localhost', /no nats: URL: expected nats:\/\/USER:PASSWORD@HOST:PORT,HOST:PORT\/BUCKET/],
+  ['nats://h/my.bucket', /bucket/],
+  ['nats://h/a/b', /bucket/],
+  ['nats://h/b?replicas=0', /"replicas" is a whole number from 1 to 5/],
+  ['nats://h/b?replicas=three', /"replicas" is a whole number/],
+  ['nats://h/b?layout=mine', /layout/],
+  ['nats://h/b?creds=no-such.creds', /creds names cannot be read/],
+  ['nats://h/b?tlsca=/ca.pem', /need nats\+tls:/],
+  ['nats+tls://h/b?tlsca=no-such.pem', /tlsca names cannot be read/],
+  ['nats://me:no@h/b?token=t', /one way to log in/],
+  ['nats://h/b?bucket=x', /no option "bucket" in a nats: URL\. The options are: replicas, layout, /],
 ])('refuses %j with words that help', async (url, words) => {
   const refusal = openStore(url);
   await expect(refusal).rejects.toThrow(words);
@@ -88,6 +115,11 @@ it.each([
   'postgres://me:123/hunter2@host/db',
   'postgres://me:hunter2@host/db?sslmode=hunter2',
   'mongo://me:hunter2@host',
+  'dynamodb://me:hun/ter2@eu-west-1/locks',
+  'dynamodb://me:hunter2@host:8000/locks',
+  'dynamodb://me:hunter2@eu-west-1/locks?endpoint=hunter2',
+  'nats://me:123/hunter2@host/b',
+  'nats://hunter2@host/b?token=hunter2',
 ])('shows nothing of a password, wherever it slipped to: %j', async (url) => {
   const error: unknown = await openStore(url).then(
     async (store) => store.close(),
@@ -145,110 +177,67 @@ describe('the parts of a URL', () => {
   });
 });
 
-describe('a client package', () => {
-  const missing = (name: string) => async (): Promise<never> => {
-    throw Object.assign(new Error(`Cannot find package '${name}' imported from here`), {
-      code: 'ERR_MODULE_NOT_FOUND',
-    });
-  };
-
-  it('that is not installed leaves it to the next', async () => {
-    const found = await loadFirst('Redis', [
-      { name: 'ioredis', load: missing('ioredis') },
-      { name: 'redis', load: async () => 'node-redis' },
-    ]);
-    expect(found).toBe('node-redis');
+describe('the parts of the URL of a service', () => {
+  it.each([
+    ['//', {}, {}],
+    ['//eu-west-1', { region: 'eu-west-1' }, {}],
+    ['//us-gov-west-1/my.locks/', { region: 'us-gov-west-1' }, { table: 'my.locks' }],
+    ['///locks', {}, { table: 'locks' }],
+    [
+      '//key:s%2Fcret@eu-west-1/locks?endpoint=http://localhost:8000&queue=true',
+      { endpoint: 'http://localhost:8000', credentials: { accessKeyId: 'key', secretAccessKey: 's/cret' } },
+      { table: 'locks', queue: true },
+    ],
+    [
+      '//eu-west-1/app?partition-key=PK&sort-key=SK&sort-value=LOCK&ttl-attribute=TTL',
+      {},
+      { table: 'app', partitionKey: 'PK', sortKey: { name: 'SK', value: 'LOCK' }, ttlAttribute: 'TTL' },
+    ],
+    ['//eu-west-1/app?layout=single-table', {}, { table: 'app', layout: 'single-table' }],
+  ])('dynamodb:%s', (rest, target, options) => {
+    const found = dynamodbTarget(rest);
+    expect(found.target).toMatchObject(target);
+    expect(found.options).toEqual(options);
   });
-
-  it('is missed in one line with the command that installs it', async () => {
-    const none = loadFirst('Redis', [
-      { name: 'ioredis', load: missing('ioredis') },
-      { name: 'redis', load: missing('redis') },
-    ]);
-    await expect(none).rejects.toThrow(UnsupportedError);
-    await expect(none).rejects.toThrow(
-      /^A client package for Redis is needed, and none is installed: npm install ioredis \(or redis\)\.$/,
-    );
-  });
-
-  it('that is installed but broken is not passed over', async () => {
-    const broken = loadFirst('Redis', [
-      { name: 'ioredis', load: missing('debug') },
-      { name: 'redis', load: async () => 'node-redis' },
-    ]);
-    await expect(broken).rejects.toThrow(/'debug'/);
-  });
-});
-
-describe('what a client says, in words', () => {
-  const coded = (code: string, message = 'as the client says it') =>
-    Object.assign(new Error(message), { code });
-  const ofNodes = (lastNodeError: Error) =>
-    Object.assign(new Error('Failed to refresh slots cache.'), { lastNodeError });
-  const where = 'db.internal:5432';
 
   it.each([
-    [coded('ECONNREFUSED'), null, /^nothing listens at db\.internal:5432: is the server running/],
+    ['//', { servers: ['localhost:4222'] }, {}],
+    ['//a,b:4223,[::1]:4224/locks', { servers: ['a:4222', 'b:4223', '[::1]:4224'] }, { bucket: 'locks' }],
+    ['//me:p%40ss@h', { user: 'me', password: 'p@ss', token: undefined }, {}],
+    ['//s3cret@h', { user: undefined, password: undefined, token: 's3cret' }, {}],
+    ['//h?token=s3cret', { token: 's3cret' }, {}],
     [
-      new AggregateError([coded('ECONNREFUSED', 'connect ECONNREFUSED ::1')]),
-      null,
-      /^nothing listens.*ECONNREFUSED ::1/,
+      '//h/b?replicas=3&layout=cloops&inbox-prefix=_INBOX_me',
+      { inboxPrefix: '_INBOX_me' },
+      { bucket: 'b', replicas: 3, layout: 'cloops' },
     ],
-    [coded('ENOTFOUND'), null, /host name of db\.internal:5432 is not known/],
-    [new Error('connect ETIMEDOUT'), null, /does not answer/],
-    [new Error('timeout exceeded when trying to connect'), null, /does not answer/],
-    [new Error('WRONGPASS invalid username-password pair'), null, /refuses this user name and password/],
-    [new Error('NOAUTH Authentication required.'), null, /refuses this user name and password/],
-    [coded('28P01'), null, /refuses this user name and password/],
-    [new Error('Command timed out'), null, /is there but does not answer/],
-    [new Error('Query read timeout'), null, /is there but does not answer/],
-    [
-      new Error('The client is offline'),
-      new Error('it took the connection and is silent'),
-      /is there but does not answer/,
-    ],
-    [
-      ofNodes(new Error('Connection is closed.')),
-      null,
-      /^no node answers at .*refresh slots cache\. Connection/,
-    ],
-    [ofNodes(new Error('ERR This instance has cluster support disabled')), null, /is no Redis Cluster/],
-    [ofNodes(new Error('WRONGPASS no')), null, /refuses this user name and password/],
-    [
-      new Error("READONLY You can't write against a read only replica."),
-      null,
-      /is a replica, which takes no locks/,
-    ],
-    [coded('3D000'), null, /database does not exist/],
-    [new Error("NOPERM this user has no permissions to run the 'evalsha' command"), null, /may not do that/],
-    [coded('42501'), null, /may not do that/],
-    [coded('DEPTH_ZERO_SELF_SIGNED_CERT'), null, /certificate of .* is not trusted/],
-    [new Error('The server does not support SSL connections'), null, /does not speak TLS/],
-    [
-      new Error("Stream isn't writeable and enableOfflineQueue options is false"),
-      coded('ECONNREFUSED'),
-      /^nothing listens/,
-    ],
-    [new Error('The client is offline'), new Error('WRONGPASS no'), /refuses this user name/],
-    [new Error('something new'), coded('ECONNREFUSED'), /^db\.internal:5432: something new$/],
-    ['not even an error', null, /^db\.internal:5432: not even an error$/],
-  ])('%s, %s', (error, trouble, words) => {
-    const explained = explain(error, trouble, where);
-    expect(explained.message).toMatch(words);
-    expect(explained.cause).toBe(error);
+  ])('nats:%s', async (rest, target, options) => {
+    const found = await natsTarget('nats', rest);
+    expect(found.target).toMatchObject({ tls: undefined, ...target });
+    expect(found.options).toEqual(options);
+  });
+
+  it('nats+tls: asks for TLS', async () => {
+    expect((await natsTarget('nats+tls', '//h')).target.tls).toEqual({});
   });
 });
 
 describe('a migration', () => {
-  it('is for PostgreSQL alone', async () => {
+  it('is for stores that have something to be made', async () => {
     await expect(migrationOf('sqlite:a.db')).rejects.toThrow(/nothing to migrate for "sqlite:"/);
     await expect(migrationOf('redis://h')).rejects.toThrow(InvalidArgumentError);
   });
 
   it('can be printed without a server, for the schema that the URL names', async () => {
     const migration = await migrationOf('postgres://nowhere.invalid/db?schema=my%20locks');
-    expect(migration.schema).toBe('my locks');
-    expect(migration.sql).toContain('"my locks"');
-    expect((await migrationOf('postgresql://nowhere.invalid/db')).schema).toBe('holdfast');
+    expect(migration).toMatchObject({ kind: 'schema', name: 'my locks' });
+    expect(migration.script).toContain('"my locks"');
+    expect((await migrationOf('postgresql://nowhere.invalid/db')).name).toBe('holdfast');
+  });
+
+  it('grants to Supabase what is in PostgreSQL, and nothing else', async () => {
+    const options = { supabase: true };
+    await expect(migrationOf('dynamodb://eu-west-1', options)).rejects.toThrow(/Supabase is PostgreSQL/);
+    await expect(migrationOf('nats://h', options)).rejects.toThrow(InvalidArgumentError);
   });
 });

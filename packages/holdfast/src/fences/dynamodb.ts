@@ -1,0 +1,131 @@
+/**
+ * Makes DynamoDB refuse a stale token. It completes the input of your own `PutItem` or `UpdateItem` and nothing else: it
+ * opens no connection and imports no client.
+ *
+ * The item carries the highest token that wrote it, in an attribute of its own: the fence. The write stamps it, and its
+ * condition fails if a later holder has stamped it: one call, so at one moment.
+ *
+ * The same token may write as often as it likes. An item that was never fenced takes any token. Deleting an item deletes
+ * its fence: keep the item, and mark it as deleted, where a late write must not bring it back.
+ */
+import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import { checkOptionNames } from '../protocol/option-names.js';
+import { checkToken } from './token.js';
+
+export interface DynamodbGuardOptions {
+  /** The attribute that keeps the token. `fence` unless told. */
+  readonly attribute?: string;
+  /** Set it for the inputs of a document client (`@aws-sdk/lib-dynamodb`), where numbers are plain. */
+  readonly document?: boolean;
+}
+
+/** What an input may say of conditions. */
+export interface ConditionalInput {
+  readonly TableName: string | undefined;
+  readonly ConditionExpression?: string | undefined;
+  readonly ExpressionAttributeNames?: Readonly<Record<string, string>> | undefined;
+  readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface PutInput extends ConditionalInput {
+  readonly Item: Readonly<Record<string, unknown>> | undefined;
+}
+
+export interface UpdateInput extends ConditionalInput {
+  readonly UpdateExpression?: string | undefined;
+}
+
+/** Inputs completed for one token. They may stand in a transaction too. */
+export interface FencedInputs {
+  /** A `PutItem` that stamps the item, and writes nothing if a later holder has stamped it. */
+  put<I extends PutInput>(input: I): I;
+  /** The same for an `UpdateItem`. */
+  update<I extends UpdateInput>(input: I): I;
+  /** Only the condition, for a `DeleteItem` or a `ConditionCheck`. */
+  compare<I extends ConditionalInput>(input: I): I;
+}
+
+export interface DynamodbGuard {
+  /** What your write returned; `LeaseLostError`, and nothing written, when a later holder has written. */
+  write<T>(token: number, write: (fenced: FencedInputs) => Promise<T>): Promise<T>;
+}
+
+/** Attribute names are always aliased: a plain one may be a reserved word. */
+const NAME = '#holdfastFence';
+const VALUE = ':holdfastToken';
+const NOT_STALE = `(attribute_not_exists(${NAME}) OR ${NAME} <= ${VALUE})`;
+/** A keyword, and no part of `#set`, `:set` or a longer name. */
+const SET = /(?<![#:\w.-])SET(?=\s)/i;
+
+export function dynamodbGuard(options: DynamodbGuardOptions = {}): DynamodbGuard {
+  checkOptionNames(options, ['attribute', 'document']);
+  const { attribute = 'fence', document = false } = options;
+  if (typeof attribute !== 'string' || attribute === '') {
+    throw new InvalidArgumentError('The fence is the name of an attribute: a string that is not empty.');
+  }
+  return {
+    async write(token, write) {
+      checkToken(token);
+      const seen = { ownConditions: false };
+      try {
+        return await write(fencedInputs(attribute, document ? token : { N: String(token) }, seen));
+      } catch (cause) {
+        if (!isStale(cause, attribute, token, seen.ownConditions)) throw cause;
+        throw new LeaseLostError(
+          `Nothing was written with token ${token}: a later holder has written. Stop.`,
+          { cause },
+        );
+      }
+    },
+  };
+}
+
+function fencedInputs(attribute: string, value: unknown, seen: { ownConditions: boolean }): FencedInputs {
+  function compare<I extends ConditionalInput>(input: I): I {
+    const own = input.ConditionExpression;
+    if (own !== undefined) seen.ownConditions = true;
+    return {
+      ...input,
+      ConditionExpression: own === undefined ? NOT_STALE : `${NOT_STALE} AND (${own})`,
+      ExpressionAttributeNames: { ...input.ExpressionAttributeNames, [NAME]: attribute },
+      ExpressionAttributeValues: { ...input.ExpressionAttributeValues, [VALUE]: value },
+      // Tells a later holder from a condition of your own that failed.
+      ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
+    };
+  }
+  return {
+    compare,
+    put: (input) => compare({ ...input, Item: { ...input.Item, [attribute]: value } }),
+    update: (input) => compare({ ...input, UpdateExpression: stamped(input.UpdateExpression) }),
+  };
+}
+
+/** An expression may have one SET only. */
+function stamped(expression = ''): string {
+  const stamp = `SET ${NAME} = ${VALUE}`;
+  return SET.test(expression) ? expression.replace(SET, `${stamp},`) : `${stamp} ${expression}`.trimEnd();
+}
+
+function isStale(error: unknown, attribute: string, token: number, ownConditions: boolean): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error.name === 'ConditionalCheckFailedException') {
+    const item = fieldOf(error, 'Item');
+    // An endpoint that does not return the item leaves only the guard's condition to have failed, if there is no other.
+    return item === undefined ? !ownConditions : fenceOf(item, attribute) > token;
+  }
+  if (error.name !== 'TransactionCanceledException') return false;
+  const reasons = fieldOf(error, 'CancellationReasons');
+  return (
+    Array.isArray(reasons) && reasons.some((reason) => fenceOf(fieldOf(reason, 'Item'), attribute) > token)
+  );
+}
+
+/** NaN for an item without one, and for something that is no token. */
+function fenceOf(item: unknown, attribute: string): number {
+  const fence = fieldOf(item, attribute);
+  return Number(fieldOf(fence, 'N') ?? fence);
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined;
+}

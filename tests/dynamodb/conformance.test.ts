@@ -1,0 +1,52 @@
+import type { DynamoDB } from '@aws-sdk/client-dynamodb';
+import { dynamodbStore } from 'holdfast/dynamodb';
+import type { Store } from 'holdfast/protocol';
+import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
+
+const CASE_MS_MAX = 240_000;
+
+function runSuite(harness: Harness, sequences: number): void {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  describe(`${harness.name} (seed ${seed})`, () => {
+    for (const { name, run } of conformanceSuite(harness, { sequences, seed })) it(name, run, CASE_MS_MAX);
+  });
+}
+
+describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
+  let server: DynamodbServer;
+  let raw: DynamoDB;
+  let table: string;
+  let clients: readonly DynamoDB[] = [];
+  let opened = 0;
+
+  beforeAll(async () => {
+    server = await startDynamodb();
+    raw = clientOf(server.url);
+    table = await tableOn(raw);
+    clients = await warmClients(server.url, 6);
+  });
+
+  afterAll(async () => {
+    for (const client of [raw, ...clients]) client?.destroy();
+    await server?.stop();
+  });
+
+  function open(queue: boolean): Store {
+    const client = clients[opened++ % clients.length];
+    if (!client) throw new Error('No client.');
+    return dynamodbStore(client, { table, queue });
+  }
+
+  const withQueue = (queue: boolean): Harness =>
+    harnessOf(
+      queue ? 'with a line of waiters' : 'without a line',
+      () => open(queue),
+      () => raw,
+      () => table,
+    );
+  runSuite(withQueue(true), 600);
+  runSuite(withQueue(false), 100);
+});

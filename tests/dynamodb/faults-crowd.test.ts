@@ -1,0 +1,9 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { crowdFaults } from '../faults/cases/crowd.js';
+import { dynamodbWorld } from '../faults/dynamodb-world.js';
+import { dynamodbWay } from '../faults/ways.js';
+
+describe.runIf(available('dynamodb'))('faults', () => {
+  crowdFaults(dynamodbWorld(), dynamodbWay);
+});

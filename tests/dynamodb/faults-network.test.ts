@@ -1,0 +1,8 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { networkFaults } from '../faults/cases/network.js';
+import { dynamodbWorld } from '../faults/dynamodb-world.js';
+
+describe.runIf(available('dynamodb')).concurrent('faults', () => {
+  networkFaults(dynamodbWorld());
+});

@@ -1,0 +1,8 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { serverFaults } from '../faults/cases/server.js';
+import { dynamodbWorld } from '../faults/dynamodb-world.js';
+
+describe.runIf(available('dynamodb'))('faults', () => {
+  serverFaults(dynamodbWorld());
+});

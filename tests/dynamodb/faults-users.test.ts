@@ -1,0 +1,8 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { clockFaults } from '../faults/cases/clocks.js';
+import { dynamodbWorld } from '../faults/dynamodb-world.js';
+
+describe.runIf(available('dynamodb')).concurrent('faults', () => {
+  clockFaults(dynamodbWorld());
+});

@@ -1,0 +1,146 @@
+/** DynamoDB as the store's tests need it: a client and a table each. */
+import { DynamoDB, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
+import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
+import type { Claim, Command, Release, Renew, Reply, Store } from 'holdfast/protocol';
+import type { Harness } from 'holdfast/testkit';
+import { type DynamodbServer, type HttpFaults, startDynamodb, startHttpFaults } from 'holdfast-servers';
+
+export function clientOf(endpoint: string, more: DynamoDBClientConfig = {}): DynamoDB {
+  return new DynamoDB({
+    endpoint,
+    region: 'eu-central-1',
+    credentials: { accessKeyId: 'holdfast', secretAccessKey: 'holdfast' },
+    ...more,
+  });
+}
+
+let made = 0;
+
+/** A table of its own, made as users make it. */
+export async function tableOn(client: DynamoDB, options: DynamodbStoreOptions = {}): Promise<string> {
+  const table = `locks-${process.pid}-${made++}`;
+  await createTable(client, { ...options, table });
+  return table;
+}
+
+/**
+ * Clients that know the time already: the header has whole seconds, so it takes a tick to know it well. A suite that
+ * waits for ends would wait for seconds otherwise, each time.
+ */
+export async function warmClients(endpoint: string, count: number): Promise<readonly DynamoDB[]> {
+  const clients = Array.from({ length: count }, () => clientOf(endpoint));
+  await Promise.all(clients.map(warmUp));
+  return clients;
+}
+
+async function warmUp(client: DynamoDB): Promise<void> {
+  // The first store on a client is what makes it read the header.
+  const table = await tableOn(client);
+  const store = dynamodbStore(client, { table });
+  const until = performance.now() + 1_300;
+  while (performance.now() < until) {
+    await store.read('nobody');
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  await store.close();
+}
+
+/** How much later than it ends something may count as over, for clients that are warm, on a busy machine. */
+export const DOUBT_MS = 400;
+
+export function harnessOf(
+  name: string,
+  open: () => Store,
+  raw: () => DynamoDB,
+  table: () => string,
+): Harness {
+  return {
+    name,
+    open: async () => open(),
+    async forget(key) {
+      await raw().deleteItem({ TableName: table(), Key: { key: { S: key } } });
+    },
+    async spoil(key) {
+      await raw().updateItem({
+        TableName: table(),
+        Key: { key: { S: key } },
+        UpdateExpression: 'SET #version = :later',
+        ExpressionAttributeNames: { '#version': 'version' },
+        ExpressionAttributeValues: { ':later': { N: '99' } },
+      });
+    },
+    doubtMs: DOUBT_MS,
+  };
+}
+
+export function claimOf(key: string, process: string, more: Partial<Claim> = {}): Claim {
+  return {
+    kind: 'claim',
+    key,
+    hold: { process, number: 1 },
+    owner: process,
+    permits: 1,
+    capacity: 1,
+    ttlMs: 10_000,
+    queue: true,
+    inbox: null,
+    metadata: null,
+    ...more,
+  };
+}
+
+export function renewOf({ key, hold, ttlMs }: Claim): Renew {
+  return { kind: 'renew', key, hold, ttlMs, block: false };
+}
+
+export function releaseOf({ key, hold }: Claim): Release {
+  return { kind: 'release', key, hold, minHoldMs: 0 };
+}
+
+export async function say(store: Store, command: Command): Promise<Reply> {
+  const [reply] = await Promise.all(store.apply([command]));
+  if (!reply) throw new Error('No reply.');
+  return reply;
+}
+
+/** A private server behind a proxy that counts and breaks calls, and an end to all of it. */
+export interface FaultyWorld {
+  readonly server: DynamodbServer;
+  readonly faults: HttpFaults;
+  /** Through the proxy. */
+  client(more?: DynamoDBClientConfig): DynamoDB;
+  stop(): Promise<void>;
+}
+
+export async function faultyWorld(): Promise<FaultyWorld> {
+  const server = await startDynamodb();
+  const faults = await startHttpFaults(server);
+  const clients: DynamoDB[] = [];
+  return {
+    server,
+    faults,
+    client(more) {
+      const client = clientOf(faults.url, more);
+      clients.push(client);
+      return client;
+    },
+    async stop() {
+      for (const client of clients) client.destroy();
+      await faults.stop();
+      await server.stop();
+    },
+  };
+}
+
+/** The operations that came in while this ran. */
+export async function operationsOf(faults: HttpFaults, work: () => Promise<unknown>): Promise<string[]> {
+  const before = faults.calls.length;
+  await work();
+  return faults.calls.slice(before).map(({ operation }) => operation);
+}
+
+/** The item of a lock, as it lies there. */
+export async function itemOf(client: DynamoDB, table: string, key: string) {
+  const { Item } = await client.getItem({ TableName: table, Key: { key: { S: key } }, ConsistentRead: true });
+  return Item;
+}

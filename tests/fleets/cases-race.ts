@@ -1,0 +1,92 @@
+/** Contenders of both kinds on one key for a bounded time; some die with the lock in hand. */
+import type { Locks } from 'holdfast';
+import { type Random, seededRandom } from 'holdfast/testkit';
+import { expect, it } from 'vitest';
+import { claimOf, type Fleet, freshName, locksOf, pause, say } from './fleet.js';
+import type { Foreign } from './foreign.js';
+
+const RACE_MS = 8_000;
+const LEASE_MS = 1_500;
+/** In so many turns of the other software it dies. */
+const DEATHS = 0.1;
+
+/** Who is inside, and who came in while somebody was. */
+class Room {
+  readonly overlaps: string[] = [];
+  readonly turns = { ours: 0, theirs: 0, deaths: 0 };
+  readonly random: Random;
+  #inside: string | null = null;
+
+  constructor(seed: number) {
+    this.random = seededRandom(seed);
+  }
+
+  async stay(who: string, kind: 'ours' | 'theirs', isHeld: () => boolean): Promise<void> {
+    if (this.#inside !== null) this.overlaps.push(`${who} while ${this.#inside} was inside`);
+    this.#inside = who;
+    this.turns[kind] += 1;
+    await pause(this.random.between(2, 17));
+    // Whoever was slower than its lease is not inside any more, and knows it.
+    if (isHeld() && this.#inside !== who) this.overlaps.push(`${who} was not alone`);
+    if (this.#inside === who) this.#inside = null;
+  }
+}
+
+async function ours(locks: Locks, name: string, who: string, room: Room, end: number): Promise<void> {
+  while (performance.now() < end) {
+    const lease = await locks.tryAcquire(name, { ttl: LEASE_MS, wait: 500 });
+    if (!lease) continue;
+    await room.stay(who, 'ours', () => lease.held);
+    await lease.release();
+    await pause(room.random.between(0, 20));
+  }
+}
+
+/** Processes of ours that die inside, one after the other. */
+async function dying(fleet: Fleet, name: string, room: Room, end: number): Promise<void> {
+  const store = fleet.store();
+  while (performance.now() < end) {
+    const sent = performance.now();
+    const reply = await say(store, claimOf(name, LEASE_MS));
+    if (reply.kind !== 'granted') {
+      await pause(room.random.between(0, 100));
+      continue;
+    }
+    const heldMs = (reply.expiresAt - reply.now) * 0.98;
+    await room.stay('ours-dying', 'ours', () => performance.now() - sent < heldMs);
+    room.turns.deaths += 1;
+    await pause(1_000);
+  }
+}
+
+async function theirs(foreign: Foreign, name: string, who: string, room: Room, end: number): Promise<void> {
+  while (performance.now() < end) {
+    const sent = performance.now();
+    const lock = await foreign.acquire(name, who, LEASE_MS);
+    if (lock) {
+      await room.stay(who, 'theirs', () => performance.now() - sent < LEASE_MS);
+      if (room.random.chance(DEATHS)) room.turns.deaths += 1;
+      else await lock.release();
+    }
+    await pause(room.random.between(0, 40));
+  }
+}
+
+export function raceCase(open: () => Fleet): void {
+  it('contenders of both kinds on one key never overlap, also when some of them die', async () => {
+    const fleet = open();
+    const name = freshName();
+    const seed = Date.now() % 1_000_000;
+    const room = new Room(seed);
+    const fleetOfOurs = [1, 2].map(() => locksOf(fleet));
+    const end = performance.now() + RACE_MS;
+    await Promise.all([
+      dying(fleet, name, room, end),
+      ...fleetOfOurs.map((locks, at) => ours(locks, name, `ours-${at}`, room, end)),
+      ...[1, 2, 3].map((at) => theirs(fleet.foreign(), name, `theirs-${at}`, room, end)),
+    ]);
+    expect(room.overlaps, `seed ${seed}, turns ${JSON.stringify(room.turns)}`).toEqual([]);
+    expect(room.turns.ours).toBeGreaterThan(0);
+    expect(room.turns.theirs).toBeGreaterThan(0);
+  }, 40_000);
+}

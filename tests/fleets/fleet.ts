@@ -1,0 +1,119 @@
+/** A fleet: Holdfast and other software on one table or bucket. What the cases need of it, whatever the layout. */
+import { DynamoDB } from '@aws-sdk/client-dynamodb';
+import { createLocks, type KeyInfo, type Locks, type LocksOptions } from 'holdfast';
+import { createTable, dynamodbStore, type LayoutName } from 'holdfast/dynamodb';
+import type { Claim, Command, Reply, Store } from 'holdfast/protocol';
+import { onTestFinished } from 'vitest';
+import type { Foreign, MachineClock } from './foreign.js';
+
+export interface Fleet {
+  /** The layout's name. */
+  readonly layout: string;
+  /** The same place for `openStore`. */
+  readonly url: string;
+  store(): Store;
+  /** The other software, on a machine with this clock. */
+  foreign(clock?: MachineClock): Foreign;
+  /** The record as it lies there; null where there is none. */
+  record(name: string): Promise<unknown>;
+  /** Takes the record away, as cleaning up does. */
+  forget(name: string): Promise<void>;
+  /** By how much the clocks of its machines may differ from the store's. */
+  readonly clocksApartMs: number;
+  /** How long after the end of its lease a lock of the other software still counts, at most. */
+  readonly afterForeignMs: number;
+  /** How long after the end of our lease the other software waits, at most. */
+  readonly afterOursMs: number;
+}
+
+let names = 0;
+
+export function freshName(): string {
+  return `job-${process.pid}-${names++}`;
+}
+
+/** Locks as another process would have them: nothing is shared but the client. They end with the test. */
+export function locksOf(fleet: Fleet, options: LocksOptions = {}): Locks {
+  const locks = createLocks(fleet.store(), options);
+  onTestFinished(() => locks.close());
+  return locks;
+}
+
+/** A claim of a process that dies right after it: no engine renews, releases or withdraws it. */
+export function claimOf(name: string, ttlMs: number): Claim {
+  const process = `dead-${names++}`;
+  return {
+    kind: 'claim',
+    key: `default/${name}`,
+    hold: { process, number: 1 },
+    owner: process,
+    permits: 1,
+    capacity: 1,
+    ttlMs,
+    queue: false,
+    inbox: null,
+    metadata: null,
+  };
+}
+
+export async function say(store: Store, command: Command): Promise<Reply> {
+  const [reply] = await Promise.all(store.apply([command]));
+  if (!reply) throw new Error('No reply.');
+  return reply;
+}
+
+export async function listed(locks: Locks, prefix: string): Promise<readonly KeyInfo[]> {
+  const all: KeyInfo[] = [];
+  for await (const info of locks.list({ prefix })) all.push(info);
+  return all;
+}
+
+export function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Asks until it is true; what it took. */
+export async function until(what: string, ask: () => Promise<boolean>, withinMs: number): Promise<number> {
+  const from = performance.now();
+  while (performance.now() - from < withinMs) {
+    if (await ask()) return performance.now() - from;
+    await pause(25);
+  }
+  throw new Error(`${what}: not within ${withinMs} ms`);
+}
+
+export function clientOf(endpoint: string): DynamoDB {
+  return new DynamoDB({
+    endpoint,
+    region: 'eu-central-1',
+    credentials: { accessKeyId: 'holdfast', secretAccessKey: 'holdfast' },
+  });
+}
+
+/** A table of the layout's shape, and a client that knows DynamoDB's time well: its header has whole seconds. */
+export async function openTable(endpoint: string, layout: LayoutName) {
+  const client = clientOf(endpoint);
+  const table = `${layout}-${process.pid}`;
+  await createTable(client, { table, layout });
+  const store = () => dynamodbStore(client, { table, layout });
+  const until = performance.now() + 1_300;
+  while (performance.now() < until) {
+    await store().read('default/nobody');
+    await pause(10);
+  }
+  const url = `dynamodb://holdfast:holdfast@eu-central-1/${table}?layout=${layout}&endpoint=${endpoint}`;
+  return { client, table, store, url };
+}
+
+/** The calls that a client makes from now on, attempt by attempt. */
+export function countCalls(client: DynamoDB): string[] {
+  const calls: string[] = [];
+  client.middlewareStack.add(
+    (next, context) => (args) => {
+      calls.push(String(context.commandName).replace('Command', ''));
+      return next(args);
+    },
+    { step: 'finalizeRequest', priority: 'low' },
+  );
+  return calls;
+}

@@ -1,0 +1,28 @@
+import type { NatsConnection } from '@nats-io/transport-node';
+import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { connectTo, harnessOf, runSuite } from './store-scene.js';
+
+describe.runIf(available('nats'))('one NATS server', () => {
+  let server: NatsServer;
+  let plain: NatsConnection;
+
+  beforeAll(async () => {
+    server = await startNats();
+    plain = await connectTo(server.url);
+  });
+
+  afterAll(async () => {
+    await plain?.close();
+    await server?.stop();
+  });
+
+  runSuite(
+    harnessOf(
+      'NATS',
+      () => [server.url],
+      () => plain,
+    ),
+    1_000,
+  );
+});

@@ -1,0 +1,9 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { crowdFaults } from '../faults/cases/crowd.js';
+import { natsWorld } from '../faults/nats-world.js';
+import { tcpWay } from '../faults/ways.js';
+
+describe.runIf(available('nats'))('faults', () => {
+  crowdFaults(natsWorld(), tcpWay);
+});

@@ -1,0 +1,8 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { networkFaults } from '../faults/cases/network.js';
+import { natsWorld } from '../faults/nats-world.js';
+
+describe.runIf(available('nats')).concurrent('faults', () => {
+  networkFaults(natsWorld());
+});

@@ -1,0 +1,8 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { serverFaults } from '../faults/cases/server.js';
+import { natsWorld } from '../faults/nats-world.js';
+
+describe.runIf(available('nats')).concurrent('faults', () => {
+  serverFaults(natsWorld());
+});

@@ -1,0 +1,8 @@
+import { available } from 'holdfast-servers';
+import { describe } from 'vitest';
+import { clockFaults } from '../faults/cases/clocks.js';
+import { natsWorld } from '../faults/nats-world.js';
+
+describe.runIf(available('nats')).concurrent('faults', () => {
+  clockFaults(natsWorld());
+});

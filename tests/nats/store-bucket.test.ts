@@ -1,0 +1,162 @@
+/** The bucket: how it is made, which ones are refused, and what a bad beginning leaves behind. */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { InvalidArgumentError, UnsupportedError } from 'holdfast';
+import { bucketConfig, createBucket, natsStore } from 'holdfast/nats';
+import type { Reply } from 'holdfast/protocol';
+import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { api, claimOf, connectTo, releaseOf, say } from './store-scene.js';
+
+const NS_PER_S = 1_000_000_000;
+
+describe.runIf(available('nats'))('the bucket in NATS', () => {
+  let server: NatsServer;
+  let connection: NatsConnection;
+
+  beforeAll(async () => {
+    server = await startNats({ own: true });
+    connection = await connectTo(server.url);
+  });
+
+  afterAll(async () => {
+    await connection?.close();
+    await server?.stop();
+  });
+
+  /** A stream as some tool may have made it. */
+  async function make(bucket: string, more: object): Promise<void> {
+    const { error } = await api(connection, `STREAM.CREATE.KV_${bucket}`, {
+      ...bucketConfig({ bucket }),
+      ...more,
+    });
+    expect(error).toBeUndefined();
+  }
+
+  it('is made on first use, as every KV client knows it, and by many at once', async () => {
+    const stores = Array.from({ length: 8 }, () => natsStore(connection, { bucket: 'fresh' }));
+    const replies = await Promise.all(stores.map((store, index) => say(store, claimOf(`k${index}`, 'p'))));
+    expect(replies.map(({ kind }) => kind)).toEqual(stores.map(() => 'granted'));
+    const { config } = await api(connection, 'STREAM.INFO.KV_fresh');
+    expect(config).toMatchObject({
+      subjects: ['$KV.fresh.>'],
+      storage: 'file',
+      max_msgs_per_subject: 1,
+      num_replicas: 1,
+      discard: 'new',
+      allow_rollup_hdrs: true,
+      allow_direct: true,
+      max_age: 2 * 86_400 * NS_PER_S,
+    });
+    expect(await createBucket(connection, { bucket: 'fresh' })).toEqual({ created: false });
+    expect(await createBucket(connection, { bucket: 'made' })).toEqual({ created: true });
+  });
+
+  it.each([
+    ['history', { max_msgs_per_subject: 5 }, /history is 5, and has to be 1/],
+    ['memory', { storage: 'memory' }, /storage is "memory": a restart would lose every lock/],
+    ['short', { max_age: 60 * NS_PER_S, duplicate_window: 60 * NS_PER_S }, /records go after 60 s/],
+    ['foreign', { subjects: ['orders.>'] }, /the stream KV_foreign is no KV bucket/],
+  ])('one with the wrong %s is refused in words, and left as it is', async (bucket, more, words) => {
+    await make(bucket, more);
+    const before = await api(connection, `STREAM.INFO.KV_${bucket}`);
+    const store = natsStore(connection, { bucket });
+    for (const doing of [say(store, claimOf('k', 'p')), store.read('k'), store.probe()]) {
+      await expect(doing).rejects.toBeInstanceOf(UnsupportedError);
+    }
+    await expect(say(store, claimOf('k', 'p'))).rejects.toThrow(words);
+    await expect(createBucket(connection, { bucket })).rejects.toThrow(words);
+    expect(await api(connection, `STREAM.INFO.KV_${bucket}`)).toMatchObject({ config: before.config });
+  });
+
+  it('more replicas than there are servers are refused, and fewer than asked for', async () => {
+    const three = natsStore(connection, { bucket: 'three', replicas: 3 });
+    await expect(say(three, claimOf('k', 'p'))).rejects.toThrow(/with 3 replicas: it needs a cluster/);
+    await make('one', {});
+    const store = natsStore(connection, { bucket: 'one', replicas: 3 });
+    await expect(say(store, claimOf('k', 'p'))).rejects.toThrow(/one replica, and 3 are asked for/);
+  });
+
+  it('one made by other tools, where messages cannot be deleted, will do', async () => {
+    await make('tools', { deny_delete: true, max_age: 0 });
+    const store = natsStore(connection, { bucket: 'tools' });
+    const claim = claimOf('k', 'p', { ttlMs: 7 * 86_400_000 });
+    expect((await say(store, claim)).kind).toBe('granted');
+    expect((await say(store, releaseOf(claim))).kind).toBe('released');
+    const { findings } = await store.probe();
+    expect(findings.map(({ text }) => text).join(' ')).toContain('has no max_age');
+  });
+
+  it('a lock may be taken for half of the time that records are kept, and not longer', async () => {
+    const store = natsStore(connection, { bucket: 'ages' });
+    const day = 86_400_000;
+    const claim = claimOf('k', 'p', { ttlMs: day });
+    expect((await say(store, claim)).kind).toBe('granted');
+    const longer = { ...claimOf('longer', 'p'), ttlMs: day + 1 };
+    await expect(say(store, longer)).rejects.toThrow(
+      /86401 s are too long for this bucket.*172800 s \(max_age\)/s,
+    );
+    const renew = { kind: 'renew', key: 'k', hold: claim.hold, ttlMs: day + 1, block: false } as const;
+    await expect(say(store, renew)).rejects.toBeInstanceOf(UnsupportedError);
+    expect(await store.read('longer')).toBeNull();
+  });
+
+  it('P6: a server that is away at first poisons nothing: the same store works once it is there', async () => {
+    const own = await startNats({ own: true });
+    const early = await connectTo(own.url);
+    await own.kill();
+    const store = natsStore(early);
+    const claim = claimOf('k', 'p');
+    await expect(say(store, claim)).rejects.toThrow(/did not answer/);
+    await expect(store.read('k')).rejects.toThrow(/did not answer/);
+    await own.restart();
+    let kind = '';
+    for (let tries = 0; tries < 100 && kind !== 'granted'; tries++) {
+      kind = await say(store, claim).then(
+        (reply) => reply.kind,
+        () => 'unknown',
+      );
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    expect(kind).toBe('granted');
+    await store.close();
+    await early.close();
+    await own.stop();
+  });
+
+  it('one that is deleted under a store is made anew, and tokens rise on', async () => {
+    const store = natsStore(connection, { bucket: 'gone' });
+    const claim = claimOf('k', 'a');
+    const first = await say(store, claim);
+    await api(connection, 'STREAM.DELETE.KV_gone');
+    const next = claimOf('k', 'b');
+    await expect(say(store, next)).rejects.toThrow(/Nobody answers|not found/);
+    let second: Reply | null = null;
+    for (let tries = 0; tries < 100 && second === null; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      second = await say(store, next).then(
+        (reply) => reply,
+        () => null,
+      );
+    }
+    if (first.kind !== 'granted' || second?.kind !== 'granted')
+      throw new Error(`${first.kind}, ${second?.kind}`);
+    expect(second.token).toBeGreaterThan(first.tokenLast);
+  });
+
+  it('what is no connection, no bucket and no number is refused before anything is sent', async () => {
+    // @ts-expect-error: a URL is no connection.
+    expect(() => natsStore(server.url)).toThrow(InvalidArgumentError);
+    // @ts-expect-error: nor is a promise of one.
+    expect(() => natsStore(Promise.resolve(connection))).toThrow(/no connection to NATS/);
+    for (const bucket of ['', 'a.b', 'a b', 'a>', '*']) {
+      expect(() => natsStore(connection, { bucket }), bucket).toThrow(InvalidArgumentError);
+    }
+    for (const replicas of [0, 1.5, 6, Number.NaN]) {
+      expect(() => natsStore(connection, { replicas }), String(replicas)).toThrow(InvalidArgumentError);
+    }
+    // @ts-expect-error: misspelt.
+    expect(() => natsStore(connection, { buckets: 'a' })).toThrow(/no option "buckets"/);
+    // @ts-expect-error: not a layout.
+    expect(() => natsStore(connection, { layout: 'unknown' })).toThrow(InvalidArgumentError);
+  });
+});

@@ -1,0 +1,52 @@
+/** What the store says of the server before anything goes wrong. */
+import type { NatsConnection } from '@nats-io/transport-node';
+import { natsStore } from 'holdfast/nats';
+import type { Guarantees } from 'holdfast/protocol';
+import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectTo } from './store-scene.js';
+
+describe.runIf(available('nats'))('probing NATS', () => {
+  let server: NatsServer;
+  let connection: NatsConnection;
+  let found: Guarantees;
+
+  beforeAll(async () => {
+    server = await startNats({ own: true });
+    connection = await connectTo(server.url);
+    found = await natsStore(connection).probe();
+  });
+
+  afterAll(async () => {
+    await connection?.close();
+    await server?.stop();
+  });
+
+  const textOf = (level: string): string =>
+    found.findings
+      .filter((finding) => finding.level === level)
+      .map(({ text }) => text)
+      .join('\n');
+
+  it('names the server and its time, and how well that is known', () => {
+    expect(found.server).toMatch(/^NATS 2\.\d+\.\d+$/);
+    expect(Math.abs(found.now - Date.now())).toBeLessThan(60_000);
+    expect(textOf('good')).toMatch(/known here to ±\d+ ms: no client's clock matters/);
+  });
+
+  it('says what a power failure costs, and what a crash of the server does not', () => {
+    expect(textOf('note')).toMatch(
+      /A crash of the server process loses no lock\..*sync_interval.*a power failure may lose/s,
+    );
+    expect(textOf('note')).toMatch(/There is one copy: while its server is away, nothing can be locked/);
+  });
+
+  it('says that TTLs of keys are not needed, and after which time leftovers go', () => {
+    expect(textOf('good')).toMatch(/Nothing depends on TTLs of single keys/);
+    expect(textOf('good')).toMatch(/crashed processes leave go after 48 hours/);
+  });
+
+  it('has nothing to warn of where all is well', () => {
+    expect(textOf('warning')).toBe('');
+  });
+});
