@@ -7,7 +7,7 @@ const HOLDER = new URL('./holder.js', import.meta.url);
 const HOUR_MS = 3_600_000;
 
 function holderOf(fleet: Fleet, name: string, clockOffMs = 0): Child {
-  const child = new Child('holder', HOLDER, [fleet.url, name, '2000'], clockOffMs);
+  const child = new Child('holder', HOLDER, [fleet.url, name, '4000'], clockOffMs);
   onTestFinished(async () => {
     await child.kill();
   });
@@ -22,12 +22,12 @@ export function processCases(open: () => Fleet): void {
     const take = async () => (await theirs.acquire(name, 'their-worker', 30_000)) !== null;
     const holder = holderOf(fleet, name);
     await holder.said('held');
-    for (let look = 0; look < 6; look++) {
+    for (let look = 0; look < 10; look++) {
       await pause(500);
       expect(await take(), holder.story).toBe(false);
     }
     await holder.kill();
-    await until('taken over', take, 2_000 + fleet.afterOursMs + 5_000);
+    await until('taken over', take, 4_000 + fleet.afterOursMs + 5_000);
   });
 
   it.each([HOUR_MS, -HOUR_MS])(
