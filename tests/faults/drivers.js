@@ -115,6 +115,8 @@ const CONNECT = {
       servers: [host, ...searchParams.getAll('server')],
       maxReconnectAttempts: -1,
       reconnectTimeWait: 250,
+      // For how long it waits for a greeting that does not come; 20 s unless told.
+      timeout: 3_000,
       // Those that it hears of would be ways past a proxy.
       ignoreClusterUpdates: true,
       noRandomize: true,

@@ -10,25 +10,30 @@ const LEASE_MS = 1_500;
 /** In so many turns of the other software it dies. */
 const DEATHS = 0.1;
 
+interface Guest {
+  readonly who: string;
+  /** By its own clock. Whoever was slower than its lease is not inside any more, and knows it. */
+  readonly isHeld: () => boolean;
+}
+
 /** Who is inside, and who came in while somebody was. */
 class Room {
   readonly overlaps: string[] = [];
   readonly turns = { ours: 0, theirs: 0, deaths: 0 };
   readonly random: Random;
-  #inside: string | null = null;
+  #inside: Guest | null = null;
 
   constructor(seed: number) {
     this.random = seededRandom(seed);
   }
 
   async stay(who: string, kind: 'ours' | 'theirs', isHeld: () => boolean): Promise<void> {
-    if (this.#inside !== null) this.overlaps.push(`${who} while ${this.#inside} was inside`);
-    this.#inside = who;
+    const guest: Guest = { who, isHeld };
+    if (this.#inside?.isHeld() && isHeld()) this.overlaps.push(`${who} while ${this.#inside.who} was inside`);
+    this.#inside = guest;
     this.turns[kind] += 1;
     await pause(this.random.between(2, 17));
-    // Whoever was slower than its lease is not inside any more, and knows it.
-    if (isHeld() && this.#inside !== who) this.overlaps.push(`${who} was not alone`);
-    if (this.#inside === who) this.#inside = null;
+    if (this.#inside === guest) this.#inside = null;
   }
 }
 

@@ -150,6 +150,13 @@ export function tapped(connection: NatsConnection): Tapped {
             return answer;
           };
         }
+        // So that writes go by `request`, where the tap is.
+        if (name === 'subscribe') {
+          return (...args: Parameters<NatsConnection['subscribe']>) => {
+            if (args[0].startsWith('_INBOX.')) throw new Error('Not on this connection.');
+            return target.subscribe(...args);
+          };
+        }
         const value: unknown = Reflect.get(target, name);
         return typeof value === 'function' ? value.bind(target) : value;
       },

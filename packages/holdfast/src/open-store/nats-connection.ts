@@ -47,6 +47,10 @@ export class LateConnection implements NatsConnection {
     return this.#current?.info;
   }
 
+  get options(): NatsConnection['options'] {
+    return this.#current?.options;
+  }
+
   request(...args: Parameters<NatsConnection['request']>): ReturnType<NatsConnection['request']> {
     return this.#current ? this.#current.request(...args) : Promise.reject(this.#none());
   }

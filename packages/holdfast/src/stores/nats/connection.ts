@@ -6,6 +6,7 @@ import { InvalidArgumentError } from '../../protocol/index.js';
 import { type ApiError, JetStreamError, withoutAnswer } from './trouble.js';
 
 export interface NatsMessage {
+  readonly subject: string;
   readonly data: Uint8Array;
 }
 
@@ -20,7 +21,11 @@ export interface NatsConnection {
     payload?: Uint8Array | string,
     options?: { readonly timeout: number; readonly headers?: unknown },
   ): Promise<NatsMessage>;
-  publish(subject: string, payload?: Uint8Array | string): void;
+  publish(
+    subject: string,
+    payload?: Uint8Array | string,
+    options?: { readonly reply: string; readonly headers: unknown },
+  ): void;
   subscribe(
     subject: string,
     options?: { callback?: (error: Error | null, message: NatsMessage) => void },
@@ -30,6 +35,8 @@ export interface NatsConnection {
   status(): AsyncIterable<{ readonly type: string }>;
   isClosed(): boolean;
   readonly info?: ServerInfo | undefined;
+  /** What it was opened with. */
+  readonly options?: { readonly inboxPrefix?: string | undefined } | undefined;
 }
 
 export interface ServerInfo {
@@ -52,7 +59,7 @@ export function checkConnection(connection: unknown): NatsConnection {
 }
 
 /** A request unanswered for so long is unknown. The core asks again much sooner. */
-const ANSWER_MS_MAX = 2_000;
+export const ANSWER_MS_MAX = 2_000;
 
 /** Asks JetStream. Rejects with a `JetStreamError` for what it refuses. */
 export async function askApi(
@@ -61,38 +68,27 @@ export async function askApi(
   question?: object,
 ): Promise<ApiAnswer> {
   const payload = question === undefined ? '' : JSON.stringify(question);
-  return answered(connection, `$JS.API.${subject}`, payload, { timeout: ANSWER_MS_MAX });
+  const named = `$JS.API.${subject}`;
+  return answerIn(await answered(connection, named, payload, { timeout: ANSWER_MS_MAX }), named);
 }
 
-/** Stores a message; what the headers expect is checked by the server in the same step. */
-export async function store(
-  connection: NatsConnection,
-  subject: string,
-  payload: string,
-  headers: string,
-): Promise<ApiAnswer> {
-  const options = headers === '' ? { timeout: ANSWER_MS_MAX } : withHeaders(headers);
-  return answered(connection, subject, payload, options);
-}
-
-function withHeaders(lines: string): { readonly timeout: number; readonly headers: unknown } {
-  const bytes = Buffer.from(`NATS/1.0\r\n${lines}\r\n`, 'latin1');
-  return { timeout: ANSWER_MS_MAX, headers: { encode: () => bytes } };
-}
-
-async function answered(
+/** The bytes of the answer, or in words why there is none. */
+export async function answered(
   connection: NatsConnection,
   subject: string,
   payload: string,
   options: { readonly timeout: number; readonly headers?: unknown },
-): Promise<ApiAnswer> {
-  let message: NatsMessage;
+): Promise<Uint8Array> {
   try {
-    message = await connection.request(subject, payload, options);
+    return (await connection.request(subject, payload, options)).data;
   } catch (error) {
     throw withoutAnswer(error, subject, connection);
   }
-  const answer = JSON.parse(textOf(message.data)) as ApiAnswer;
+}
+
+/** Throws a `JetStreamError` for a refusal. */
+export function answerIn(data: Uint8Array, subject: string): ApiAnswer {
+  const answer = JSON.parse(textOf(data)) as ApiAnswer;
   if (answer.error) throw new JetStreamError(answer.error, subject);
   return answer;
 }

@@ -10,11 +10,12 @@ import type { Found, Register, Written } from '../compare-and-swap/register.js';
 import type { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import { type Bucket, subjectOf } from './bucket.js';
 import type { Cleanup } from './cleanup.js';
-import { askApi, type NatsConnection, type StoredMessage, store } from './connection.js';
+import { askApi, type NatsConnection, type StoredMessage } from './connection.js';
 import type { Layout, Message, Stored } from './layout.js';
 import { LATE_MS } from './record.js';
 import { API, isRefusal, mayLackBucket } from './trouble.js';
 import { comparesTooEarly } from './versions.js';
+import type { Writes } from './writes.js';
 
 export interface RegisterParts {
   readonly connection: NatsConnection;
@@ -23,6 +24,7 @@ export interface RegisterParts {
   readonly layout: Layout;
   readonly time: TimeEstimate;
   readonly cleanup: Cleanup;
+  readonly writes: Writes;
   readonly wake: (key: string, wakes: readonly Wake[]) => void;
   readonly clock?: Clock;
 }
@@ -30,12 +32,16 @@ export interface RegisterParts {
 /** After a pause of the whole process an answer may come this late. Others may read the record in another way then. */
 const ANSWER_LATE_MS = LATE_MS / 2;
 
+/** Of how many keys the name in the bucket is remembered: an operation needs it twice. */
+const NAMES_MAX = 10_000;
+
 const ABSENT: Found<number> = { state: null, version: 0, lateMs: 0 };
 
 export class NatsRegister implements Register<number> {
   readonly absent = ABSENT;
   readonly #parts: RegisterParts;
   readonly #clock: Clock;
+  readonly #names = new Map<string, string>();
 
   constructor(parts: RegisterParts) {
     this.#parts = parts;
@@ -44,7 +50,7 @@ export class NatsRegister implements Register<number> {
 
   async read(key: string): Promise<Found<number>> {
     const { connection, bucketName, bucket, layout, time } = this.#parts;
-    const question = { last_by_subj: subjectOf(bucketName, layout.kvKeyOf(key)) };
+    const question = { last_by_subj: subjectOf(bucketName, this.#kvKeyOf(key)) };
     let message: StoredMessage | undefined;
     try {
       ({ message } = await askApi(connection, `STREAM.MSG.GET.${bucket.stream}`, question));
@@ -77,14 +83,14 @@ export class NatsRegister implements Register<number> {
   }
 
   async #store(key: string, message: Message, version: number, next: State): Promise<Written<number>> {
-    const { connection, bucketName, layout, cleanup } = this.#parts;
+    const { bucketName, writes, cleanup } = this.#parts;
     const { payload, operation, lagMs = 0 } = message;
-    const kvKey = layout.kvKeyOf(key);
+    const kvKey = this.#kvKeyOf(key);
     let headers = `Nats-Expected-Last-Subject-Sequence: ${version}\r\n`;
     if (operation !== null) headers += `KV-Operation: ${operation}\r\n`;
     if (version > 0 && this.#comparesTooEarly()) headers += `Nats-Msg-Id: ${version}:${kvKey}\r\n`;
     const sentMs = this.#clock.monotonicMs();
-    const { seq, duplicate } = await store(connection, subjectOf(bucketName, kvKey), payload, headers);
+    const { seq, duplicate } = await writes.store(subjectOf(bucketName, kvKey), payload, headers);
     if (duplicate === true) return { kind: 'changed', found: null };
     if (seq === undefined) throw new Error(`JetStream stored the key "${key}" without saying where.`);
     cleanup.wrote(kvKey, seq, next);
@@ -92,6 +98,15 @@ export class NatsRegister implements Register<number> {
     const tookMs = Math.ceil(this.#clock.monotonicMs() - sentMs);
     if (tookMs >= ANSWER_LATE_MS) throw new Error(`JetStream answered too late: after ${tookMs} ms.`);
     return { kind: 'written', version: seq, lateMs: Math.max(tookMs, lagMs) };
+  }
+
+  #kvKeyOf(key: string): string {
+    const known = this.#names.get(key);
+    if (known !== undefined) return known;
+    const name = this.#parts.layout.kvKeyOf(key);
+    if (this.#names.size >= NAMES_MAX) this.#names.clear();
+    this.#names.set(key, name);
+    return name;
   }
 
   #comparesTooEarly(): boolean {
@@ -114,7 +129,7 @@ export class NatsRegister implements Register<number> {
   check(command: Command): void {
     const { bucket, layout } = this.#parts;
     layout.check?.(command);
-    layout.kvKeyOf(command.key);
+    this.#kvKeyOf(command.key);
     const askedMs = lastsMs(command, () => this.#parts.time.reading()?.earliest ?? 0);
     if (askedMs <= bucket.ttlMsMax) return;
     throw new UnsupportedError(

@@ -6,7 +6,14 @@ import { type Clock, systemClock } from '../../clock.js';
 import type { StoreTime } from '../compare-and-swap/register.js';
 import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import { type Bucket, subjectOf } from './bucket.js';
-import { type ApiAnswer, askApi, type NatsConnection, store } from './connection.js';
+import {
+  ANSWER_MS_MAX,
+  type ApiAnswer,
+  answered,
+  answerIn,
+  askApi,
+  type NatsConnection,
+} from './connection.js';
 import { CLOCK_KEY } from './keys.js';
 
 export class NatsTime extends TimeEstimate implements StoreTime {
@@ -54,7 +61,9 @@ export class NatsTime extends TimeEstimate implements StoreTime {
 
   async #storeAndLook(): Promise<void> {
     const sentMs = this.#clock.monotonicMs();
-    const { seq } = await store(this.#connection, this.#subject, 'the time', '');
+    const options = { timeout: ANSWER_MS_MAX };
+    const told = await answered(this.#connection, this.#subject, 'the time', options);
+    const { seq } = answerIn(told, this.#subject);
     const storedMs = this.#clock.monotonicMs();
     const { message } = await askApi(this.#connection, `STREAM.MSG.GET.${this.#bucket.stream}`, {
       last_by_subj: this.#subject,

@@ -38,6 +38,7 @@ import { probe } from './probe.js';
 import { NatsRegister } from './register.js';
 import { NatsTime } from './store-time.js';
 import { comparesTooEarly } from './versions.js';
+import { Writes } from './writes.js';
 
 /** What the two ends of an estimate are apart, as a rule. */
 const CLOCK_ERROR_MS = 15;
@@ -57,6 +58,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     ask: (call, question) => askApi(connection, `STREAM.${call}.${bucket.stream}`, question),
     subjectOf: (kvKey) => subjectOf(bucketName, kvKey),
   });
+  const writes = new Writes(connection);
   const register = new NatsRegister({
     connection,
     bucketName,
@@ -64,6 +66,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     layout,
     time,
     cleanup,
+    writes,
     wake: (key, wakes) => hints.wake(key, wakes),
   });
   const adapter = new CompareAndSwap(register, time, { name: 'NATS', queue: layout.queue });
@@ -149,6 +152,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       adapter.close();
       hints.close();
       cleanup.close();
+      writes.close();
     },
   };
 }
