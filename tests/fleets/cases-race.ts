@@ -1,5 +1,5 @@
 /** Contenders of both kinds on one key for a bounded time; some die with the lock in hand. */
-import type { Locks } from 'holdfast';
+import { type Locks, StoreError } from 'holdfast';
 import { type Random, seededRandom } from 'holdfast/testkit';
 import { expect, it } from 'vitest';
 import { claimOf, type Fleet, freshName, locksOf, pause, say } from './fleet.js';
@@ -8,7 +8,7 @@ import type { Foreign } from './foreign.js';
 const RACE_MS = 8_000;
 const LEASE_MS = 1_500;
 /** In so many turns of the other software it dies. */
-const DEATHS = 0.1;
+const DEATHS = 0.03;
 
 interface Guest {
   readonly who: string;
@@ -33,18 +33,26 @@ class Room {
     this.#inside = guest;
     this.turns[kind] += 1;
     await pause(this.random.between(2, 17));
+    if (this.#inside !== guest && isHeld()) this.overlaps.push(`${who} was not alone`);
     if (this.#inside === guest) this.#inside = null;
   }
 }
 
 async function ours(locks: Locks, name: string, who: string, room: Room, end: number): Promise<void> {
   while (performance.now() < end) {
-    const lease = await locks.tryAcquire(name, { ttl: LEASE_MS, wait: 500 });
-    if (!lease) continue;
-    await room.stay(who, 'ours', () => lease.held);
-    await lease.release();
-    await pause(room.random.between(0, 20));
+    const lease = await locks.tryAcquire(name, { ttl: LEASE_MS }).catch(orUnknown);
+    if (lease) {
+      await room.stay(who, 'ours', () => lease.held);
+      await lease.release().catch(orUnknown);
+    }
+    await pause(room.random.between(0, 40));
   }
+}
+
+/** On a machine that has much to do, an answer may come too late; what it granted is then given back. */
+function orUnknown(error: unknown): null {
+  if (error instanceof StoreError) return null;
+  throw error;
 }
 
 /** Processes of ours that die inside, one after the other. */
@@ -83,7 +91,7 @@ export function raceCase(open: () => Fleet): void {
     const name = freshName();
     const seed = Date.now() % 1_000_000;
     const room = new Room(seed);
-    const fleetOfOurs = [1, 2].map(() => locksOf(fleet));
+    const fleetOfOurs = [1, 2, 3].map(() => locksOf(fleet));
     const end = performance.now() + RACE_MS;
     await Promise.all([
       dying(fleet, name, room, end),

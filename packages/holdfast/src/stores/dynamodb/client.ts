@@ -2,6 +2,7 @@
  * The client as far as it is used: the class `DynamoDB` of @aws-sdk/client-dynamodb, which has a method a call. A bare
  * `DynamoDBClient` needs the SDK's command classes, and the library imports no client.
  */
+import { systemClock } from '../../clock.js';
 import { InvalidArgumentError } from '../../protocol/index.js';
 import type { Parts } from './expressions.js';
 import type { Item } from './values.js';
@@ -10,7 +11,6 @@ import type { Item } from './values.js';
 export interface DynamodbClient {
   getItem(input: never, options?: never): PromiseLike<unknown>;
   updateItem(input: never, options?: never): PromiseLike<unknown>;
-  deleteItem(input: never, options?: never): PromiseLike<unknown>;
   scan(input: never, options?: never): PromiseLike<unknown>;
   describeTable(input: never): PromiseLike<unknown>;
   describeTimeToLive(input: never): PromiseLike<unknown>;
@@ -52,27 +52,61 @@ export interface Page {
   readonly LastEvaluatedKey?: Item;
 }
 
+interface Got {
+  readonly Item?: Item;
+}
+
+interface Updated {
+  readonly Attributes?: Item;
+}
+
 /** What a store asks of it, typed. */
 export interface Calls {
-  get(input: Read): Promise<{ readonly Item?: Item }>;
-  update(input: Write): Promise<{ readonly Attributes?: Item }>;
-  delete(input: Write): Promise<unknown>;
+  get(input: Read): Promise<Got>;
+  update(input: Write): Promise<Updated>;
   scan(input: Look): Promise<Page>;
 }
 
-/** Calls that are under way when `signal` aborts are given up, so that none keeps the process alive. */
-export function callsOf(client: DynamodbClient, signal: AbortSignal): Calls {
-  const options = { abortSignal: signal } as never;
+/**
+ * A call that hangs for ever would keep its connection, and the SDK has only so many: after a while nothing went through
+ * any more. Given up, it is unknown like any other that was not answered. A cold Lambda's credentials take a while.
+ */
+const ANSWER_MS_MAX = 5_000;
+
+/** The calls of one store; `giveUp` ends those that are under way, so that none keeps the process alive. */
+export function callsOf(client: DynamodbClient): Calls & { giveUp(): void } {
+  const underWay = new Set<AbortController>();
+
+  async function call(ask: (options: never) => PromiseLike<unknown>): Promise<unknown> {
+    const ending = new AbortController();
+    const timer = systemClock.timer(ANSWER_MS_MAX, () => ending.abort());
+    timer.keepAlive(false);
+    underWay.add(ending);
+    try {
+      return await ask({ abortSignal: ending.signal } as never);
+    } catch (error) {
+      if (!ending.signal.aborted) throw error;
+      const why = underWay.has(ending) ? `no answer came within ${ANSWER_MS_MAX / 1_000} s` : 'it was closed';
+      throw new Error(`The call to DynamoDB was given up: ${why}.`, { cause: error });
+    } finally {
+      timer.cancel();
+      underWay.delete(ending);
+    }
+  }
+
   return {
-    get: async (input) => (await client.getItem(input as never, options)) as { readonly Item?: Item },
-    update: async (input) =>
-      (await client.updateItem(input as never, options)) as { readonly Attributes?: Item },
-    delete: async (input) => await client.deleteItem(input as never, options),
-    scan: async (input) => (await client.scan(input as never, options)) as Page,
+    get: async (input) => (await call((options) => client.getItem(input as never, options))) as Got,
+    update: async (input) => (await call((options) => client.updateItem(input as never, options))) as Updated,
+    scan: async (input) => (await call((options) => client.scan(input as never, options))) as Page,
+    giveUp() {
+      const all = [...underWay];
+      underWay.clear();
+      for (const ending of all) ending.abort();
+    },
   };
 }
 
-const USED = ['getItem', 'updateItem', 'deleteItem', 'scan', 'describeTable', 'describeTimeToLive'] as const;
+const USED = ['getItem', 'updateItem', 'scan', 'describeTable', 'describeTimeToLive'] as const;
 
 export function checkClient(client: unknown): void {
   const some = client as Partial<Record<string, unknown>> | null | undefined;

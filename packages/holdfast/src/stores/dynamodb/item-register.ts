@@ -47,13 +47,12 @@ class Writer {
     const { attributes, witness, table } = this.#layout;
     const aliases = new Aliases();
     const set = this.#layout.encode(key, next, now, seen);
-    const changes = set && changesOf(aliases, attributes, seen ?? {}, set);
+    const changes = changesOf(aliases, attributes, seen ?? {}, set);
     const condition = seen ? isAsSeen(aliases, witness, seen) : isAbsent(aliases, table.partitionKey);
     const input = this.#input(key, aliases, condition);
     try {
-      if (changes === null) await this.#calls.delete(input);
-      else await this.#calls.update({ ...input, ...(changes !== '' && { UpdateExpression: changes }) });
-      return { kind: 'written', version: set && this.#after(key, seen, set), lateMs: 0 };
+      await this.#calls.update({ ...input, ...(changes !== '' && { UpdateExpression: changes }) });
+      return { kind: 'written', version: this.#after(key, seen, set), lateMs: 0 };
     } catch (error) {
       const item = itemOfFailedCondition(error);
       if (item === undefined) throw inWords(error, this.#table, key);
@@ -65,7 +64,7 @@ class Writer {
     const { key } = claim;
     const aliases = new Aliases();
     const isWritten = (name: string): boolean => !guess.keeps.includes(name);
-    const encoded = Object.entries(this.#layout.encode(key, next, now, null) ?? {});
+    const encoded = Object.entries(this.#layout.encode(key, next, now, null));
     // `next` may have been decided on an old record: what it says of what is kept counts for nothing.
     const set = Object.fromEntries(encoded.filter(([name]) => isWritten(name)));
     const remove = this.#layout.attributes.filter((name) => isWritten(name) && !(name in set));

@@ -34,10 +34,10 @@ export interface Layout {
   /** All that it writes, beside the primary key. What `encode` leaves out of these is removed. */
   readonly attributes: readonly string[];
   /**
-   * The attributes of a state, without the primary key; null to delete the item. `seen` is what was there, so that what
+   * The attributes of a state, without the primary key. `seen` is what was there, so that what
    * another software wrote can be kept word by word. `now` is the latest it may be.
    */
-  encode(key: string, state: State, now: number, seen: Item | null): Item | null;
+  encode(key: string, state: State, now: number, seen: Item | null): Item;
   /** Throws an `UnsupportedError` for a record that this library cannot know. */
   decode(key: string, item: Item): State;
   /**

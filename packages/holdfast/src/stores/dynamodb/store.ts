@@ -17,7 +17,6 @@
  *
  * Nothing here wakes anybody: waiters ask again, as the core does where no hints come.
  */
-import { setMaxListeners } from 'node:events';
 import { type Snapshot, type Store, snapshotOf, type Traits } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/adapter.js';
 import { callsOf, type DynamodbClient } from './client.js';
@@ -33,10 +32,7 @@ export function storeOn(
   client: DynamodbClient,
   { table, layout, queue }: Place & { readonly queue: boolean },
 ): Store {
-  const closing = new AbortController();
-  // Every call under way listens to it, and many of them are no leak.
-  setMaxListeners(0, closing.signal);
-  const calls = callsOf(client, closing.signal);
+  const calls = callsOf(client);
   const register = itemRegister(calls, table, layout);
   const time = timeOf(client, () => askForTime());
   const swap = new CompareAndSwap(register, time, { name: 'DynamoDB', queue });
@@ -84,7 +80,7 @@ export function storeOn(
     },
     async close() {
       swap.close();
-      closing.abort();
+      calls.giveUp();
     },
   };
 }

@@ -35,8 +35,8 @@ export function inWords(error: unknown, table: string, key?: string): unknown {
   }
   if (NOT_ALLOWED.includes(name)) {
     return refused(
-      `DynamoDB does not let this client use the table "${table}": ${because} Locks need the rights dynamodb:GetItem, ` +
-        'dynamodb:UpdateItem and dynamodb:DeleteItem on the table, and lists need dynamodb:Scan.',
+      `DynamoDB does not let this client use the table "${table}": ${because} Locks need the rights dynamodb:GetItem ` +
+        'and dynamodb:UpdateItem on the table, and lists need dynamodb:Scan.',
     );
   }
   if (name === 'ValidationException') return refused(invalid(because, table, key));

@@ -24,7 +24,7 @@ export interface NatsConnection {
   publish(
     subject: string,
     payload?: Uint8Array | string,
-    options?: { readonly reply: string; readonly headers: unknown },
+    options?: { readonly reply?: string; readonly headers?: unknown },
   ): void;
   subscribe(
     subject: string,

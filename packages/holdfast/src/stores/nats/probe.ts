@@ -14,7 +14,7 @@ export interface ProbeParts {
   readonly time: Reading;
   readonly layout: Layout;
   /** What went wrong without anybody being told. */
-  readonly troubles: { readonly hints: unknown; readonly cleanup: unknown };
+  readonly troubles: { readonly hints: unknown; readonly cleanup: unknown; readonly writes: unknown };
 }
 
 const HINT_MS_MAX = 1_000;
@@ -32,6 +32,7 @@ export async function probe(parts: ProbeParts): Promise<Guarantees> {
     ...ageFindings(info.config),
     ...(parts.layout.queue ? await hintFindings(parts) : []),
     ...cleanupFindings(parts.troubles.cleanup),
+    ...writeFindings(parts.troubles.writes),
   ];
   return {
     server: `NATS ${version}${cluster === undefined ? '' : `, cluster ${cluster}`}`,
@@ -182,5 +183,13 @@ function cleanupFindings(trouble: unknown): readonly Finding[] {
   const text =
     'Records of released locks may not be deleted, and stay until the bucket lets them go by their age. Remedy: allow ' +
     'publishing to $JS.API.STREAM.MSG.DELETE of its stream.';
+  return [{ level: 'note', text }];
+}
+
+function writeFindings(trouble: unknown): readonly Finding[] {
+  if (trouble === undefined || !isForbidden(trouble)) return [];
+  const text =
+    `Answers to writes are heard one by one, which is slower: ${wordsOf(trouble)}. Remedy: allow subscribing to ` +
+    'everything below the inbox prefix, "_INBOX.>" unless the connection was given another.';
   return [{ level: 'note', text }];
 }

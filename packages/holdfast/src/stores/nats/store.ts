@@ -142,7 +142,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     async probe() {
       await ready();
       await time.sample();
-      const troubles = { hints: hints.trouble, cleanup: cleanup.trouble };
+      const troubles = { hints: hints.trouble, cleanup: cleanup.trouble, writes: writes.trouble };
       const [info, now] = await Promise.all([bucket.info(), adapter.now()]);
       return await probe({ connection, bucketName, info, time: now, layout, troubles });
     },

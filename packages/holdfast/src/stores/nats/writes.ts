@@ -7,7 +7,7 @@
  * by that, which its expected revision makes harmless.
  */
 import { randomUUID } from 'node:crypto';
-import { type Clock, systemClock } from '../../clock.js';
+import { type Clock, systemClock, type Timer } from '../../clock.js';
 import {
   ANSWER_MS_MAX,
   type ApiAnswer,
@@ -34,13 +34,20 @@ export class Writes {
   readonly #awaited = new Map<string, Awaited>();
   #inbox = '';
   #subscription: NatsSubscription | null = null;
+  #timer: Timer | null = null;
   #count = 0;
   #isWell = false;
   #isDeaf = false;
+  #trouble: unknown;
 
   constructor(connection: NatsConnection, clock: Clock = systemClock) {
     this.#connection = connection;
     this.#clock = clock;
+  }
+
+  /** What went wrong last without anybody being told. */
+  get trouble(): unknown {
+    return this.#trouble;
   }
 
   /** Stores a message; what the headers expect is checked by the server in the same step. */
@@ -48,16 +55,17 @@ export class Writes {
     const bytes = Buffer.from(`NATS/1.0\r\n${lines}\r\n`, 'latin1');
     const headers = { encode: () => bytes };
     const sentMs = this.#clock.monotonicMs();
-    this.#giveUp(sentMs);
     if (!this.#isClear(sentMs) || !this.#listens()) return this.#ask(subject, payload, headers);
     const token = (this.#count++).toString(36);
     const answer = new Promise<Uint8Array>((resolve, reject) => {
       this.#awaited.set(token, { sentMs, subject, resolve, reject });
     });
+    this.#timer ??= this.#setTimer();
     try {
       this.#connection.publish(subject, payload, { reply: this.#inbox + token, headers });
-    } catch {
+    } catch (error) {
       // Closed, or too large: `request` says it in words.
+      this.#trouble = error;
       this.#awaited.delete(token);
       return this.#ask(subject, payload, headers);
     }
@@ -70,6 +78,7 @@ export class Writes {
   close(): void {
     this.#isDeaf = true;
     if (!this.#connection.isClosed()) this.#subscription?.unsubscribe();
+    this.#timer?.cancel();
     this.#rejectAll('the store was closed');
   }
 
@@ -95,15 +104,17 @@ export class Writes {
       this.#subscription = this.#connection.subscribe(`${this.#inbox}*`, {
         callback: (error, message) => {
           if (!error) return this.#hear(message.subject, message.data);
+          this.#trouble = error;
           this.#isDeaf = true;
           this.#rejectAll(error.message);
         },
       });
-    } catch {
+      return true;
+    } catch (error) {
       // A connection that is closing: `request` says it in words.
+      this.#trouble = error;
       return false;
     }
-    return true;
   }
 
   #hear(subject: string, data: Uint8Array): void {
@@ -112,7 +123,16 @@ export class Writes {
     this.#awaited.delete(token);
   }
 
-  /** Later writes do it: whoever still waits for one of these asks again anyway, and that is a later write. */
+  /** One for all of them: an answer is given up between this time and twice that. */
+  #setTimer(): Timer {
+    const timer = this.#clock.timer(ANSWER_MS_MAX, () => {
+      this.#giveUp(this.#clock.monotonicMs());
+      this.#timer = this.#awaited.size > 0 ? this.#setTimer() : null;
+    });
+    timer.keepAlive(false);
+    return timer;
+  }
+
   #giveUp(nowMs: number): void {
     for (const [token, { sentMs, subject, reject }] of this.#awaited) {
       if (nowMs - sentMs < ANSWER_MS_MAX) return;

@@ -16,6 +16,8 @@ export interface SuiteOptions {
   readonly seed?: number;
   /** How many keys the model plays. 200 unless told. */
   readonly sequences?: number;
+  /** How many of them at once. 250 unless told; fewer for a store that is slow under so many. */
+  readonly atOnce?: number;
 }
 
 export function conformanceSuite(harness: Harness, options: SuiteOptions = {}): readonly ConformanceCase[] {

@@ -1,6 +1,7 @@
 /**
- * Makes a layout of the shape of other software's items. Beside its attributes lie ours (own-part.ts). An item is ours only while every attribute of the other software is what that state would write;
- * otherwise the other software has the last word, and what it says is a foreign hold.
+ * Makes a layout of the shape of other software's items. Beside its attributes lie ours (own-part.ts). An item is ours
+ * only while every attribute that the other software goes by is what our state would write there; otherwise the other
+ * software has the last word, and what it says is a foreign hold.
  *
  * Every write is on the condition that all of these attributes are as they were seen, so nobody's lock is taken by a
  * look that is out of date. A released lock stays as an item that the other software sees as over long ago: its token
