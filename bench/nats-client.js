@@ -1,7 +1,7 @@
 /**
  * The connection that every NATS contender gets: one of @nats-io/transport-node, as `openStore` makes it, which is to say
  * without the stack that the client otherwise takes down with every request. Round trips are counted where the client
- * sends: a request is one. What is published without an answer is none.
+ * sends: a request is one, and so is what is published with a subject for the answer. Without that it is none.
  */
 import { connect } from '@nats-io/transport-node';
 
@@ -11,9 +11,19 @@ let roundTrips = 0;
 export async function openNats(url) {
   const connection = await openNatsApart(url);
   const request = connection.request.bind(connection);
+  const publish = connection.publish.bind(connection);
+  let asking = false;
   connection.request = (...given) => {
     roundTrips += 1;
-    return request(...given);
+    asking = true;
+    const answer = request(...given);
+    asking = false;
+    return answer;
+  };
+  connection.publish = (...given) => {
+    // What `request` itself publishes is counted already.
+    if (!asking && given[2]?.reply) roundTrips += 1;
+    publish(...given);
   };
   return connection;
 }

@@ -46,7 +46,7 @@ async function warmUp(client: DynamoDB): Promise<void> {
 }
 
 /** How much later than it ends something may count as over, for clients that are warm, on a busy machine. */
-export const DOUBT_MS = 400;
+const DOUBT_MS = 400;
 
 export function harnessOf(
   name: string,

@@ -16,7 +16,7 @@
  * something else is there by then, or its tokens are read as later ones (record.ts).
  *
  * Hints go over core NATS and are not stored. The connection is the caller's and reconnects by itself; nothing here
- * waits, retries or sets a timer, but for the client's limit on how long a request is awaited.
+ * waits or retries, but for the limits on how long an answer is awaited (writes.ts).
  */
 import {
   type Command,
