@@ -15,6 +15,7 @@ const run = promisify(execFile);
 
 interface Outcome {
   readonly contender: string;
+  readonly emulator: boolean;
   readonly workload: string;
   readonly figures: Readonly<Record<string, number>>;
 }
@@ -31,6 +32,8 @@ const WORKLOADS = {
   sqlite: ['across', ...LOCAL],
   redis: ['across', 'contended', 'handover', 'held', 'idle', 'in-flight', 'killed', 'sequential'],
   postgres: ['across', 'contended', 'handover', 'held', 'idle', 'in-flight', 'killed', 'sequential'],
+  dynamodb: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
+  nats: ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'],
 } as const;
 
 /** A run that failed exits with 1 and says in the report which it was. */
@@ -43,6 +46,11 @@ async function quick(...options: readonly string[]): Promise<Report> {
     },
   );
   return JSON.parse(stdout) as Report;
+}
+
+function callsOf({ outcomes }: Report, contender: string): number | undefined {
+  return outcomes.find((one) => one.contender === contender && one.workload === 'sequential')?.figures
+    .callsPerCycle;
 }
 
 function checkSubject({ outcomes, failures }: Report, engine: keyof typeof WORKLOADS): void {
@@ -63,13 +71,35 @@ describe('a quick benchmark runs every workload and keeps exclusion', () => {
   test.runIf(available('redis'))('on Redis', { timeout: LIMIT_MS + 10_000 }, async () => {
     const report = await quick('--only', 'redis/');
     checkSubject(report, 'redis');
-    const trips = report.outcomes.find(({ contender }) => contender === 'minimum-redis')?.figures
-      .callsPerCycle;
-    expect(trips, 'round trips of the hand-written minimum').toBe(2);
+    expect(callsOf(report, 'minimum-redis'), 'round trips of the hand-written minimum').toBe(2);
   });
 
   test.runIf(available('postgres-15'))('on PostgreSQL', { timeout: LIMIT_MS + 10_000 }, async () => {
     checkSubject(await quick('--only', 'postgres/'), 'postgres');
+  });
+
+  test.runIf(available('dynamodb', { own: true }))(
+    'on DynamoDB Local, whose figures are called an emulator’s wherever they stand',
+    { timeout: LIMIT_MS + 10_000 },
+    async () => {
+      const report = await quick('--only', 'dynamodb/');
+      checkSubject(report, 'dynamodb');
+      expect(report.outcomes.every(({ emulator }) => emulator)).toBe(true);
+      expect(report.verdicts.length).toBeGreaterThan(0);
+      expect(report.verdicts.filter(({ what }) => !what.endsWith('(emulator)'))).toEqual([]);
+      for (const contender of ['minimum-dynamodb', 'dynamodb-lock-client']) {
+        expect(callsOf(report, contender), `round trips of ${contender}`).toBe(2);
+      }
+    },
+  );
+
+  test.runIf(available('nats', { own: true }))('on NATS', { timeout: LIMIT_MS + 10_000 }, async () => {
+    const report = await quick('--only', 'nats/');
+    checkSubject(report, 'nats');
+    expect(report.outcomes.some(({ emulator }) => emulator)).toBe(false);
+    expect(callsOf(report, 'minimum-nats'), 'round trips of the hand-written minimum').toBe(2);
+    // The first cycle of a process also looks at the bucket and asks for the time.
+    expect(callsOf(report, 'holdfast-nats'), 'round trips').toBeLessThan(4);
   });
 });
 

@@ -11,9 +11,9 @@
  * Clock: DynamoDB's, estimated from the `Date` header of its replies (time.ts). A holder's end is written by the latest
  * it may be, and is over by the earliest: this machine's own clock decides nothing.
  *
- * A reply is lost with its connection, by throttling or by the SDK's time-out: the write may have been made or not, and
- * the core asks again. The SDK asks again by itself too; what then fails on its own write finds its own hold there, or
- * exactly the record that it wrote, and answers as if the first reply had come.
+ * A reply is lost with its connection, by throttling, or when none comes for seconds: the write may have been made or
+ * not, and the core asks again. The SDK asks again by itself too; what then fails on its own write finds its own hold
+ * there, or exactly the record that it wrote, and answers as if the first reply had come.
  *
  * Nothing here wakes anybody: waiters ask again, as the core does where no hints come.
  */
