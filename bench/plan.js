@@ -45,6 +45,10 @@ export const QUICK = {
 /** On a server leases are short, for a crash of the holder to cost little: a third of what the others have. */
 const SERVER_TTL_SHARE = 1 / 3;
 
+/** An emulator is too slow to renew many short leases in time, and they would be lost before their holder is killed. */
+const EMULATOR_TRIALS_SHARE = 1 / 4;
+const EMULATOR_TTL_MS_MIN = 2_000;
+
 /** How often the peers on a server look whether a key is free. */
 export const RETRY_MS = 10;
 
@@ -115,11 +119,15 @@ export function planOf(sizes, only) {
 }
 
 /** @param {Family} family @param {Sizes} sizes @returns {Sizes} */
-export function sizesFor({ reach }, sizes) {
+export function sizesFor({ reach, emulator }, sizes) {
   if (reach !== 'network') return sizes;
   return {
     ...sizes,
     ttlMs: Math.round(sizes.ttlMs * SERVER_TTL_SHARE),
     spreadMs: Math.round(sizes.spreadMs * SERVER_TTL_SHARE),
+    ...(emulator && {
+      trials: Math.ceil(sizes.trials * EMULATOR_TRIALS_SHARE),
+      killedTtlMs: Math.max(sizes.killedTtlMs, EMULATOR_TTL_MS_MIN),
+    }),
   };
 }

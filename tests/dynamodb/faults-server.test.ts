@@ -3,6 +3,6 @@ import { describe } from 'vitest';
 import { serverFaults } from '../faults/cases/server.js';
 import { dynamodbWorld } from '../faults/dynamodb-world.js';
 
-describe.runIf(available('dynamodb'))('faults', () => {
+describe.runIf(available('dynamodb', { own: true }))('faults', () => {
   serverFaults(dynamodbWorld());
 });

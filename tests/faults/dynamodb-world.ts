@@ -28,7 +28,7 @@ export function dynamodbWorld(): World {
     driver: 'dynamodb',
     durable: true,
     oneServer: true,
-    restMs: 600,
+    restMs: 400,
     startServer,
     openPlace: startServer,
     async close() {

@@ -4,6 +4,6 @@ import { crowdFaults } from '../faults/cases/crowd.js';
 import { natsWorld } from '../faults/nats-world.js';
 import { tcpWay } from '../faults/ways.js';
 
-describe.runIf(available('nats'))('faults', () => {
+describe.runIf(available('nats', { own: true }))('faults', () => {
   crowdFaults(natsWorld(), tcpWay);
 });

@@ -1,14 +1,27 @@
 /** The server is well; what is between it and its users is not. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { StoreError } from 'holdfast';
+import { type Locks, StoreError } from 'holdfast';
 import { seededRandom } from 'holdfast/testkit';
 import type { TcpProxy } from 'holdfast-servers';
 import { afterAll, describe, expect, it } from 'vitest';
-import { eventually, expectExclusive, later, lossOf, Scene, SOON_MS } from '../scene.js';
+import { eventually, expectExclusive, later, lossOf, type OnFinished, Scene, SOON_MS } from '../scene.js';
 import { machineMs } from '../turns.js';
 import type { World } from '../world.js';
 
 const TTL_MS = 1_500;
+
+/** Locks that come through a proxy. */
+async function behindProxy(world: World, onFinished: OnFinished, ttlMs: number): Promise<BehindProxy> {
+  const scene = await Scene.open(world, onFinished);
+  const proxy = await scene.proxy();
+  return { scene, proxy, locks: await scene.locks({ via: proxy, ttlMs }) };
+}
+
+interface BehindProxy {
+  readonly scene: Scene;
+  readonly proxy: TcpProxy;
+  readonly locks: Locks;
+}
 
 export function networkFaults(world: World): void {
   describe.concurrent(`${world.name}: the network`, { timeout: 60_000 }, () => {
@@ -17,9 +30,7 @@ export function networkFaults(world: World): void {
     it('F4: a claim whose answer is lost is the same grant when asked again: same token, one holder', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
-      const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: 20_000 });
+      const { scene, proxy, locks } = await behindProxy(world, onTestFinished, 20_000);
       const witness = await scene.locks();
       await (await locks.acquire('warm')).release();
       proxy.loseReplies();
@@ -40,9 +51,7 @@ export function networkFaults(world: World): void {
     it('F5: who gave up while the answer was missing leaves nothing behind, however long the lease', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
-      const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: 60_000 });
+      const { scene, proxy, locks } = await behindProxy(world, onTestFinished, 60_000);
       const witness = await scene.locks();
       await (await locks.acquire('warm')).release();
       proxy.loseReplies();
@@ -62,9 +71,7 @@ export function networkFaults(world: World): void {
     it('F6: a release whose answer is lost has freed the key, and resolves once it is heard', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
-      const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: 20_000 });
+      const { scene, proxy, locks } = await behindProxy(world, onTestFinished, 20_000);
       const witness = await scene.locks({ ttlMs: 20_000 });
       const lease = await locks.acquire('k');
       proxy.loseReplies();
@@ -84,9 +91,7 @@ export function networkFaults(world: World): void {
     });
 
     it('F7, F8: renewals whose answers are lost are jeopardy, not loss', async ({ onTestFinished }) => {
-      const scene = await Scene.open(world, onTestFinished);
-      const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: 9_000 });
+      const { scene, proxy, locks } = await behindProxy(world, onTestFinished, 9_000);
       const lease = await locks.acquire('k');
       proxy.loseReplies();
       await new Promise((resolve) => locks.on('jeopardy', resolve));
@@ -101,9 +106,7 @@ export function networkFaults(world: World): void {
     it('P16, F8: renewals that fail for good: told by the signal, held says no, nothing unhandled', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
-      const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: TTL_MS });
+      const { scene, proxy, locks } = await behindProxy(world, onTestFinished, TTL_MS);
       const lease = await locks.acquire('k');
       const lost = lossOf(lease);
       proxy.cut();
@@ -122,9 +125,7 @@ export function networkFaults(world: World): void {
       it(`a half-open connection that ${end}: the lease is lost in time, others proceed, work resumes`, async ({
         onTestFinished,
       }) => {
-        const scene = await Scene.open(world, onTestFinished);
-        const proxy = await scene.proxy();
-        const locks = await scene.locks({ via: proxy, ttlMs: TTL_MS });
+        const { scene, proxy, locks } = await behindProxy(world, onTestFinished, TTL_MS);
         const lease = await locks.acquire('k');
         const lost = lossOf(lease);
         proxy.hang();
@@ -149,9 +150,7 @@ export function networkFaults(world: World): void {
     it('P15: a grant that is over when its answer comes is never returned as acquired', async ({
       onTestFinished,
     }) => {
-      const scene = await Scene.open(world, onTestFinished);
-      const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: 600 });
+      const { scene, proxy, locks } = await behindProxy(world, onTestFinished, 600);
       await (await locks.acquire('warm')).release();
       proxy.delay(900);
       const outcomes = await Promise.allSettled(
@@ -167,9 +166,7 @@ export function networkFaults(world: World): void {
     });
 
     it('F2: a late answer is counted from before the question was sent', async ({ onTestFinished }) => {
-      const scene = await Scene.open(world, onTestFinished);
-      const proxy = await scene.proxy();
-      const locks = await scene.locks({ via: proxy, ttlMs: 8_000 });
+      const { proxy, locks } = await behindProxy(world, onTestFinished, 8_000);
       await (await locks.acquire('warm')).release();
       proxy.delay(700);
       const lease = await locks.acquire('k', { wait: '20s', renew: false });

@@ -89,6 +89,7 @@ export function paperRegister(paper: Paper, manners: Manners = {}): Register<num
 
   const register: Register<number> = {
     absent: { state: null, version: 0, lateMs: 0 },
+    repeats: doubles > 0,
     async read(key) {
       paper.calls.push(`read ${key}`);
       await sleep(Math.random() * SLOW_MS);

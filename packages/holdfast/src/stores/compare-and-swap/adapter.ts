@@ -9,9 +9,9 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import {
+  type Claim,
   type Command,
   decide,
-  type Mark,
   type Reply,
   type Snapshot,
   type State,
@@ -138,14 +138,15 @@ export class CompareAndSwap<V> {
   }
 
   async #settle(key: string, all: readonly Errand[], desk: Desk, place: number): Promise<void> {
+    const register = this.#register;
     let errands = all;
     let seen = this.#remembered.get(key);
     let certain = false;
     if (!seen && !errands.some(({ command }) => command.kind === 'claim')) {
-      seen = await this.#register.read(key);
+      seen = await register.read(key);
       certain = true;
     }
-    let base = seen ?? this.#register.absent;
+    let base = seen ?? register.absent;
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
       if (tries > 2) await this.#pause(tries);
       errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
@@ -154,39 +155,29 @@ export class CompareAndSwap<V> {
       const outcome = decideAll(base, errands, reading);
       if (!outcome.changed || outcome.state === null) {
         if (certain) return this.#finish(key, base, outcome);
-        base = await this.#register.read(key);
+        base = await register.read(key);
         certain = true;
         continue;
       }
-      const written = await this.#write(key, errands, outcome.state, base, certain, reading.latest);
+      // Where nobody was seen on the key, the engine may be able to do better than to replace what was seen.
+      const taken = register.take && !certain && isFree(base.state) ? loneClaim(errands) : null;
+      const written = await (taken && register.take
+        ? register.take(taken, outcome.state, reading.latest)
+        : register.write(key, outcome.state, base, reading.latest));
       if (written.kind === 'written') {
         const { version, lateMs, state = outcome.state } = written;
         return this.#finish(key, { version, lateMs, state }, outcome);
       }
-      base = written.found ?? (await this.#register.read(key));
-      // The client asked twice, and the first time had come through (F4).
-      if (isSame(base.state, outcome.state)) return this.#finish(key, base, outcome);
+      base = written.found ?? (await register.read(key));
+      // The client sent it twice, and the first time had come through (F4).
+      if (register.repeats && isSame(base.state, outcome.state, taken !== null)) {
+        return this.#finish(key, base, outcome);
+      }
       certain = true;
     }
     throw new Error(
       `Others changed the record of "${key}" ${TRIES_MAX} times in a row between this process's looks at it.`,
     );
-  }
-
-  #write(
-    key: string,
-    errands: readonly Errand[],
-    next: State,
-    base: Found<V>,
-    certain: boolean,
-    now: number,
-  ): Promise<Written<V>> {
-    const command = errands.length === 1 ? errands[0]?.command : undefined;
-    const { take } = this.#register;
-    if (take && !certain && command?.kind === 'claim' && isFree(base.state)) {
-      return take.call(this.#register, command, next, now);
-    }
-    return this.#register.write(key, next, base, now);
   }
 
   #finish(key: string, found: Found<V>, { wakes, answers }: Outcome): void {
@@ -252,22 +243,22 @@ function isGivenUp({ command, reject }: Errand, desk: Desk, place: number): bool
   return true;
 }
 
+function loneClaim(errands: readonly Errand[]): Claim | null {
+  const [only] = errands;
+  return errands.length === 1 && only?.command.kind === 'claim' ? only.command : null;
+}
+
 function isFree(state: State | null): boolean {
   return (
     state === null || (state.holders.length === 0 && state.rests.length === 0 && state.waiters.length === 0)
   );
 }
 
-/** Of a grant the holder tells whose it is, and marks may be others: `take` keeps those it finds. Of an end, the marks. */
-function isSame(there: State | null, written: State): boolean {
+/** Two commands decided in one millisecond have the same number: the marks tell them apart, but for those `take` kept. */
+function isSame(there: State | null, written: State, taken: boolean): boolean {
   if (there?.decision !== written.decision || there.token !== written.token) return false;
-  const isThere = (mark: Mark): boolean =>
-    there.ended.some(
-      ({ process, number, until }) =>
-        process === mark.process && number === mark.number && until === mark.until,
-    );
   if (bodyOf(there) !== bodyOf(written)) return false;
-  return there.holders.length > 0 || written.ended.every(isThere);
+  return taken || JSON.stringify(there.ended) === JSON.stringify(written.ended);
 }
 
 function bodyOf({ holders, rests, waiters }: State): string {

@@ -30,6 +30,8 @@ export type Written<V> =
 export interface Register<V> {
   /** What a key that was never used looks like: the first guess. */
   readonly absent: Found<V>;
+  /** Whether the client may send a write twice by itself, and then tell how the second went. */
+  readonly repeats?: boolean;
   /** What is there now; never a stale copy. */
   read(key: string): Promise<Found<V>>;
   /** Replaces the record if it is still `seen`. `now` is the latest it may be, the time that `next` was decided at. */

@@ -15,6 +15,7 @@ export function itemRegister(calls: Calls, table: string, layout: Layout): ItemR
   const writer = new Writer(calls, table, layout);
   return {
     absent: { state: null, version: null, lateMs: 0 },
+    repeats: true,
     read: (key) => writer.read(key),
     write: (key, next, seen, now) => writer.write(key, next, seen.version, now),
     ...(guess && { take: (claim: Claim, next: State, now: number) => writer.take(guess, claim, next, now) }),

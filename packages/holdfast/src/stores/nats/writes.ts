@@ -6,7 +6,6 @@
  * or missing until one came back that way: `request` is told by the client why there is none. A write may be said twice
  * by that, which its expected revision makes harmless.
  */
-import { randomUUID } from 'node:crypto';
 import { type Clock, systemClock, type Timer } from '../../clock.js';
 import {
   ANSWER_MS_MAX,
@@ -99,7 +98,7 @@ export class Writes {
   /** Whether answers can be heard; false from the moment that the server said they cannot. */
   #listens(): boolean {
     if (this.#subscription) return true;
-    this.#inbox = `${this.#connection.options?.inboxPrefix ?? '_INBOX'}.${randomUUID()}.`;
+    this.#inbox = `${this.#connection.options?.inboxPrefix ?? '_INBOX'}.${this.#clock.randomId()}.`;
     try {
       this.#subscription = this.#connection.subscribe(`${this.#inbox}*`, {
         callback: (error, message) => {
