@@ -62,7 +62,7 @@ export const FAMILIES = [
   },
   {
     engine: 'dynamodb',
-    title: 'DynamoDB Local, an emulator',
+    title: 'DynamoDB (emulator)',
     subject: 'holdfast-dynamodb',
     peers: ['verrou-dynamodb', 'dynamodb-lock-client'],
     minimums: ['minimum-dynamodb'],

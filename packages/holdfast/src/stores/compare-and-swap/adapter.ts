@@ -20,7 +20,7 @@ import {
   type Wake,
 } from '../../protocol/index.js';
 import { Desk } from './desk.js';
-import type { Found, Reading, Register, StoreTime, Written } from './register.js';
+import type { Found, Reading, Register, StoreTime } from './register.js';
 import { Remembered } from './remembered.js';
 
 export interface CompareAndSwapOptions {

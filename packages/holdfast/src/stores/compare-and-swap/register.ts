@@ -37,8 +37,8 @@ export interface Register<V> {
   /** Replaces the record if it is still `seen`. `now` is the latest it may be, the time that `next` was decided at. */
   write(key: string, next: State, seen: Found<V>, now: number): Promise<Written<V>>;
   /**
-   * Where the engine can do better than "still as seen": grants this claim on a key that is absent, or free with lower
-   * numbers than those of `next`, and where nothing marks its hold as ended. Keeps the marks that are there.
+   * Where the engine can do better than "still as seen": grants this claim on a key that is absent; or that is free, with a
+   * token lower than the holder's in `next`, a lower decision, and no mark of this hold. Keeps the marks that are there.
    */
   take?(claim: Claim, next: State, now: number): Promise<Written<V>>;
   /** Sends hints, after the write that caused them. Never throws, never waits. */
