@@ -11,7 +11,7 @@ export async function openMemory(rest: string): Promise<Store> {
 /** `sqlite:PATH`, or `sqlite:///PATH` for an absolute one. A question mark or per cent sign in it is written %3F, %25. */
 export async function openSqlite(rest: string): Promise<Store> {
   const [written = '', ...query] = rest.split('?');
-  refuseOptions(query.join('?'));
+  const liveness = livenessIn(new URLSearchParams(query.join('?')));
   const path = decoded(written.startsWith('//') ? written.slice(2) : written);
   if (path === '')
     throw new InvalidArgumentError('The path is missing: sqlite:PATH, such as sqlite:/var/lib/app/locks.db.');
@@ -24,12 +24,20 @@ export async function openSqlite(rest: string): Promise<Store> {
     throw new InvalidArgumentError(`"${path}": only a shell knows what ~ is. Write the whole path.`);
   }
   const { sqliteStore } = await import('../stores/sqlite/index.js');
-  return sqliteStore(path);
+  return sqliteStore(path, { liveness });
 }
 
-function refuseOptions(query: string): void {
-  const [name] = new URLSearchParams(query).keys();
-  if (name !== undefined) throw new InvalidArgumentError(`The SQLite store has no option "${name}".`);
+/** `?liveness=off`: whoever claims here may be gone, and what it claimed for is not. */
+function livenessIn(query: URLSearchParams): boolean {
+  for (const [name, value] of query) {
+    if (name !== 'liveness') {
+      throw new InvalidArgumentError(`The SQLite store has no option "${name}", only "liveness".`);
+    }
+    if (value !== 'on' && value !== 'off') {
+      throw new InvalidArgumentError(`liveness is "${value}", and has to be on or off.`);
+    }
+  }
+  return query.get('liveness') !== 'off';
 }
 
 function decoded(path: string): string {
