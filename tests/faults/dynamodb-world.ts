@@ -1,6 +1,6 @@
 /**
- * DynamoDB Local as a world to break. It takes long to start and much memory, so there is one, with its tables on disk:
- * every case has a table of its own there, and those that break the server come one after the other.
+ * DynamoDB Local as a world to break. It takes long to start and much memory, so cases share it, each with a table of its
+ * own; those that break it have their tables on disk and come one after the other.
  */
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createTable } from 'holdfast/dynamodb';
@@ -8,12 +8,13 @@ import { type DynamodbServer, startDynamodb } from 'holdfast-servers';
 import type { Server, World } from './world.js';
 
 export function dynamodbWorld(): World {
-  let shared: Promise<DynamodbServer> | null = null;
+  const started = new Map<'memory' | 'disk', Promise<DynamodbServer>>();
   let tables = 0;
-  const startServer = async (): Promise<Server> => {
+  const placeOn = async (storage: 'memory' | 'disk'): Promise<Server> => {
     const table = `locks-${tables++}`;
-    shared ??= startDynamodb({ own: true, storage: 'disk' });
-    const server = await shared;
+    const starting = started.get(storage) ?? startDynamodb({ own: true, storage });
+    started.set(storage, starting);
+    const server = await starting;
     return {
       ...server,
       url: await tableOn(server.url, table),
@@ -29,10 +30,10 @@ export function dynamodbWorld(): World {
     durable: true,
     oneServer: true,
     restMs: 400,
-    startServer,
-    openPlace: startServer,
+    startServer: () => placeOn('disk'),
+    openPlace: () => placeOn('memory'),
     async close() {
-      await (await shared)?.stop();
+      for (const server of started.values()) await (await server).stop();
     },
   };
 }

@@ -29,7 +29,11 @@ export interface Answer {
   readonly error?: { readonly err_code: number; readonly description: string };
   readonly success?: boolean;
   readonly config?: Readonly<Record<string, unknown>>;
-  readonly state?: { readonly messages: number; readonly subjects?: Readonly<Record<string, number>> };
+  readonly state?: {
+    readonly messages: number;
+    readonly last_seq?: number;
+    readonly subjects?: Readonly<Record<string, number>>;
+  };
   readonly cluster?: { readonly leader?: string };
   readonly message?: { readonly seq: number; readonly data?: string; readonly time: string };
 }

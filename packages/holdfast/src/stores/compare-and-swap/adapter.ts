@@ -98,9 +98,14 @@ export class CompareAndSwap<V> {
     return await this.#reading();
   }
 
+  /** What was seen may have been of another engine than the one that answers now: the same version, another record. */
+  forget(): void {
+    this.#remembered.clear();
+  }
+
   close(): void {
     this.#closed = true;
-    this.#remembered.clear();
+    this.forget();
   }
 
   #checkOpen(): void {

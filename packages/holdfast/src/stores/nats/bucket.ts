@@ -2,6 +2,7 @@
  * The bucket: a stream named `KV_<bucket>`, as every KV client and tool knows it. Looked at on first use, created where it
  * is missing, refused where locks would not be safe in it. A failure is forgotten: the next command looks again (P6).
  */
+import { type Clock, systemClock } from '../../clock.js';
 import { KEEP_MS, UnsupportedError } from '../../protocol/index.js';
 import { type ApiAnswer, askApi, type NatsConnection, type StreamConfig } from './connection.js';
 import type { Layout } from './layout.js';
@@ -15,6 +16,8 @@ const MAX_AGE_MS = 2 * DAY_MS;
 const DUPLICATES_MS = 10_000;
 /** A record has to outlive its marks by far. */
 const MAX_AGE_MS_MIN = 4 * KEEP_MS;
+/** So long it counts as the same bucket without a look. A look by the way comes twice as often. */
+const SAME_MS = 10_000;
 
 export interface BucketParts {
   readonly bucket: string;
@@ -67,10 +70,23 @@ export class Bucket {
   #ready: Promise<StreamConfig> | null = null;
   #config: StreamConfig | null = null;
   #looking = false;
+  #created: string | undefined;
+  #seenMs = Number.NEGATIVE_INFINITY;
+  #asking: Promise<ApiAnswer> | null = null;
+  readonly #onAnew: () => void;
+  readonly #clock: Clock;
 
-  constructor(connection: NatsConnection, parts: BucketParts) {
+  /** `onAnew`: it is another than before, so revisions known of it are those of other records. */
+  constructor(
+    connection: NatsConnection,
+    parts: BucketParts,
+    onAnew: () => void = () => undefined,
+    clock: Clock = systemClock,
+  ) {
     this.#connection = connection;
     this.#parts = parts;
+    this.#onAnew = onAnew;
+    this.#clock = clock;
     this.stream = streamOf(parts.bucket);
   }
 
@@ -119,7 +135,46 @@ export class Bucket {
   }
 
   async info(): Promise<ApiAnswer> {
-    return await askApi(this.#connection, `STREAM.INFO.${this.stream}`);
+    return this.#see(await askApi(this.#connection, `STREAM.INFO.${this.stream}`));
+  }
+
+  /**
+   * Whether it is certainly the bucket of before. One that is made anew counts its revisions from the beginning, so
+   * that a revision of old may be another's record by now.
+   */
+  isSame(): boolean {
+    const sinceMs = this.#clock.monotonicMs() - this.#seenMs;
+    // By the way. Where that fails, the next has to wait for an answer, and is told what is wrong.
+    if (sinceMs > SAME_MS / 2) this.#askOnce().then(undefined, () => this.lostSight());
+    return sinceMs <= SAME_MS;
+  }
+
+  /** Looks whether it is. Rejects when nobody answers. */
+  async confirm(): Promise<boolean> {
+    const seen = this.#seenMs;
+    const created = this.#created;
+    await this.#askOnce();
+    return Number.isFinite(seen) && created === this.#created;
+  }
+
+  /** Nobody knows what happened to it meanwhile. */
+  lostSight(): void {
+    this.#seenMs = Number.NEGATIVE_INFINITY;
+  }
+
+  #askOnce(): Promise<ApiAnswer> {
+    this.#asking ??= this.info().finally(() => {
+      this.#asking = null;
+    });
+    return this.#asking;
+  }
+
+  #see(answer: ApiAnswer): ApiAnswer {
+    const before = this.#created;
+    this.#created = answer.created;
+    this.#seenMs = this.#clock.monotonicMs();
+    if (before !== undefined && before !== answer.created) this.#onAnew();
+    return answer;
   }
 
   /** Whether it had to be made. */
@@ -134,10 +189,8 @@ export class Bucket {
       if (!isRefusal(error, API.noStream)) throw error;
     }
     try {
-      const { config } = await askApi(
-        this.#connection,
-        `STREAM.CREATE.${this.stream}`,
-        configOf(this.#parts),
+      const { config } = this.#see(
+        await askApi(this.#connection, `STREAM.CREATE.${this.stream}`, configOf(this.#parts)),
       );
       return { config: this.#check(config), made: true };
     } catch (error) {

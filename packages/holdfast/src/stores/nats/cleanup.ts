@@ -126,7 +126,8 @@ export class Cleanup {
     this.#gone.add(sequence);
   }
 
-  close(): void {
+  /** The bucket may be another, where the same sequences are other messages. */
+  forget(): void {
     this.#left.clear();
     this.#queue = [];
     this.#head = 0;

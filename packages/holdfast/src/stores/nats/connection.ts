@@ -107,6 +107,8 @@ export interface ApiAnswer {
   readonly duplicate?: boolean;
   readonly message?: StoredMessage;
   readonly config?: StreamConfig;
+  /** When the stream was made. */
+  readonly created?: string;
   readonly state?: { readonly messages: number; readonly subjects?: Readonly<Record<string, number>> };
   readonly cluster?: StreamCluster;
   /** Of a list that comes in pages. */

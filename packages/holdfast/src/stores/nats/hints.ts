@@ -24,9 +24,12 @@ export class Hints {
   #statuses: (AsyncIterable<{ readonly type: string }> & { stop?: () => void }) | null = null;
   #trouble: unknown;
   #closed = false;
+  readonly #onGap: () => void;
 
-  constructor(connection: NatsConnection, bucket: string) {
+  /** `onGap`: the connection broke, and nobody knows what the server is that it finds next. */
+  constructor(connection: NatsConnection, bucket: string, onGap: () => void = () => undefined) {
     this.#connection = connection;
+    this.#onGap = onGap;
     this.#begin = hintsBegin(bucket);
   }
 
@@ -60,7 +63,7 @@ export class Hints {
     });
     const ear = { subscription, hears };
     this.#ears.add(ear);
-    this.#watch();
+    this.watch();
     try {
       await this.#connection.flush();
       if (refused) throw deafness(refused, this.#begin);
@@ -82,8 +85,9 @@ export class Hints {
     ear.subscription.unsubscribe();
   }
 
-  #watch(): void {
-    if (this.#statuses) return;
+  /** Follows what happens to the connection, from now on. */
+  watch(): void {
+    if (this.#statuses || this.#closed) return;
     this.#statuses = this.#connection.status();
     this.#follow(this.#statuses).catch((error: unknown) => {
       this.#trouble = error;
@@ -95,7 +99,10 @@ export class Hints {
   async #follow(statuses: AsyncIterable<{ readonly type: string }>): Promise<void> {
     for await (const { type } of statuses) {
       if (this.#closed) return;
-      if (type === 'disconnect' || type === 'close') this.#tell(false);
+      if (type === 'disconnect' || type === 'close') {
+        this.#onGap();
+        this.#tell(false);
+      }
       if (type === 'reconnect') this.#tell(true);
     }
     this.#tell(false);

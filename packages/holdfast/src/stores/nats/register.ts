@@ -72,6 +72,9 @@ export class NatsRegister implements Register<number> {
     const message = layout.encode(next, base, now);
     if (message === null) return await this.#leave(key, seen);
     try {
+      if (base.version > 0 && !bucket.isSame() && !(await bucket.confirm())) {
+        return { kind: 'changed', found: null };
+      }
       return await this.#store(key, message, base.version, next);
     } catch (error) {
       if (isRefusal(error, API.wrongLastSequence, API.wrongLastSequenceUnnamed)) {

@@ -47,14 +47,24 @@ const PAGE = 32;
 
 export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
   const { bucket: bucketName, layout } = parts;
-  const bucket = new Bucket(connection, parts);
+  const forget = (): void => {
+    adapter.forget();
+    cleanup.forget();
+  };
+  const bucket = new Bucket(connection, parts, forget);
   const time = new NatsTime(connection, bucketName, bucket);
-  const hints = new Hints(connection, bucketName);
+  // A server that comes back may have lost what it stored last, or all of it.
+  const hints = new Hints(connection, bucketName, () => {
+    bucket.lostSight();
+    forget();
+  });
   const cleanup = new Cleanup({
     enabled: layout.ownsBucket,
     // Such servers would let an update of a deleted record overwrite a new one.
     config: () =>
-      comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1) ? null : bucket.config,
+      comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1) || !bucket.isSame()
+        ? null
+        : bucket.config,
     ask: (call, question) => askApi(connection, `STREAM.${call}.${bucket.stream}`, question),
     subjectOf: (kvKey) => subjectOf(bucketName, kvKey),
   });
@@ -90,6 +100,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
   async function ready(): Promise<void> {
     checkUsable();
     await bucket.ready();
+    hints.watch();
   }
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
@@ -151,7 +162,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       closed = true;
       adapter.close();
       hints.close();
-      cleanup.close();
+      cleanup.forget();
       writes.close();
     },
   };
