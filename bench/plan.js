@@ -48,6 +48,8 @@ const SERVER_TTL_SHARE = 1 / 3;
 /** An emulator is too slow to renew many short leases in time, and they would be lost before their holder is killed. */
 const EMULATOR_TRIALS_SHARE = 1 / 4;
 const EMULATOR_TTL_MS_MIN = 2_000;
+/** So few calls go by in a second that the client's code is still being compiled. */
+const EMULATOR_WARM_UP = 1.5;
 
 /** How often the peers on a server look whether a key is free. */
 export const RETRY_MS = 10;
@@ -128,6 +130,8 @@ export function sizesFor({ reach, emulator }, sizes) {
     ...(emulator && {
       trials: Math.ceil(sizes.trials * EMULATOR_TRIALS_SHARE),
       killedTtlMs: Math.max(sizes.killedTtlMs, EMULATOR_TTL_MS_MIN),
+      warmUpMs: sizes.warmUpMs * EMULATOR_WARM_UP,
+      acrossMs: sizes.acrossMs / 2,
     }),
   };
 }

@@ -3,7 +3,8 @@
  * own; those that break it have their tables on disk and come one after the other.
  */
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import { createTable } from 'holdfast/dynamodb';
+import { createLocks } from 'holdfast';
+import { createTable, dynamodbStore } from 'holdfast/dynamodb';
 import { type DynamodbServer, startDynamodb } from 'holdfast-servers';
 import type { Server, World } from './world.js';
 
@@ -12,7 +13,7 @@ export function dynamodbWorld(): World {
   let tables = 0;
   const placeOn = async (storage: 'memory' | 'disk'): Promise<Server> => {
     const table = `locks-${tables++}`;
-    const starting = started.get(storage) ?? startDynamodb({ own: true, storage });
+    const starting = started.get(storage) ?? startWarm(storage);
     started.set(storage, starting);
     const server = await starting;
     return {
@@ -38,9 +39,26 @@ export function dynamodbWorld(): World {
   };
 }
 
-async function tableOn(endpoint: string, table: string): Promise<string> {
+function clientOf(endpoint: string): DynamoDB {
   const credentials = { accessKeyId: 'holdfast', secretAccessKey: 'holdfast' };
-  const client = new DynamoDB({ endpoint, region: 'eu-central-1', credentials });
+  return new DynamoDB({ endpoint, region: 'eu-central-1', credentials });
+}
+
+async function tableOn(endpoint: string, table: string): Promise<string> {
+  const client = clientOf(endpoint);
   await createTable(client, { table }).finally(() => client.destroy());
   return `${endpoint}/${table}`;
+}
+
+/** Its first answers take seconds on a busy machine: Java loads what it needs only then. */
+async function startWarm(storage: 'memory' | 'disk'): Promise<DynamodbServer> {
+  const server = await startDynamodb({ own: true, storage });
+  await tableOn(server.url, 'warm');
+  const client = clientOf(server.url);
+  const locks = createLocks(dynamodbStore(client, { table: 'warm' }));
+  for (let round = 0; round < 10; round++)
+    await locks.withLock('warm', async () => undefined, { wait: '30s' });
+  await locks.close();
+  client.destroy();
+  return server;
 }

@@ -40,7 +40,7 @@ export function clockFaults(world: World): void {
 
     it('P17: steal no permit of a semaphore', async ({ onTestFinished }) => {
       const scene = await Scene.open(world, onTestFinished);
-      const fleet = await fleetOn(scene, 2, 60);
+      const fleet = await fleetOn(scene, 2, 150);
       await Promise.all(fleet.map((child) => child.more(6, TURNS_MS_MAX)));
       const turns = await scene.finish();
       expect(crowdings(turns, 2)).toEqual([]);
