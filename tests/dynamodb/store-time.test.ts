@@ -182,4 +182,28 @@ describe.runIf(available('dynamodb'))('time on DynamoDB', () => {
       }
     });
   });
+
+  it('F11: a machine that stood still with both clocks learns the time from the reply that grants, before it believes it', async () => {
+    const faults = await startHttpFaults(world.server);
+    let behindMs = 0;
+    faults.rewriteDate((date) => new Date(date.getTime() + behindMs).toUTCString());
+    const [paused, other] = [clientOf(faults.url), clientOf(faults.url)];
+    const stores = [paused, other].map((client) => createLocks(dynamodbStore(client, { table })));
+    const [first, second] = stores;
+    try {
+      for (let rounds = 0; rounds < 25; rounds++) {
+        await (await first?.acquire('warm'))?.release();
+        await pause(50);
+      }
+      behindMs = 60_000;
+      const lease = await first?.acquire('stood still', { ttl: '30s' });
+      expect(lease?.held).toBe(true);
+      expect(await second?.tryAcquire('stood still'), 'taken from one who holds').toBeNull();
+    } finally {
+      await Promise.all(stores.map((locks) => locks.close()));
+      paused.destroy();
+      other.destroy();
+      await faults.stop();
+    }
+  });
 });

@@ -213,6 +213,23 @@ describe('time', () => {
   });
 });
 
+it('F11: a grant during which the store told another time is unknown, and not a whole ttl', async () => {
+  const paper = new Paper();
+  const plain = paperRegister(paper);
+  const time = { ...TIME, jumps: 0 };
+  const jumping: Register<number> = {
+    ...plain,
+    take: async (claim, next, now) => {
+      const written = await (plain.take?.(claim, next, now) ??
+        plain.write(claim.key, next, plain.absent, now));
+      time.jumps += 1;
+      return written;
+    },
+  };
+  const swap = new CompareAndSwap(jumping, time, { name: 'paper', queue: true });
+  await expect(say(swap, claimOf('a'))).rejects.toThrow(/told another time than before/);
+});
+
 it('a closed store refuses, and says so', async () => {
   const store = paperStore(new Paper());
   await store.close();

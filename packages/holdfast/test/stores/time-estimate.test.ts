@@ -119,6 +119,17 @@ describe('the time of a store that tells it with its replies', () => {
     expect(estimate.reading()).toEqual({ earliest: clocks.store, latest: clocks.store + 5_000 });
   });
 
+  it('servers that differ by less than is allowed for are no contradiction', () => {
+    const clocks = new Clocks();
+    const estimate = new TimeEstimate(10, clocks.clock);
+    estimate.note(clocks.monotonic, clocks.monotonic, clocks.store, clocks.store);
+    estimate.note(clocks.monotonic, clocks.monotonic, clocks.store + 8, clocks.store + 8);
+    expect(estimate.reading()).toEqual({ earliest: clocks.store - 10, latest: clocks.store + 18 });
+    expect(estimate.jumps).toBe(0);
+    estimate.note(clocks.monotonic, clocks.monotonic, clocks.store + 60_000, clocks.store + 60_000);
+    expect(estimate.jumps).toBe(1);
+  });
+
   it('a stamp in the past only moves the earliest', () => {
     const clocks = new Clocks();
     const estimate = new TimeEstimate(0, clocks.clock);

@@ -157,6 +157,7 @@ export class CompareAndSwap<V> {
       errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
       if (errands.length === 0) return;
       const reading = this.#readingFor(base) ?? (await this.#askFor(base));
+      const { jumps } = this.#time;
       const outcome = decideAll(base, errands, reading);
       if (!outcome.changed || outcome.state === null) {
         if (certain) return this.#finish(key, base, outcome);
@@ -170,12 +171,15 @@ export class CompareAndSwap<V> {
         ? register.take(taken, outcome.state, reading.latest)
         : register.write(key, outcome.state, base, reading.latest));
       if (written.kind === 'written') {
+        if (this.#time.jumps !== jumps && outcome.state.holders.length > 0)
+          throw jumpedError(this.#name, key);
         const { version, lateMs, state = outcome.state } = written;
         return this.#finish(key, { version, lateMs, state }, outcome);
       }
       base = written.found ?? (await register.read(key));
       // The client sent it twice, and the first time had come through (F4).
-      if (register.repeats && isSame(base.state, outcome.state, taken !== null)) {
+      const isTimely = this.#time.jumps === jumps;
+      if (register.repeats && isTimely && isSame(base.state, outcome.state, taken !== null)) {
         return this.#finish(key, base, outcome);
       }
       certain = true;
@@ -240,6 +244,14 @@ function decideAll<V>(base: Found<V>, errands: readonly Errand[], { earliest, la
     }
   }
   return { state, changed, wakes, answers };
+}
+
+/** Its holder would count a whole ttl from now, and everybody else from a time that was long ago. */
+function jumpedError(name: string, key: string): Error {
+  return new Error(
+    `While the record of "${key}" was written, the ${name} store told another time than before: ` +
+      'this machine or a clock of the store stood still. What was decided goes by the old one.',
+  );
 }
 
 function isGivenUp({ command, reject }: Errand, desk: Desk, place: number): boolean {

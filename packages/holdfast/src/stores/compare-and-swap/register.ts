@@ -58,6 +58,8 @@ export interface StoreTime {
   reading(): Reading | null;
   /** Whether the store was asked, or told its time with an answer, a moment ago. */
   isFresh(): boolean;
+  /** How often the store told a time that contradicts what it told before: then this machine or the store's clock stood still. */
+  readonly jumps?: number;
   /** Asks the store. Rejects when it does not answer. */
   sample(): Promise<void>;
 }

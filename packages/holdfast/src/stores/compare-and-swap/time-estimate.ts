@@ -32,6 +32,7 @@ export class TimeEstimate {
   #low: Bound | null = null;
   #high: Bound | null = null;
   #apartMs = 0;
+  #jumps = 0;
   #toldAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(allowanceMs = APART_MS, clock: Clock = systemClock) {
@@ -46,14 +47,21 @@ export class TimeEstimate {
     const high = this.#highAt(receivedMs);
     const newLow = from - receivedMs;
     const newHigh = until - sentMs;
-    // What contradicts is neither believed nor dropped: the time is then anywhere between, until the store tells again.
-    const contradicts = newLow > high || newHigh < low;
-    this.#low = { offsetMs: contradicts ? Math.min(low, newLow) : Math.max(low, newLow), atMs: receivedMs };
-    this.#high = {
-      offsetMs: contradicts ? Math.max(high, newHigh) : Math.min(high, newHigh),
-      atMs: receivedMs,
-    };
+    const gapMs = Math.max(newLow - high, low - newHigh);
+    if (gapMs > this.#allowanceMs) {
+      // What contradicts is neither believed nor dropped: the time is anywhere between, until the store tells again.
+      this.#jumps += 1;
+      this.#set(Math.min(low, newLow), Math.max(high, newHigh), receivedMs);
+    } else if (gapMs > 0) {
+      // Two of the store's servers, which differ a little: the gap between what they tell, give or take that.
+      this.#set(Math.min(high, newHigh), Math.max(low, newLow), receivedMs);
+    } else this.#set(Math.max(low, newLow), Math.min(high, newHigh), receivedMs);
     this.#toldAtMs = sentMs;
+  }
+
+  /** How often it was told a time that cannot be, by what it was told before. */
+  get jumps(): number {
+    return this.#jumps;
   }
 
   /** At this moment of the monotonic clock, the store's time was at least `from`. */
@@ -77,6 +85,11 @@ export class TimeEstimate {
 
   isFresh(): boolean {
     return this.#clock.monotonicMs() - this.#toldAtMs <= FRESH_MS && !this.#isApart();
+  }
+
+  #set(low: number, high: number, atMs: number): void {
+    this.#low = { offsetMs: low, atMs };
+    this.#high = { offsetMs: high, atMs };
   }
 
   #lowAt(atMs: number): number {

@@ -33,6 +33,9 @@ export function timeOf(client: DynamodbClient, ask: () => Promise<unknown>): Sto
   return {
     reading: () => estimate.reading(),
     isFresh: () => estimate.isFresh(),
+    get jumps() {
+      return estimate.jumps;
+    },
     async sample() {
       await ask();
       if (watched.isDated) return;
