@@ -78,11 +78,18 @@ export class NatsRegister implements Register<number> {
       return await this.#store(key, message, base.version, next);
     } catch (error) {
       if (isRefusal(error, API.wrongLastSequence, API.wrongLastSequenceUnnamed)) {
-        return { kind: 'changed', found: null };
+        return { kind: 'changed', found: await this.#after(base.version, key) };
       }
       if (mayLackBucket(error)) bucket.suspect();
       throw error;
     }
+  }
+
+  /** Revisions never go back: a leader that slept and does not know of the next one yet shows what it remembers. */
+  async #after(version: number, key: string): Promise<Found<number>> {
+    const found = await this.read(key);
+    if (found.version === 0 || found.version >= version) return found;
+    throw new Error(`JetStream showed an older record of "${key}" than it had stored before.`);
   }
 
   async #store(key: string, message: Message, version: number, next: State): Promise<Written<number>> {
