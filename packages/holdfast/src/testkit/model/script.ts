@@ -146,5 +146,5 @@ function renewal({ key, random }: Plot, actor: Actor, { hold }: Claim): Command 
     block: random.chance(0.4),
   } as const;
   if (!random.chance(0.25)) return plain;
-  return { ...plain, added: { ms: random.between(10, 80), expiresAt: actor.expiresAt } };
+  return { ...plain, added: { ms: random.between(-40, 80), expiresAt: actor.expiresAt } };
 }

@@ -92,7 +92,7 @@ const COMMANDS = {
   /** Number, permits, capacity, ttl, whether to queue, the lengths of process, owner and inbox, where those begin. */
   CLAIM_TEXT: '^C (%d+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ()',
   /** Number, ttl, whether a block is wanted, what is added, to which expiry or -1, process. */
-  RENEW_TEXT: '^N (%d+) (%d+) (%d) (%d+) (%S+) (.*)$',
+  RENEW_TEXT: '^N (%d+) (%d+) (%d) (%-?%d+) (%S+) (.*)$',
   /** Number, minHold, process. */
   RELEASE_TEXT: '^R (%d+) (%d+) (.*)$',
   EVICT_TEXT: '^E (%S+)$',
