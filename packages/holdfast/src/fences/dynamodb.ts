@@ -111,13 +111,18 @@ function isStale(error: unknown, attribute: string, token: number, ownConditions
   if (error.name === 'ConditionalCheckFailedException') {
     const item = fieldOf(error, 'Item');
     // An endpoint that does not return the item leaves only the guard's condition to have failed, if there is no other.
-    return item === undefined ? !ownConditions : fenceOf(item, attribute) > token;
+    return isTold(item) ? fenceOf(item, attribute) > token : !ownConditions;
   }
   if (error.name !== 'TransactionCanceledException') return false;
   const reasons = fieldOf(error, 'CancellationReasons');
   return (
     Array.isArray(reasons) && reasons.some((reason) => fenceOf(fieldOf(reason, 'Item'), attribute) > token)
   );
+}
+
+/** Some endpoints that do not know of it send an empty one. */
+function isTold(item: unknown): boolean {
+  return typeof item === 'object' && item !== null && Object.keys(item).length > 0;
 }
 
 /** NaN for an item without one, and for something that is no token. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { createLocks, HoldfastError, InvalidArgumentError, UnsupportedError } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
@@ -9,7 +10,15 @@ async function handedOff(): Promise<{ text: string; fields: unknown[] }> {
   return { text, fields: JSON.parse(Buffer.from(text, 'base64url').toString()) as unknown[] };
 }
 
-const textOf = (fields: unknown): string => Buffer.from(JSON.stringify(fields)).toString('base64url');
+const encoded = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url');
+
+/** With a sum that is right: so that what is in it is looked at. */
+function textOf(fields: unknown): string {
+  if (!Array.isArray(fields)) return encoded(fields);
+  const summed = fields.slice(0, -1);
+  const sum = createHash('sha256').update(JSON.stringify(summed)).digest('base64url').slice(0, 8);
+  return encoded([...summed, sum]);
+}
 
 test('the string is safe on a command line, in an environment and in a URL', async () => {
   const { text } = await handedOff();
@@ -70,6 +79,11 @@ test('whatever is changed in it is refused, and no error repeats any of it', asy
     textOf(fields.with(12, '{"secret":')),
     textOf(fields.with(12, '"text"')),
     textOf({ ...fields }),
+    ...[...text].flatMap((letter, at) =>
+      ['A', 'x', '7', '_'].flatMap((other) =>
+        other === letter ? [] : [text.slice(0, at) + other + text.slice(at + 1)],
+      ),
+    ),
   ].filter((changed) => !possible.has(changed));
   const locks = createLocks({ ...memoryStore(), apply: () => expect.unreachable() });
   const process = String(fields[2]);

@@ -67,17 +67,19 @@ export function paperRegister(paper: Paper, manners: Manners = {}): Register<num
 
   async function swap(
     key: string,
-    next: State,
+    nextOf: (found: Found<number>) => State,
     fits: (found: Found<number>) => boolean,
   ): Promise<Written<number>> {
     const once = (): Written<number> => {
       const found = find(key);
       if (!fits(found)) return { kind: 'changed', found: tells ? found : null };
+      const next = nextOf(found);
       const late = found.state && next.holders.length + next.rests.length > 1 ? found.lateMs : 0;
       return {
         kind: 'written',
         version: paper.put(key, next, Math.max(lateMs, late)),
         lateMs: Math.max(lateMs, late),
+        state: next,
       };
     };
     await sleep(Math.random() * SLOW_MS);
@@ -97,7 +99,11 @@ export function paperRegister(paper: Paper, manners: Manners = {}): Register<num
     },
     write(key, next, seen) {
       paper.calls.push(`write ${key}`);
-      return swap(key, next, ({ version }) => version === seen.version);
+      return swap(
+        key,
+        () => next,
+        ({ version }) => version === seen.version,
+      );
     },
     wake(key, wakes: readonly Wake[]) {
       for (const { inbox, why } of wakes) {
@@ -118,10 +124,8 @@ export function paperRegister(paper: Paper, manners: Manners = {}): Register<num
           !state.ended.some(
             ({ process, number }) => process === claim.hold.process && number >= claim.hold.number,
           ));
-      const ended = find(claim.key).state?.ended ?? [];
-      const kept: State = { ...next, ended };
-      const written = await swap(claim.key, kept, isRoom);
-      return written.kind === 'written' ? { ...written, state: kept } : written;
+      // What is kept is what is there when it is written, and not when it was asked for.
+      return await swap(claim.key, ({ state }) => ({ ...next, ended: state?.ended ?? [] }), isRoom);
     },
   };
 }

@@ -12,15 +12,15 @@ export interface DynamodbClient {
   getItem(input: never, options?: never): PromiseLike<unknown>;
   updateItem(input: never, options?: never): PromiseLike<unknown>;
   scan(input: never, options?: never): PromiseLike<unknown>;
-  describeTable(input: never): PromiseLike<unknown>;
-  describeTimeToLive(input: never): PromiseLike<unknown>;
+  describeTable(input: never, options?: never): PromiseLike<unknown>;
+  describeTimeToLive(input: never, options?: never): PromiseLike<unknown>;
   readonly middlewareStack: { add(middleware: never, options: never): void };
 }
 
 /** For `createTable`. */
 export interface DynamodbTableClient extends DynamodbClient {
-  createTable(input: never): PromiseLike<unknown>;
-  updateTimeToLive(input: never): PromiseLike<unknown>;
+  createTable(input: never, options?: never): PromiseLike<unknown>;
+  updateTimeToLive(input: never, options?: never): PromiseLike<unknown>;
 }
 
 interface OnItem extends Parts {
@@ -104,6 +104,21 @@ export function callsOf(client: DynamodbClient): Calls & { giveUp(): void } {
       for (const ending of all) ending.abort();
     },
   };
+}
+
+/** One call that belongs to no store, given up like the others. */
+export async function callOnce(ask: (options: never) => PromiseLike<unknown>): Promise<unknown> {
+  const ending = new AbortController();
+  const timer = systemClock.timer(ANSWER_MS_MAX, () => ending.abort());
+  try {
+    return await ask({ abortSignal: ending.signal } as never);
+  } catch (error) {
+    if (!ending.signal.aborted) throw error;
+    const why = `no answer came within ${ANSWER_MS_MAX / 1_000} s`;
+    throw new Error(`The call to DynamoDB was given up: ${why}.`, { cause: error });
+  } finally {
+    timer.cancel();
+  }
 }
 
 const USED = ['getItem', 'updateItem', 'scan', 'describeTable', 'describeTimeToLive'] as const;

@@ -1,7 +1,7 @@
 /** Makes the table, or looks whether the one that is there will do. Only when asked: no store does it by itself. */
 import { systemClock } from '../../clock.js';
 import { StoreError, UnsupportedError } from '../../protocol/index.js';
-import { checkClient, type DynamodbTableClient } from './client.js';
+import { callOnce, checkClient, type DynamodbTableClient } from './client.js';
 import type { TableShape } from './layout.js';
 import { type DynamodbStoreOptions, placeOf } from './options.js';
 import { describe, isOn, type Table, timeToLiveOf, wrongKey } from './table.js';
@@ -49,7 +49,7 @@ async function create(client: DynamodbTableClient, table: string, shape: TableSh
     KeySchema: keys.map((name, index) => ({ AttributeName: name, KeyType: index === 0 ? 'HASH' : 'RANGE' })),
   };
   try {
-    await client.createTable(input as never);
+    await callOnce((options) => client.createTable(input as never, options));
     return true;
   } catch (error) {
     if (nameOf(error) === 'ResourceInUseException') return false;
@@ -83,7 +83,9 @@ async function turnOn(
   if (attribute === null || isRight(await timeToLive(client, table), table, attribute)) return false;
   const TimeToLiveSpecification = { Enabled: true, AttributeName: attribute };
   try {
-    await client.updateTimeToLive({ TableName: table, TimeToLiveSpecification } as never);
+    await callOnce((options) =>
+      client.updateTimeToLive({ TableName: table, TimeToLiveSpecification } as never, options),
+    );
     return true;
   } catch (error) {
     // Somebody else may have done it since.

@@ -1,5 +1,5 @@
 /** What DynamoDB says about a table, and whether locks can be kept in it. */
-import type { DynamodbClient } from './client.js';
+import { callOnce, type DynamodbClient } from './client.js';
 import type { TableShape } from './layout.js';
 import { inWords, nameOf } from './trouble.js';
 
@@ -25,7 +25,7 @@ export interface TimeToLive {
 /** Null where there is none. */
 export async function describe(client: DynamodbClient, table: string): Promise<Table | null> {
   try {
-    const answer = await client.describeTable({ TableName: table } as never);
+    const answer = await callOnce((options) => client.describeTable({ TableName: table } as never, options));
     return (answer as { readonly Table?: Table }).Table ?? null;
   } catch (error) {
     if (nameOf(error) === 'ResourceNotFoundException') return null;
@@ -34,7 +34,9 @@ export async function describe(client: DynamodbClient, table: string): Promise<T
 }
 
 export async function timeToLiveOf(client: DynamodbClient, table: string): Promise<TimeToLive> {
-  const answer = await client.describeTimeToLive({ TableName: table } as never);
+  const answer = await callOnce((options) =>
+    client.describeTimeToLive({ TableName: table } as never, options),
+  );
   return (answer as { readonly TimeToLiveDescription?: TimeToLive }).TimeToLiveDescription ?? {};
 }
 

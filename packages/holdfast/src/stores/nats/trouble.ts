@@ -58,9 +58,23 @@ export function withoutAnswer(error: unknown, subject: string, { info }: NatsCon
       );
     case NO_RESPONDERS:
       return subject.startsWith('$JS.API.') ? withoutJetStream(inner, info) : withoutLeader(inner, subject);
+    case 'InvalidArgumentError':
+      return (
+        tooLarge(inner) ?? new Error(`NATS was not asked "${subject}": ${wordsOf(inner)}.`, { cause: inner })
+      );
     default:
       return new Error(`NATS did not answer "${subject}": ${wordsOf(inner)}.`, { cause: inner });
   }
+}
+
+/** The client's own word, before anything is sent. */
+function tooLarge(cause: unknown): UnsupportedError | null {
+  if (!wordsOf(cause).includes('max_payload')) return null;
+  return new UnsupportedError(
+    'The record would be larger than a message may be on this NATS server (max_payload). Fewer holders or waiters of one ' +
+      'key, or shorter owners and metadata, make it smaller. Nothing was changed.',
+    { cause },
+  );
 }
 
 function withoutJetStream(cause: unknown, info: ServerInfo | undefined): Error {
