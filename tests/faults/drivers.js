@@ -4,7 +4,7 @@
  */
 
 /** @typedef {{ connection: { stream: import('node:net').Socket } }} Wired */
-/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'dynamodb' | 'nats'} Driver */
+/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'dynamodb' | 'nats' | 'http'} Driver */
 
 /**
  * @typedef {object} Place
@@ -125,6 +125,21 @@ const CONNECT = {
     const store = natsStore(connection, { bucket: pathname.slice(1), replicas });
     const close = () => connection.close();
     return { store, close, abandon: close };
+  },
+
+  async http({ url, listenerUrl }) {
+    const { httpStore } = await import('holdfast/http');
+    /** @type {import('holdfast/http').FetchLike} */
+    const split = (where, request) =>
+      fetch(
+        listenerUrl !== undefined && where.endsWith('/events')
+          ? listenerUrl + where.slice(url.length)
+          : where,
+        request,
+      );
+    const store = httpStore({ url, fetch: split });
+    // Closing the store is all there is to end.
+    return { store, close: async () => undefined, abandon: async () => undefined };
   },
 };
 

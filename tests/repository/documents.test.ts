@@ -9,6 +9,8 @@ import { compileSnippets, type Snippets } from './snippets.js';
 import { matching, read, root } from './tree.js';
 
 const LIMIT_MS = 60_000;
+/** What a block started in the background does not outlive it, whatever becomes of the block. */
+const TIDY_UP = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`;
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js';
 
 const servers = new PageServers();
@@ -55,7 +57,7 @@ describe('the code of the documents does what it says', () => {
 describe('the commands of the documents work', () => {
   for (const block of blocks.filter(({ language, noRun }) => language === 'sh' && noRun === null)) {
     it.runIf(canRun(block.code))(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
-      await runHere(block.code, 'bash', ['-euc', block.code]);
+      await runHere(block.code, 'bash', ['-euc', `${TIDY_UP}\n${block.code}`]);
     });
   }
 });

@@ -20,7 +20,7 @@ const packed = new Map<string, Packed>();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'holdfast-pack-'));
-  for (const name of ['holdfast', 'cli']) {
+  for (const name of ['holdfast', 'cli', 'service']) {
     const args = ['pack', `./packages/${name}`, '--json', '--pack-destination', folder];
     const [result] = JSON.parse(await run('npm', args, { cwd: root })) as Packed[];
     if (result) packed.set(name, result);
@@ -32,7 +32,7 @@ beforeAll(async () => {
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe.each(['holdfast', 'cli'])('the tarball of packages/%s', (name) => {
+describe.each(['holdfast', 'cli', 'service'])('the tarball of packages/%s', (name) => {
   it('has what is built from the sources, and nothing left from an earlier build', () => {
     const built = packed.get(name)?.files.flatMap(({ path }) => (/^dist\/.*\.js$/.test(path) ? [path] : []));
     const sources = matching(new RegExp(`^packages/${name}/src/.*\\.ts$`)).map((source) =>
@@ -42,7 +42,7 @@ describe.each(['holdfast', 'cli'])('the tarball of packages/%s', (name) => {
   });
 
   it('has nothing else but its papers', () => {
-    const others = packed.get(name)?.files.filter(({ path }) => !/^(?:dist|bin)\//.test(path));
+    const others = packed.get(name)?.files.filter(({ path }) => !/^(?:dist|bin|dashboard)\//.test(path));
     for (const { path } of others ?? []) expect(path).toMatch(/^(?:package\.json|README\.md|LICENSE)$/);
   });
 });

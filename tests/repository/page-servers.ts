@@ -22,6 +22,7 @@ import {
   startRedisCluster,
 } from 'holdfast-servers';
 import { jwtOf, openScene, type Scene } from '../supabase/scene.js';
+import { freePort, type PageService, startPageService } from './page-service.js';
 import { hasCommand, run } from './shell.js';
 import { root } from './tree.js';
 
@@ -33,6 +34,8 @@ const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
   SUPABASE_URL: ['postgres', 'postgrest'],
   SUPABASE_SERVICE_ROLE_KEY: [],
   NATS_URL: ['nats'],
+  HOLDFAST_URL: [],
+  HOLDFAST_PORT: [],
 };
 /** Such a block names no server: in earnest it is Amazon's. */
 const USES_DYNAMODB = /@aws-sdk\/client-dynamodb|\bdynamodb:\/\//;
@@ -46,6 +49,7 @@ export function canRun(code: string): boolean {
   // It comes with PostgreSQL from a package of the system, and not with the one from npm.
   if (/^ *psql /m.test(code) && !hasCommand('psql')) return false;
   if (USES_DYNAMODB.test(code) && !available('dynamodb', { own: true })) return false;
+  if (/\bcurl /.test(code) && !hasCommand('curl')) return false;
   return variablesIn(code).every((variable) => NEEDS[variable]?.every((server) => available(server)));
 }
 
@@ -61,6 +65,7 @@ export class PageServers {
   #supabase: Promise<Project> | null = null;
   #nats: Promise<NatsServer> | null = null;
   #dynamodb: Promise<DynamodbServer> | null = null;
+  #service: Promise<PageService> | null = null;
   #database = 0;
 
   /** The variables that a block reads. Blocks do not meet each other's locks. */
@@ -82,6 +87,7 @@ export class PageServers {
     const project = await this.#supabase;
     project?.gateway.close();
     await project?.scene.stop();
+    await (await this.#service)?.stop();
   }
 
   async #valueOf(variable: string, code: string): Promise<string> {
@@ -101,6 +107,12 @@ export class PageServers {
         this.#nats ??= startNats({ own: true });
         return (await this.#nats).url;
       }
+      case 'HOLDFAST_URL': {
+        this.#service ??= startPageService();
+        return (await this.#service).url;
+      }
+      case 'HOLDFAST_PORT':
+        return freePort();
       case 'SUPABASE_SERVICE_ROLE_KEY':
         return jwtOf({ role: 'service_role' });
       default: {

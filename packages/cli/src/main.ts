@@ -5,9 +5,11 @@ import type { Command } from './command.js';
 import { doctor } from './commands/doctor.js';
 import { evict } from './commands/evict.js';
 import { inspect } from './commands/inspect.js';
+import { key } from './commands/key.js';
 import { ls } from './commands/ls.js';
 import { migrate } from './commands/migrate.js';
 import { run } from './commands/run.js';
+import { serve } from './commands/serve.js';
 import { watch } from './commands/watch.js';
 import { EXIT, Failure, usageFailure } from './exit.js';
 import { failureOf } from './failure.js';
@@ -16,7 +18,7 @@ import { parseInvocation } from './options.js';
 import { type Outlet, openOutlets } from './outlet.js';
 import { openTerminal, printable, type Terminal } from './output.js';
 
-const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor, migrate];
+const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor, migrate, serve, key];
 /** A stderr that nobody reads must not keep the status from whoever waits for it. */
 const LAST_WORDS_MS_MAX = 1_000;
 

@@ -24,10 +24,10 @@ export interface Session {
 }
 
 /** `$XDG_STATE_HOME` counts only when absolute, as its specification says. */
-function defaultStorePath(environment: Environment): string {
+export function statePath(file: string, environment: Environment): string {
   const state = environment.XDG_STATE_HOME;
   const folder = state && isAbsolute(state) ? state : join(homeFolder(), '.local', 'state');
-  return join(folder, 'holdfast', 'locks.db');
+  return join(folder, 'holdfast', file);
 }
 
 /** A relative one would mean other locks in every folder, and nobody would notice. */
@@ -49,7 +49,7 @@ export function storeUrl(options: Options, environment: Environment): string {
   const given = options.text('store') ?? environment.HOLDFAST_STORE;
   if (given) return given;
   // In a URL a question mark would begin its options.
-  return `sqlite:${defaultStorePath(environment).replaceAll('%', '%25').replaceAll('?', '%3F')}`;
+  return `sqlite:${statePath('locks.db', environment).replaceAll('%', '%25').replaceAll('?', '%3F')}`;
 }
 
 export async function openSession(options: Options): Promise<Session> {

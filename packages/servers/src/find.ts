@@ -15,7 +15,8 @@ export type ServerName =
   | 'pgbouncer'
   | 'postgrest'
   | 'nats'
-  | 'dynamodb';
+  | 'dynamodb'
+  | 'chromium';
 
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 const POSTGRES_FOLDERS = '/usr/lib/postgresql';
@@ -62,6 +63,11 @@ export function findDynamodbJar(): string | undefined {
   const dated = folder === undefined ? [] : readdirSync(join(folder, 'lib')).sort().reverse();
   return dated.map((name) => join(folder ?? '', 'lib', name, 'DynamoDBLocal.jar')).find(existsSync);
 }
+
+/** Any browser of its kind: where there is none by this name, there is often one by another. */
+const findChromium = (): string | undefined =>
+  named('HOLDFAST_CHROMIUM') ??
+  ['chromium', 'chromium-browser', 'google-chrome'].map(findOnPath).find(Boolean);
 
 const findPgbouncer = (): string | undefined => named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
 
@@ -114,5 +120,7 @@ export function find(server: ServerName): string | undefined {
       return findNatsServer();
     case 'dynamodb':
       return findDynamodbJar() === undefined ? undefined : findJava();
+    case 'chromium':
+      return findChromium();
   }
 }

@@ -19,6 +19,8 @@ const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   postgrest: undefined,
   nats: 'nats-server',
   dynamodb: 'openjdk-17-jre-headless',
+  // Without a font it draws no letters.
+  chromium: 'chromium fonts-dejavu-core',
 };
 
 const INSTALL_MS_MAX = 300_000;
@@ -38,13 +40,13 @@ for name; do install "$name" || failed=1; done
 exit $failed`;
 
 function packagesOf(servers: readonly ServerName[]): readonly string[] {
-  return [...new Set(servers.flatMap((server) => APT_PACKAGES[server] ?? []))];
+  return [...new Set(servers.flatMap((server) => APT_PACKAGES[server]?.split(' ') ?? []))];
 }
 
 function command(server: ServerName): string {
-  const [name] = packagesOf([server]);
-  const fromNpm = name === undefined || (server === 'dynamodb' && findDynamodbJar() === undefined);
-  return fromNpm ? 'npm ci' : `apt-get install -y --no-install-recommends ${name}`;
+  const names = packagesOf([server]);
+  const fromNpm = names.length === 0 || (server === 'dynamodb' && findDynamodbJar() === undefined);
+  return fromNpm ? 'npm ci' : `apt-get install -y --no-install-recommends ${names.join(' ')}`;
 }
 
 async function install(packages: readonly string[]): Promise<void> {

@@ -54,13 +54,18 @@ describe('the layers of the library', () => {
   }
 });
 
-/** A package that is never published may use what it depends on: no user has to install that. */
+/**
+ * A package that is never published may use what it depends on: no user has to install that. The service is a server,
+ * and has what servers need. The command is for everybody: it may start the service, and that is all.
+ */
 function ownDependencies(home: string): readonly string[] {
   const manifest = JSON.parse(read(`${home}/package.json`)) as {
     private?: boolean;
     dependencies?: Record<string, string>;
   };
-  return manifest.private === true ? Object.keys(manifest.dependencies ?? {}) : [];
+  if (home === 'packages/cli') return ['holdfast-service'];
+  const may = manifest.private === true || home === 'packages/service';
+  return may ? Object.keys(manifest.dependencies ?? {}) : [];
 }
 
 describe('the packages around the library', () => {
@@ -77,6 +82,15 @@ describe('the packages around the library', () => {
       expect(wrong).toEqual([]);
     });
   }
+});
+
+describe('the command', () => {
+  it('loads the service only when it is asked for: that takes longer than all else that it does', () => {
+    const eager = matching(/^packages\/cli\/src\/.*\.ts$/).filter((path) =>
+      /^(?:import|export) (?!type\b)[^;]*from 'holdfast-service'/m.test(read(path)),
+    );
+    expect(eager).toEqual([]);
+  });
 });
 
 describe('dependencies', () => {

@@ -6,9 +6,12 @@ import { read, root } from '../tree.js';
 const { scripts } = JSON.parse(read('package.json')) as { scripts: Record<string, string> };
 
 describe('the scripts of the repository', () => {
-  it.each(['prepare', 'build', 'check', 'test', 'bench', 'simulate', 'demo'])('%s is there', (name) => {
-    expect(scripts[name]).toBeTruthy();
-  });
+  it.each(['prepare', 'build', 'start', 'check', 'test', 'bench', 'simulate', 'demo'])(
+    '%s is there',
+    (name) => {
+      expect(scripts[name]).toBeTruthy();
+    },
+  );
 
   it('name files that exist', () => {
     const named = Object.values(scripts).flatMap((script) => [...script.matchAll(/\bnode (\S+)/g)]);

@@ -6,6 +6,7 @@ import { InvalidArgumentError, type Store } from '../protocol/index.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 import { openDynamodb } from './dynamodb.js';
 import { dynamodbMigration } from './dynamodb-migration.js';
+import { openHttp } from './http.js';
 import { openMemory, openSqlite } from './local.js';
 import type { Migration, MigrationOptions } from './migration.js';
 import { openNats } from './nats.js';
@@ -18,7 +19,7 @@ export type { Migration, MigrationOptions } from './migration.js';
 
 const KNOWN =
   'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, postgres://HOST/DATABASE, ' +
-  'dynamodb://REGION/TABLE or nats://HOST/BUCKET';
+  'dynamodb://REGION/TABLE, nats://HOST/BUCKET or https://HOST of a service';
 
 /**
  * Opens the store that a URL names. A server that cannot be reached is no reason to fail: the store opens, and its
@@ -44,6 +45,9 @@ export async function openStore(url: string): Promise<Store> {
     case 'nats':
     case 'nats+tls':
       return openNats(scheme, rest);
+    case 'http':
+    case 'https':
+      return openHttp(scheme, rest);
     default:
       throw new InvalidArgumentError(`There is no store for "${scheme}:": expected ${KNOWN}.`);
   }

@@ -1,0 +1,112 @@
+/** `holdfast serve`: the lock service with its dashboard, until it is told to stop. */
+import { readFileSync } from 'node:fs';
+import type { Running, ServiceConfig, SettingName } from 'holdfast-service';
+import type { Command } from '../command.js';
+import { EXIT, Failure, usageFailure } from '../exit.js';
+import { failureOf } from '../failure.js';
+import type { Options } from '../options.js';
+import { redactIn } from '../redaction.js';
+import { storeUrl } from '../session.js';
+
+/** Only this command needs it, and it takes a while to load. */
+type Service = typeof import('holdfast-service');
+
+export const serve: Command = {
+  name: 'serve',
+  operands: { min: 0, max: 0, text: '' },
+  takesCommandLine: false,
+  options: [
+    'config',
+    'host',
+    'port',
+    'keys',
+    'jwt-issuer',
+    'jwt-audience',
+    'jwt-jwks',
+    'jwt-rights',
+    'insecure',
+    'tls-cert',
+    'tls-key',
+    'audit',
+    'log-level',
+    'print-config',
+  ],
+  summary: 'run the lock service with its dashboard',
+  about: `Serves locks over HTTP, and a dashboard, on any store. Settings come from flags, then from the environment
+(HOLDFAST_PORT for --port, and so on), then from the file that --config names. Without keys or tokens configured everybody
+may do everything, and it listens on loopback only, unless told --insecure. TERM and INT end it: what is in flight is
+answered first.`,
+  examples: [
+    ['holdfast serve', 'the embedded store, on http://127.0.0.1:8080'],
+    ['holdfast serve --store redis://localhost:6379 --host 0.0.0.0 --keys keys.json', 'for others'],
+    ['holdfast serve --print-config', 'what is in force, secrets hidden'],
+  ],
+
+  async run({ options }, terminal) {
+    const service = await import('holdfast-service');
+    const config = configOf(service, options);
+    if (options.has('print-config')) {
+      terminal.out(JSON.stringify(service.shownConfig(config), null, 2));
+      return EXIT.ok;
+    }
+    const stopped = nextSignal();
+    for (const note of config.notes) terminal.err(`holdfast: ${note}`);
+    const running = await started(service, config);
+    terminal.err(`holdfast: ${running.url}${running.open ? ' (no auth: everybody may do everything)' : ''}`);
+    const signal = await stopped;
+    terminal.err(`holdfast: ${signal}: closing`);
+    await running.close();
+    return EXIT.ok;
+  },
+};
+
+function configOf({ configFrom, SETTINGS }: Service, options: Options): ServiceConfig {
+  const flags: Partial<Record<SettingName, string>> = {};
+  for (const { name, kind } of SETTINGS) {
+    if (!options.has(name)) continue;
+    flags[name] = kind === 'switch' ? 'true' : (options.text(name) ?? '');
+  }
+  const path = options.text('config');
+  return configFrom({
+    flags,
+    environment: process.env,
+    ...(path !== undefined && { file: contentOf(path) }),
+    // A home folder is looked for only where nothing else names a store.
+    defaultStore: () => storeUrl(options, { XDG_STATE_HOME: process.env.XDG_STATE_HOME }),
+  });
+}
+
+function contentOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch (error) {
+    throw usageFailure(`--config: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** Why nothing can listen there, for people. */
+const LISTENING: Readonly<Record<string, string>> = {
+  EADDRINUSE: 'another program listens there already; choose another --port',
+  EACCES: 'this user may not listen there; choose a --port above 1023',
+  EADDRNOTAVAIL: 'this machine does not have that address; see --host',
+  ENOTFOUND: 'there is no such host; see --host',
+};
+
+async function started({ serve: run }: Service, config: ServiceConfig): Promise<Running> {
+  try {
+    return await run(config);
+  } catch (error) {
+    const failure = failureOf(error);
+    if (failure) throw new Failure(failure.status, redactIn(failure.message, config.store), failure.details);
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+    const reason = LISTENING[code];
+    if (reason === undefined) throw error;
+    throw new Failure(EXIT.unavailable, `${config.host}:${config.port}: ${reason}`, { code });
+  }
+}
+
+function nextSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+  });
+}

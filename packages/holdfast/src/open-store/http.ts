@@ -1,0 +1,43 @@
+/**
+ * `http://` and `https://`: a Holdfast service as a store. Its key stands before the @, or, where it should not be
+ * seen in lists of processes, in the environment variable HOLDFAST_KEY.
+ */
+import { InvalidArgumentError, type Store } from '../protocol/index.js';
+import type { HttpStoreOptions } from '../stores/http/index.js';
+import { attended } from './connection.js';
+import { parseServerUrl } from './url.js';
+
+export type HttpScheme = 'http' | 'https';
+
+export async function openHttp(scheme: HttpScheme, rest: string): Promise<Store> {
+  const { urls, key } = httpTarget(scheme, rest, process.env.HOLDFAST_KEY);
+  const { httpStore } = await import('../stores/http/index.js');
+  const store = httpStore(key === undefined ? { urls } : { urls, key });
+  // The connections are those of `fetch`: nothing to end.
+  return attended(store, { where: urls.join(', '), trouble: () => null, end: async () => undefined });
+}
+
+export function httpTarget(
+  scheme: HttpScheme,
+  rest: string,
+  keyOfEnvironment?: string,
+): Required<Pick<HttpStoreOptions, 'urls'>> & Pick<HttpStoreOptions, 'key'> {
+  const url = parseServerUrl(scheme, rest, `${scheme}://KEY@HOST:PORT,HOST:PORT/PATH`, []);
+  if (url.addresses.some(({ host }) => host === '') || url.addresses.length === 0) {
+    throw new InvalidArgumentError(
+      `The host is missing: ${scheme}://HOST, such as ${scheme}://localhost:8080.`,
+    );
+  }
+  if (url.password !== null) {
+    throw new InvalidArgumentError(
+      `Before the @ of a ${scheme}: URL stands the key of a service, and no user name with a password.`,
+    );
+  }
+  const path = url.path.split('/').map(encodeURIComponent).join('/');
+  const urls = url.addresses.map(({ host, port }) => {
+    const name = host.includes(':') ? `[${host}]` : host;
+    return `${scheme}://${name}${port === null ? '' : `:${port}`}/${path}`.replace(/\/+$/, '');
+  });
+  const key = url.user ?? (keyOfEnvironment || undefined);
+  return key === undefined ? { urls } : { urls, key };
+}

@@ -1,0 +1,242 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { httpTarget } from '../../src/open-store/http.js';
+import type { Claim, Store } from '../../src/protocol/index.js';
+import { EventStream } from '../../src/stores/http/event-stream.js';
+import { httpStore, type RequestLike, type ResponseLike } from '../../src/stores/http/index.js';
+
+const claim: Claim = {
+  kind: 'claim',
+  key: 'k',
+  hold: { process: 'p', number: 1 },
+  owner: 'o',
+  permits: 1,
+  capacity: 1,
+  ttlMs: 1_000,
+  queue: true,
+  inbox: null,
+  metadata: null,
+};
+
+type Answer = (url: string, request: RequestLike) => ResponseLike | Promise<ResponseLike>;
+
+const json = (body: unknown, status = 200): ResponseLike => ({
+  status,
+  headers: new Headers({ 'content-type': 'application/json' }),
+  body: null,
+  text: async () => JSON.stringify(body),
+});
+
+function recording(answer: Answer = () => json({ replies: [{ kind: 'released', now: 1 }] })) {
+  const asked: { readonly url: string; readonly request: RequestLike }[] = [];
+  return {
+    asked,
+    fetch: async (url: string, request: RequestLike): Promise<ResponseLike> => {
+      asked.push({ url, request });
+      return await answer(url, request);
+    },
+  };
+}
+
+const sayClaim = (store: Store): Promise<unknown> => Promise.all(store.apply([claim]));
+
+describe('the options', () => {
+  it.each([
+    [{}, /either url, or urls/],
+    [{ url: 'http://a', urls: ['http://b'] }, /either url, or urls/],
+    [{ urls: [] }, /1 to 64 addresses/],
+    [{ url: 'locks.example.com' }, /begins with http:\/\/ or https:\/\//],
+    [{ url: 'redis://a' }, /begins with http:\/\/ or https:\/\//],
+    [{ url: 'https://secret@a' }, /give it as key or token/],
+    [{ url: 'https://a?key=secret' }, /no \? and no #/],
+    [{ url: 'https://a', key: 'secret', token: 'secret' }, /a key or a token, not both/],
+    [{ url: 'https://a', key: 'secret\r\nx: y' }, /key has to be text without blanks/],
+    [{ url: 'https://a', token: '' }, /token has to be text without blanks/],
+    [{ url: 'https://a', headers: { 'x-y': 'secret\n' } }, /header "x-y" is none/],
+    [{ url: 'https://a', fetch: 7 }, /fetch has to be a function/],
+    [{ url: 'https://a', keys: 'secret' }, /no option "keys"/],
+  ])('%j are refused, without a secret in the message', (options, words) => {
+    const open = (): Store => httpStore(options as never);
+    expect(open).toThrow(words);
+    expect(open).not.toThrow(/secret/);
+  });
+
+  it('say who asks, where, and what goes along; a path before /v2 is kept', async () => {
+    const { asked, fetch } = recording();
+    await sayClaim(httpStore({ url: 'https://a/locks/', key: 'hf_1', headers: { 'X-Team': 'blue' }, fetch }));
+    expect(asked[0]?.url).toBe('https://a/locks/v2/batch');
+    expect(asked[0]?.request).toMatchObject({
+      method: 'POST',
+      redirect: 'manual',
+      headers: { authorization: 'Bearer hf_1', 'x-team': 'blue', 'content-type': 'application/json' },
+    });
+  });
+
+  it('a token that is given by a function is asked for every time; without one nothing is sent', async () => {
+    const { asked, fetch } = recording();
+    const tokens = ['one', 'two', 'th ree'];
+    const store = httpStore({ url: 'https://a', token: async () => tokens.shift() ?? '', fetch });
+    await sayClaim(store);
+    await sayClaim(store);
+    await expect(sayClaim(store)).rejects.toThrow(/text without blanks/);
+    expect(asked.map(({ request }) => request.headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
+  });
+});
+
+describe('openStore', () => {
+  it.each([
+    ['http', '//localhost:8080', { urls: ['http://localhost:8080'] }],
+    ['https', '//a,b:8443/locks/', { urls: ['https://a/locks', 'https://b:8443/locks'] }],
+    ['https', '//hf_k%40y@[::1]:8080', { urls: ['https://[::1]:8080'], key: 'hf_k@y' }],
+  ] as const)('%s:%s', (scheme, rest, target) => {
+    expect(httpTarget(scheme, rest)).toEqual(target);
+  });
+
+  it('takes the key from the environment, unless the URL has one', () => {
+    expect(httpTarget('https', '//a', 'hf_1').key).toBe('hf_1');
+    expect(httpTarget('https', '//hf_2@a', 'hf_1').key).toBe('hf_2');
+    expect(httpTarget('https', '//a', '').key).toBeUndefined();
+  });
+
+  it.each(['//', '//secret@', '//user:secret@a', '//a?key=secret', 'a', '//a:99999'])(
+    'refuses %s',
+    (rest) => {
+      expect(() => httpTarget('https', rest)).toThrow();
+      expect(() => httpTarget('https', rest)).not.toThrow(/secret/);
+    },
+  );
+});
+
+describe('server-sent events', () => {
+  const text =
+    '\uFEFFretry: 1000\n\n: still here\r\n\r\nevent: wake\ndata: {"key":"ü\u{1F512}",\ndata:"why":"turn"}\nid: 7\n\nevent: empty\n\ndata\r\rdata:  x\n\n';
+  const expected = [
+    { event: 'wake', data: '{"key":"ü\u{1F512}",\n"why":"turn"}' },
+    { event: 'message', data: '' },
+    { event: 'message', data: ' x' },
+  ];
+
+  it('are the same however they are cut', () => {
+    const bytes = new TextEncoder().encode(text);
+    for (let size = 1; size <= bytes.length; size++) {
+      const stream = new EventStream();
+      const events = [];
+      for (let from = 0; from < bytes.length; from += size) {
+        events.push(...stream.push(bytes.subarray(from, from + size)));
+      }
+      expect(events, `pieces of ${size}`).toEqual(expected);
+    }
+  });
+
+  it('one without end is not kept for ever', () => {
+    const stream = new EventStream();
+    const piece = new TextEncoder().encode('x'.repeat(1_024));
+    expect(() => {
+      for (let count = 0; count < 100; count++) stream.push(piece);
+    }).toThrow(/without end/);
+  });
+});
+
+describe('wake-ups', () => {
+  afterEach(() => vi.restoreAllMocks());
+
+  function streaming(pieces: readonly string[], signal?: AbortSignal): ResponseLike {
+    return {
+      status: 200,
+      headers: new Headers({ 'content-type': 'text/event-stream' }),
+      body: new ReadableStream({
+        start(controller) {
+          for (const piece of pieces) controller.enqueue(new TextEncoder().encode(piece));
+          signal?.addEventListener('abort', () => controller.error(signal.reason));
+        },
+      }),
+      text: async () => '',
+    };
+  }
+
+  it('come to the listener; what is no hint is nothing; the words of the store are passed on', async () => {
+    const { fetch } = recording(() =>
+      streaming([
+        'event: ready\ndata: {}\n\n',
+        'event: wake\ndata: {"key":"k","why":"turn"}\n\nevent: wake\ndata: {"key":7,"why":"turn"}\n\n',
+        'event: wake\ndata: {"key":"k","why":"never"}\n\nevent: hears\ndata: {"hearing":false}\n\n',
+        'event: news\ndata: x\n\nevent: wake\ndata: {"key":"l","why":"evicted"}\n\n',
+      ]),
+    );
+    const store = httpStore({ url: 'http://a', fetch });
+    const heard: unknown[] = [];
+    const stop = await store.listen?.(
+      'an inbox/of this test',
+      (key, why) => heard.push([key, why]),
+      (hears) => heard.push(hears),
+    );
+    await expect.poll(() => heard).toEqual([['k', 'turn'], false, ['l', 'evicted']]);
+    await stop?.();
+    await store.close();
+  });
+
+  it('F32: a stream that falls silent, though nobody ended it, is made again', async () => {
+    const said = 'event: ready\ndata: {}\n\n';
+    const { asked, fetch } = recording((url, { signal }) =>
+      url.endsWith('/events') ? streaming([said], signal) : json({ replies: [{ kind: 'released', now: 1 }] }),
+    );
+    const store = httpStore({ url: 'http://a', fetch });
+    const streams = (): number => asked.filter(({ url }) => url.endsWith('/events')).length;
+    const hearing: boolean[] = [];
+    await store.listen?.(
+      'inbox',
+      () => undefined,
+      (hears) => hearing.push(hears),
+    );
+    await sayClaim(store);
+    expect(streams()).toBe(1);
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 46_000);
+    await sayClaim(store);
+    await expect.poll(() => hearing).toEqual([false, true]);
+    expect(streams()).toBe(2);
+    await store.close();
+  });
+
+  it('one that never says that it is listened to, behind a proxy that keeps it back, is given up', async () => {
+    const { fetch } = recording((url, { signal }) =>
+      url.endsWith('/events')
+        ? streaming(['retry: 1000\n\n'], signal)
+        : json({ replies: [{ kind: 'released', now: 1 }] }),
+    );
+    const store = httpStore({ url: 'http://a', fetch });
+    const listening = Promise.resolve(store.listen?.('inbox', () => undefined)).catch(
+      (error: unknown) => error,
+    );
+    await sayClaim(store);
+    const now = performance.now.bind(performance);
+    vi.spyOn(performance, 'now').mockImplementation(() => now() + 11_000);
+    await sayClaim(store);
+    expect(await listening).toMatchObject({ message: 'The stream of wake-ups fell silent.' });
+  });
+
+  it('a store behind the service that has none: the listener is told so, and the core goes by polls', async () => {
+    const problem = { code: 'unsupported', detail: 'The store sends no wake-ups.' };
+    const { asked, fetch } = recording((url) =>
+      url.endsWith('/events') ? json(problem, 501) : json({ replies: [{ kind: 'released', now: 1 }] }),
+    );
+    const store = httpStore({ url: 'http://a', fetch });
+    const hearing: boolean[] = [];
+    const stop = await store.listen?.(
+      'inbox',
+      () => undefined,
+      (hears) => hearing.push(hears),
+    );
+    expect(hearing).toEqual([false]);
+    await sayClaim(store);
+    await sayClaim(store);
+    expect(asked.filter(({ url }) => url.endsWith('/events'))).toHaveLength(1);
+    await stop?.();
+  });
+
+  it('a service that cannot be listened to now is no reason to be deaf for ever: it is asked again', async () => {
+    const { fetch } = recording(() => json({ code: 'rate-limited', detail: 'Later.' }, 429));
+    await expect(httpStore({ url: 'http://a', fetch }).listen?.('inbox', () => undefined)).rejects.toThrow(
+      /429/,
+    );
+  });
+});

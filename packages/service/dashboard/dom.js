@@ -1,0 +1,50 @@
+/** Elements by id, and new ones. Text is only ever text: what locks are called is up to anybody. */
+
+/**
+ * @template {Element} [T=HTMLElement]
+ * @param {string} id
+ * @returns {T}
+ */
+export function byId(id) {
+  const found = document.getElementById(id);
+  if (!found) throw new Error(`The page has no #${id}.`);
+  return /** @type {T} */ (/** @type {unknown} */ (found));
+}
+
+/**
+ * @template {keyof HTMLElementTagNameMap} T
+ * @param {T} tag
+ * @param {string} [className]
+ * @param {...(Node | string)} children
+ * @returns {HTMLElementTagNameMap[T]}
+ */
+export function make(tag, className = '', ...children) {
+  const element = document.createElement(tag);
+  if (className !== '') element.className = className;
+  element.append(...children);
+  return element;
+}
+
+/**
+ * Written only where it differs: what is selected stays selected.
+ * @param {Element} element
+ * @param {string} text
+ */
+export function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+/** @param {string} key */
+export function splitKey(key) {
+  const at = key.indexOf('/') + 1;
+  return { namespace: key.slice(0, Math.max(at - 1, 0)), start: key.slice(0, at), name: key.slice(at) };
+}
+
+/**
+ * A key with its namespace set apart.
+ * @param {string} key
+ */
+export function keyElement(key) {
+  const { start, name } = splitKey(key);
+  return make('span', 'key', make('span', 'muted', start), make('b', '', name));
+}

@@ -1,0 +1,64 @@
+/** Evicting asks first. What is confirmed is what was shown: who came to hold the lock meanwhile is left alone. */
+import { byId, make, setText } from './dom.js';
+import { evict, Refusal } from './service.js';
+
+/** @typedef {import('./board.js').Lock} Lock */
+
+export class EvictDialog {
+  /** @param {(text: string) => void} onDone */
+  constructor(onDone) {
+    this.onDone = onDone;
+    /** @type {HTMLDialogElement} */
+    this.dialog = byId('evict');
+    /** @type {HTMLButtonElement} */
+    this.yes = byId('evict-yes');
+    this.error = byId('evict-error');
+    /** @type {{ key: string, upToToken: number } | null} */
+    this.asked = null;
+    byId('evict-no').addEventListener('click', () => this.dialog.close());
+    this.yes.addEventListener('click', () => this.confirm());
+    this.dialog.addEventListener('close', () => {
+      this.asked = null;
+    });
+  }
+
+  /** @param {Lock} lock */
+  ask({ key, holders }) {
+    this.asked = { key, upToToken: Math.max(...holders.map(({ token }) => token)) };
+    setText(byId('evict-title'), `Evict who holds ${key}?`);
+    const lines = holders.map(({ owner, token }) => make('li', '', make('b', '', owner), ` token ${token}`));
+    byId('evict-holders').replaceChildren(...lines);
+    setText(this.error, '');
+    this.yes.disabled = false;
+    this.dialog.showModal();
+  }
+
+  close() {
+    this.dialog.close();
+  }
+
+  async confirm() {
+    const { asked } = this;
+    if (!asked) return;
+    this.yes.disabled = true;
+    setText(this.error, '');
+    try {
+      const count = await evict(asked.key, asked.upToToken);
+      if (this.asked === asked) this.dialog.close();
+      this.onDone(
+        count > 0 ? `Evicted from ${asked.key}: ${count}.` : `Nobody was left to evict from ${asked.key}.`,
+      );
+    } catch (error) {
+      if (this.asked === asked) setText(this.error, wordsFor(error));
+      else this.onDone(`${asked.key}: ${wordsFor(error)}`);
+    } finally {
+      if (this.asked === asked) this.yes.disabled = false;
+    }
+  }
+}
+
+/** @param {unknown} error */
+function wordsFor(error) {
+  if (error instanceof Refusal && error.status < 500) return `Not evicted. ${error.message}`;
+  return 'No answer came: nobody knows whether they were evicted. To ask again is safe.';
+}

@@ -1,0 +1,52 @@
+/**
+ * API keys: `hfk_ID_SECRET`. The id finds the key and may be seen; the secret has 256 bits and is kept by its user
+ * alone. Kept here is a SHA-256 of the whole: what nobody can guess needs no slow hash, and a slow one would let
+ * anybody keep the service busy. Digests are compared in constant time, and an unknown id costs what a known one does.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { randomId } from '../clock.js';
+
+export const KEY_PREFIX = 'hfk_';
+export const KEY_ID = /^[0-9a-f]{12}$/;
+const KEY = /^hfk_([0-9a-f]{12})_[A-Za-z0-9_-]{44}$/;
+const HASH = /^sha256:[A-Za-z0-9_-]{43}$/;
+
+export interface NewKey {
+  readonly id: string;
+  /** Shown once. */
+  readonly text: string;
+  /** Kept. */
+  readonly hash: string;
+}
+
+export function newKey(): NewKey {
+  const id = digestOf(randomId()).toString('hex').slice(0, 12);
+  const text = `${KEY_PREFIX}${id}_${randomId()}${randomId()}`;
+  return { id, text, hash: hashOf(text) };
+}
+
+/** The id in a key's text; null for what has not the form of a key. */
+export function idIn(text: string): string | null {
+  return KEY.exec(text)?.[1] ?? null;
+}
+
+export function isHash(text: string): boolean {
+  return HASH.test(text);
+}
+
+export function hashOf(text: string): string {
+  return `sha256:${digestOf(text).toString('base64url')}`;
+}
+
+const NOBODY = digestOf('nobody');
+
+/** With null for a key that is not there. */
+export function isKeyOf(text: string, hash: string | null): boolean {
+  const expected = hash === null ? NOBODY : Buffer.from(hash.slice('sha256:'.length), 'base64url');
+  const isSame = timingSafeEqual(digestOf(text), expected);
+  return isSame && hash !== null;
+}
+
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest();
+}

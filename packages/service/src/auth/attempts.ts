@@ -1,0 +1,59 @@
+/**
+ * Slows down whoever guesses. Ten wrong credentials from one address are answered as fast as they come; then one every
+ * five seconds. Guesses at one key are counted apart from all others and are not even looked at any more, so a
+ * program that goes on with a revoked key does not shut out its neighbours behind the same address.
+ */
+import { isIPv6 } from 'node:net';
+import { Problem } from '../http/problem.js';
+import { Bucket, retryAfter } from './bucket.js';
+
+const BURST = 10;
+const PER_SECOND = 0.2;
+const REMEMBERED_MAX = 10_000;
+
+export class Attempts {
+  readonly #buckets = new Map<string, Bucket>();
+
+  /** Throws when this one has guessed too often. */
+  check(who: string): void {
+    const bucket = this.#buckets.get(who);
+    if (bucket?.isEmpty) throw tooMany(bucket);
+  }
+
+  /** Counts a wrong guess, and throws when it was one too many. */
+  failed(who: string): void {
+    const bucket = this.#buckets.get(who) ?? new Bucket(PER_SECOND, BURST);
+    // Again at the end of the line: the ones that have been quiet the longest are forgotten first.
+    this.#buckets.delete(who);
+    this.#buckets.set(who, bucket);
+    if (this.#buckets.size > REMEMBERED_MAX) this.#forget();
+    if (!bucket.take()) throw tooMany(bucket);
+  }
+
+  #forget(): void {
+    for (const [who, bucket] of this.#buckets) {
+      if (this.#buckets.size <= REMEMBERED_MAX && !bucket.isFull) return;
+      this.#buckets.delete(who);
+    }
+  }
+}
+
+function tooMany(bucket: Bucket): Problem {
+  const headers = retryAfter(bucket.waitMs);
+  return new Problem('rate-limited', 'Too many wrong keys or tokens came from this address. Wait.', {
+    headers,
+  });
+}
+
+/** Whoever has one address of IPv6 has the 2^64 around it, too. */
+export function neighbourhood(address: string): string {
+  const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
+  if (!isIPv6(plain)) return plain;
+  const [head = '', tail = ''] = plain.split('::');
+  const first = head === '' ? [] : head.split(':');
+  const last = tail === '' ? [] : tail.split(':');
+  const zeros = plain.includes('::')
+    ? Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0')
+    : [];
+  return [...first, ...zeros, ...last].slice(0, 4).join(':');
+}

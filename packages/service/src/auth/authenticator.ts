@@ -1,0 +1,130 @@
+/**
+ * Who asks: `Authorization: Bearer`, then an API key or a JSON Web Token. Without one of these nobody is let in. What
+ * a principal may do is looked up every time it is asked, so a key that is revoked, or a token that expires, also ends
+ * what is open already.
+ */
+import type { FastifyRequest } from 'fastify';
+import { InvalidArgumentError } from 'holdfast';
+import type { Logger } from 'pino';
+import { wallMs } from '../clock.js';
+import type { Authenticator, Principal } from '../http/principal.js';
+import { Problem } from '../http/problem.js';
+import { type Allowance, Allowances, type PrincipalLimits, principalLimitsOf } from './allowance.js';
+import { idIn, KEY_PREFIX } from './api-key.js';
+import { Attempts, neighbourhood } from './attempts.js';
+import { type JwtOptions, JwtReader } from './jwt.js';
+import { KeyRing } from './key-ring.js';
+import { allows, type Right } from './rights.js';
+
+export interface AuthOptions {
+  /** The file of API keys. */
+  readonly keys?: string;
+  readonly jwt?: JwtOptions;
+  /** For every principal. */
+  readonly limits?: Partial<PrincipalLimits>;
+  readonly log?: Logger;
+}
+
+export function createAuth(options: AuthOptions): Authenticator {
+  if (options.keys === undefined && options.jwt === undefined) {
+    throw new InvalidArgumentError('Name the file of API keys, or the issuer of tokens, or both.');
+  }
+  return new Gate(options);
+}
+
+class Gate implements Authenticator {
+  readonly #ring: KeyRing | null;
+  readonly #jwt: JwtReader | null;
+  readonly #allowances: Allowances;
+  readonly #attempts = new Attempts();
+
+  constructor({ keys, jwt, limits = {}, log }: AuthOptions) {
+    this.#ring = keys === undefined ? null : new KeyRing(keys, log);
+    this.#jwt = jwt === undefined ? null : new JwtReader(jwt, log);
+    this.#allowances = new Allowances(principalLimitsOf(limits));
+  }
+
+  async authenticate(request: FastifyRequest): Promise<Principal> {
+    const credential = credentialOf(request);
+    const address = neighbourhood(request.ip);
+    const isKey = credential.startsWith(KEY_PREFIX);
+    const who = isKey ? this.#byKey(credential, address) : await this.#byToken(credential, address);
+    const allowance = this.#allowances.of(who.id);
+    allowance.request(request.raw.socket);
+    return principalOf(who, allowance);
+  }
+
+  #byKey(text: string, address: string): Known {
+    const ring = this.#ring;
+    if (!ring) throw this.#refused(address, 'API keys are not taken here.');
+    if (!ring.isUsable) throw unusable();
+    const id = idIn(text);
+    // By address and key: whoever guesses at one does not shut out the users of another.
+    const guesser = id !== null && ring.knows(id) ? `${address} ${id}` : address;
+    if (guesser !== address) this.#attempts.check(guesser);
+    const key = id === null ? null : ring.find(id, text);
+    if (!key) throw this.#refused(guesser, 'The key is not known, or no longer good.');
+    const { name } = key;
+    return { id: `key:${name}`, owner: name, rights: () => ring.rightsOf(key.id) };
+  }
+
+  async #byToken(token: string, address: string): Promise<Known> {
+    if (!this.#jwt) throw this.#refused(address, 'Only API keys are taken here.');
+    try {
+      const { subject, rights, untilMs } = await this.#jwt.read(token);
+      const now = (): readonly Right[] => (wallMs() < untilMs ? rights : []);
+      return { id: `jwt:${subject}`, owner: subject, rights: now };
+    } catch (error) {
+      if (error instanceof Problem && error.code === 'unauthorized') this.#attempts.failed(address);
+      throw error;
+    }
+  }
+
+  #refused(guesser: string, detail: string): Problem {
+    this.#attempts.failed(guesser);
+    return unauthorized(detail, ' error="invalid_token"');
+  }
+}
+
+interface Known {
+  readonly id: string;
+  readonly owner: string;
+  /** As they are at the moment. */
+  rights(): readonly Right[];
+}
+
+function principalOf({ id, owner, rights }: Known, allowance: Allowance): Principal {
+  return {
+    id,
+    owner,
+    may: (role, namespace) => allows(rights(), role, namespace),
+    undertake: (what) => allowance.undertake(what),
+    holds: (key, hold, ttlMs) => allowance.holds(key, hold, ttlMs),
+  };
+}
+
+function credentialOf({ headers }: FastifyRequest): string {
+  const { authorization } = headers;
+  if (authorization === undefined) throw unauthorized('Send a key or a token: "Authorization: Bearer …".');
+  const [, credential] = /^Bearer +([^\s]+) *$/i.exec(authorization) ?? [];
+  if (credential === undefined)
+    throw unauthorized('The Authorization header has to be "Bearer" and one key or token.');
+  return credential;
+}
+
+function unauthorized(detail: string, why = ''): Problem {
+  return new Problem('unauthorized', detail, { headers: { 'www-authenticate': `Bearer${why}` } });
+}
+
+/** Not the fault of who asks, and not to be taken for a wrong key. */
+function unusable(): Problem {
+  return new Problem(
+    'auth-unavailable',
+    'The keys cannot be read, so nobody knows whether this one is good. Ask again.',
+    {
+      headers: retry,
+    },
+  );
+}
+
+const retry = { 'retry-after': '1' };

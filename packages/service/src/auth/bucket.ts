@@ -1,0 +1,49 @@
+/** A bucket of tokens that fills by itself: bursts are fine, more than the rate for long is not. */
+import { monotonicMs } from '../clock.js';
+
+export class Bucket {
+  readonly #perSecond: number;
+  readonly #burst: number;
+  #tokens: number;
+  #atMs = monotonicMs();
+
+  constructor(perSecond: number, burst: number) {
+    this.#perSecond = perSecond;
+    this.#burst = burst;
+    this.#tokens = burst;
+  }
+
+  get isFull(): boolean {
+    this.#fill();
+    return this.#tokens >= this.#burst;
+  }
+
+  get isEmpty(): boolean {
+    this.#fill();
+    return this.#tokens < 1;
+  }
+
+  /** Whether there was one to take. */
+  take(): boolean {
+    if (this.isEmpty) return false;
+    this.#tokens -= 1;
+    return true;
+  }
+
+  /** Until there is one again. */
+  get waitMs(): number {
+    this.#fill();
+    return Math.max(0, ((1 - this.#tokens) / this.#perSecond) * 1_000);
+  }
+
+  #fill(): void {
+    const nowMs = monotonicMs();
+    this.#tokens = Math.min(this.#burst, this.#tokens + ((nowMs - this.#atMs) / 1_000) * this.#perSecond);
+    this.#atMs = nowMs;
+  }
+}
+
+/** For a `retry-after` header: whole seconds, at least one. */
+export function retryAfter(waitMs: number): { readonly 'retry-after': string } {
+  return { 'retry-after': String(Math.max(1, Math.ceil(waitMs / 1_000))) };
+}

@@ -1,0 +1,190 @@
+/**
+ * Who a JSON Web Token says its bearer is. Only signatures that need a private key are taken, whatever the token asks
+ * for; keys come from the issuer's set alone (`jku`, `x5u`, `jwk` and the like are not looked at); issuer, audience,
+ * expiry and subject have to be there.
+ */
+import { InvalidArgumentError } from 'holdfast';
+import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
+import type { Logger } from 'pino';
+import { wallMs } from '../clock.js';
+import { Problem } from '../http/problem.js';
+import { Jwks, type JwksTimes, JwksUnavailable, type SigningKey } from './jwks.js';
+import { type Fetch, isInTheClear, isLocal, jwksSource } from './jwks-source.js';
+import { type Right, rightOf, rightsOf } from './rights.js';
+import { SeenTokens } from './seen-tokens.js';
+
+export interface JwtOptions {
+  /** Null: whoever the keys of `jwks` belong to. */
+  readonly issuer: string | null;
+  /** What tokens have to be made for: this service. Null: tokens that were made for any other service count here, too. */
+  readonly audience: string | readonly string[] | null;
+  /** A URL, a path, or the set itself as JSON. Without it the issuer's discovery document is asked. */
+  readonly jwks?: string;
+  /** Of those that are safe here, the ones to take. */
+  readonly algorithms?: readonly string[];
+  /** How far clocks may be apart: at most 60 s, 30 s unless told. */
+  readonly skewMs?: number;
+  /** The claim that has a bearer's rights: a list of texts, or one text with spaces. `holdfast` unless told. */
+  readonly claim?: string;
+  /** The rights of those whose token has no such claim: none unless told. A claim that is there decides alone. */
+  readonly rights?: readonly string[];
+  readonly fetch?: Fetch;
+  readonly times?: Partial<JwksTimes>;
+}
+
+export interface Bearer {
+  readonly subject: string;
+  readonly rights: readonly Right[];
+  /** Epoch milliseconds, clocks being apart included. */
+  readonly untilMs: number;
+}
+
+const ALGORITHMS: readonly string[] = [
+  ...['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512'],
+  ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
+];
+const SKEW_MS_MAX = 60_000;
+/** How long a token that was good is taken without another look at the issuer's keys. */
+const SEEN_MS_MAX = 30_000;
+const TOKEN_LETTERS_MAX = 8_192;
+const SUBJECT_BYTES_MAX = 256;
+/** Three parts, the last of which is a signature. */
+const TOKEN = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+
+export class JwtReader {
+  readonly #jwks: Jwks;
+  readonly #seen: SeenTokens;
+  readonly #options: JwtOptions;
+  readonly #algorithms: string[];
+  readonly #skewMs: number;
+  readonly #rights: readonly Right[];
+
+  constructor(options: JwtOptions, log?: Logger) {
+    const { issuer, audience, algorithms = ALGORITHMS, skewMs = 30_000 } = options;
+    if (issuer === '' || (issuer === null && options.jwks === undefined)) {
+      throw new InvalidArgumentError('The issuer of tokens is not named.');
+    }
+    if (audience?.length === 0 || [audience].flat().includes('')) {
+      throw new InvalidArgumentError(
+        'Without an audience, tokens made for any other service would count here.',
+      );
+    }
+    const weak = algorithms.find((name) => !ALGORITHMS.includes(name));
+    if (weak !== undefined || algorithms.length === 0) {
+      throw new InvalidArgumentError(`${String(weak)} is not taken. There are: ${ALGORITHMS.join(', ')}.`);
+    }
+    if (!(skewMs >= 0 && skewMs <= SKEW_MS_MAX)) {
+      throw new InvalidArgumentError(`skewMs is ${skewMs}, but has to be from 0 to ${SKEW_MS_MAX}.`);
+    }
+    this.#options = options;
+    this.#algorithms = [...algorithms];
+    this.#skewMs = skewMs;
+    this.#rights = rightsOf(options.rights ?? []);
+    // A file costs nothing to look at: a key that was taken out of it ends within a second or so.
+    const own = isLocal(options.jwks) ? { freshMs: 1_000, unknownKeyMs: 1_000 } : {};
+    const times = { ...own, ...options.times };
+    this.#seen = new SeenTokens(Math.min(SEEN_MS_MAX, times.freshMs ?? SEEN_MS_MAX));
+    const source = jwksSource(options.jwks, issuer, options.fetch);
+    this.#jwks = new Jwks(source, log, times);
+    if (isInTheClear(options.jwks ?? issuer)) {
+      log?.warn("the issuer's keys come over plain http: whoever is in between can sign tokens");
+    }
+  }
+
+  async read(token: string): Promise<Bearer> {
+    if (token.length > TOKEN_LETTERS_MAX)
+      throw notTaken(`The token is longer than ${TOKEN_LETTERS_MAX} letters.`);
+    if (!TOKEN.test(token)) throw notTaken('This is neither a key nor a signed token.');
+    const seen = this.#seen.find(token);
+    if (seen) return seen;
+    const bearer = this.#bearer(await this.#verified(token));
+    this.#seen.add(token, bearer);
+    return bearer;
+  }
+
+  async #verified(token: string): Promise<JWTPayload> {
+    const { issuer, audience } = this.#options;
+    const options: JWTVerifyOptions = {
+      ...(issuer !== null && { issuer }),
+      ...(audience !== null && { audience: [audience].flat() }),
+      algorithms: this.#algorithms,
+      clockTolerance: this.#skewMs / 1_000,
+      currentDate: new Date(wallMs()),
+      requiredClaims: ['exp', 'sub'],
+    };
+    try {
+      return (await jwtVerify(token, (header, jws) => this.#jwks.keyFor(header, jws), options)).payload;
+    } catch (error) {
+      if (!(error instanceof errors.JWKSMultipleMatchingKeys)) throw problemOf(error);
+      return await this.#tried(token, error, options);
+    }
+  }
+
+  /** A token without a `kid`, and several keys that it may have been signed with. */
+  async #tried(
+    token: string,
+    candidates: AsyncIterable<SigningKey>,
+    options: JWTVerifyOptions,
+  ): Promise<JWTPayload> {
+    for await (const key of candidates) {
+      try {
+        return (await jwtVerify(token, key, options)).payload;
+      } catch (error) {
+        if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw problemOf(error);
+      }
+    }
+    throw problemOf(new errors.JWSSignatureVerificationFailed());
+  }
+
+  #bearer({ sub = '', exp = 0, ...claims }: JWTPayload): Bearer {
+    if (
+      sub === '' ||
+      Buffer.byteLength(sub) > SUBJECT_BYTES_MAX ||
+      /\p{Cc}/u.test(sub) ||
+      !sub.isWellFormed()
+    ) {
+      throw notTaken(
+        `The token's subject is not usable: 1 to ${SUBJECT_BYTES_MAX} bytes, no control characters.`,
+      );
+    }
+    const claim = claims[this.#options.claim ?? 'holdfast'];
+    return {
+      subject: sub,
+      rights: claim === undefined ? this.#rights : claimed(claim),
+      untilMs: exp * 1_000 + this.#skewMs,
+    };
+  }
+}
+
+/** What is no right gives none: the issuer may have claims of this name for others, too. */
+function claimed(claim: unknown): readonly Right[] {
+  const texts = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
+  return texts
+    .slice(0, 100)
+    .flatMap((text: unknown) => (typeof text === 'string' ? (rightOf(text) ?? []) : []));
+}
+
+function problemOf(error: unknown): Problem {
+  if (error instanceof JwksUnavailable) {
+    const detail =
+      'The issuer of tokens does not answer, so nobody knows whether this one is good. Ask again.';
+    return new Problem('auth-unavailable', detail, { cause: error.cause, headers: { 'retry-after': '3' } });
+  }
+  if (error instanceof errors.JWTExpired) return notTaken('The token has expired.');
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    return notTaken(`The token's claim "${error.claim}" is not what it has to be.`);
+  }
+  if (error instanceof errors.JWKSNoMatchingKey)
+    return notTaken('The token is signed with a key that is not known.');
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return notTaken('The token is signed in a way that is not taken.');
+  // Whatever else a signature can be wrong in, or the key that it is checked with.
+  return notTaken('The token is not validly signed.', error);
+}
+
+function notTaken(detail: string, cause?: unknown): Problem {
+  return new Problem('unauthorized', detail, {
+    cause,
+    headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
+  });
+}

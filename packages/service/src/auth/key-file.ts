@@ -1,0 +1,147 @@
+/**
+ * The file of API keys: JSON, `{ "version": 1, "keys": [{ id, name, hash, rights, createdAt, expiresAt?, revokedAt? }] }`,
+ * readable by its owner alone. It has no secrets, only their hashes. It is replaced as a whole, by a rename, so a
+ * reader sees the old or the new one. Revoked keys stay in it for the list; a file that is not understood is refused.
+ */
+import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { InvalidArgumentError } from 'holdfast';
+import { isHash, KEY_ID } from './api-key.js';
+import { type Right, rightsOf } from './rights.js';
+
+export interface StoredKey {
+  readonly id: string;
+  /** Whose it is. Two keys of one name may be alive, so that one can take over from the other. */
+  readonly name: string;
+  readonly hash: string;
+  readonly rights: readonly string[];
+  /** Epoch milliseconds, as all times here. */
+  readonly createdAt: number;
+  readonly expiresAt?: number;
+  readonly revokedAt?: number;
+}
+
+/** What goes before the at-sign of a mail address, a host, a job: no spaces, so that it stands in logs as one word. */
+export const KEY_NAME = /^[A-Za-z0-9_.@-]{1,64}$/;
+const FILE_MODE = 0o600;
+const MEMBERS = ['id', 'name', 'hash', 'rights', 'createdAt', 'expiresAt', 'revokedAt'];
+
+export function isAlive({ expiresAt, revokedAt }: StoredKey, now: number): boolean {
+  return revokedAt === undefined && (expiresAt === undefined || now < expiresAt);
+}
+
+/** The keys in the file. A file that is not there has none, when that `mayBeMissing`. */
+export function readKeyFile(path: string, mayBeMissing = false): readonly StoredKey[] {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    if (mayBeMissing && isMissing(error)) return [];
+    throw new InvalidArgumentError(
+      `The keys cannot be read from ${path}: ${isMissing(error) ? 'there is no such file. Make a key first: holdfast key create' : reasonOf(error)}.`,
+      { cause: error },
+    );
+  }
+  return keysIn(text, path);
+}
+
+function keysIn(text: string, path: string): readonly StoredKey[] {
+  let file: unknown;
+  try {
+    file = JSON.parse(text);
+  } catch (error) {
+    throw wrong(path, 'it is not JSON', error);
+  }
+  if (!isObject(file) || !Array.isArray(file.keys)) throw wrong(path, 'it has no list of keys');
+  if (file.version !== 1) throw wrong(path, 'it is of a version that is not known here');
+  const keys = file.keys.map((key: unknown, at) => keyOf(key, at, path));
+  if (new Set(keys.map(({ id }) => id)).size < keys.length) throw wrong(path, 'two keys have the same id');
+  return keys;
+}
+
+function keyOf(key: unknown, at: number, path: string): StoredKey {
+  const fail = (what: string): never => {
+    throw wrong(path, `of key ${at + 1}, ${what}`);
+  };
+  if (!isObject(key)) return fail('there is no object');
+  const strange = Object.keys(key).find((name) => !MEMBERS.includes(name));
+  if (strange !== undefined) return fail(`the member ${JSON.stringify(strange)} is not known`);
+  const { id, name, hash, rights, createdAt, expiresAt, revokedAt } = key;
+  if (typeof id !== 'string' || !KEY_ID.test(id)) return fail('the id is not usable');
+  if (typeof name !== 'string' || !KEY_NAME.test(name)) return fail('the name is not usable');
+  if (typeof hash !== 'string' || !isHash(hash)) return fail('the hash is not usable');
+  if (!isTexts(rights)) return fail('the rights are no list of texts');
+  checkRights(rights, fail);
+  if (!isTime(createdAt)) return fail('createdAt is no time');
+  if (expiresAt !== undefined && !isTime(expiresAt)) return fail('expiresAt is no time');
+  if (revokedAt !== undefined && !isTime(revokedAt)) return fail('revokedAt is no time');
+  return {
+    id,
+    name,
+    hash,
+    rights,
+    createdAt,
+    ...(expiresAt === undefined ? {} : { expiresAt }),
+    ...(revokedAt === undefined ? {} : { revokedAt }),
+  };
+}
+
+function checkRights(rights: readonly string[], fail: (what: string) => never): readonly Right[] {
+  try {
+    return rightsOf(rights);
+  } catch (error) {
+    return fail(reasonOf(error));
+  }
+}
+
+export function writeKeyFile(path: string, keys: readonly StoredKey[], unique: string): void {
+  const draft = `${path}.${unique}.draft`;
+  try {
+    writeFileSync(draft, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`, {
+      mode: FILE_MODE,
+      flag: 'wx',
+      flush: true,
+    });
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw new InvalidArgumentError(`The keys cannot be written to ${path}: ${reasonOf(error)}.`, {
+      cause: error,
+    });
+  }
+  // Or a power cut brings a revoked key back.
+  const folder = openSync(dirname(path), 'r');
+  try {
+    fsyncSync(folder);
+  } finally {
+    closeSync(folder);
+  }
+}
+
+export function reasonOf(error: unknown): string {
+  return (error instanceof Error ? error.message : String(error)).replace(/\.$/, '');
+}
+
+export function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
+
+function isMissing(error: unknown): boolean {
+  return codeOf(error) === 'ENOENT';
+}
+
+function wrong(path: string, what: string, cause?: unknown): InvalidArgumentError {
+  return new InvalidArgumentError(`The file of keys ${path} is not understood: ${what}.`, { cause });
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((text) => typeof text === 'string');
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+}

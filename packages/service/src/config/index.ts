@@ -1,0 +1,151 @@
+/** What the service runs with: from flags, environment and a file, in this order, checked before anything starts. */
+import { InvalidArgumentError } from 'holdfast';
+import { type PrincipalLimits, principalLimitsOf } from '../auth/allowance.js';
+import { rightsOf } from '../auth/rights.js';
+import { type Limits, limitsOf } from '../http/limits.js';
+import { centralVariables, type Environment, ownVariables } from './environment.js';
+import { readFile } from './file.js';
+import { SETTINGS, type Setting, type SettingName, type Values } from './settings.js';
+
+/** Without issuer or audience only as LockServiceCentral had it. */
+export interface JwtConfig {
+  readonly issuer: string | null;
+  readonly audience: string | null;
+  readonly jwks: string | null;
+  /** Of tokens that do not say theirs. */
+  readonly rights: readonly string[];
+}
+
+export interface ServiceConfig {
+  readonly store: string;
+  readonly host: string;
+  readonly port: number;
+  readonly keys: string | null;
+  readonly jwt: JwtConfig | null;
+  readonly insecure: boolean;
+  readonly tls: { readonly cert: string; readonly key: string } | null;
+  readonly audit: string | null;
+  readonly logLevel: string;
+  readonly limits: Limits;
+  /** For every principal. */
+  readonly principalLimits: PrincipalLimits;
+  /** Settings that were understood and have no effect, for the operator. */
+  readonly notes: readonly string[];
+}
+
+export interface ConfigSources {
+  readonly flags?: Readonly<Partial<Record<SettingName, string>>>;
+  readonly environment?: Environment;
+  /** The text of the file: JSON with the names of the flags, `limits` and `principalLimits`. */
+  readonly file?: string;
+  /** The store where none is named; asked only then. */
+  readonly defaultStore: () => string;
+}
+
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const PORT_MAX = 65_535;
+/** What says whose tokens count. */
+const TOKENS = ['jwt-issuer', 'jwt-audience', 'jwt-jwks'] as const;
+const BEARERS = 'lock:*';
+
+export function configFrom({
+  flags = {},
+  environment = {},
+  file,
+  defaultStore,
+}: ConfigSources): ServiceConfig {
+  const { values: written, limits, principalLimits } = readFile(file ?? '{}');
+  const own = ownVariables(environment);
+  const central = centralVariables(environment, flags.store ?? own.store);
+  const ours: Values = { ...written, ...own, ...flags };
+  const values: Values = { ...written, ...central.values, ...own, ...flags };
+  for (const setting of SETTINGS) check(setting, values[setting.name]);
+  const insecure = isTrue(values.insecure);
+  const jwt = jwtOf(
+    values,
+    TOKENS.some((name) => ours[name] !== undefined),
+  );
+  if (insecure && (values.keys !== undefined || jwt !== null)) {
+    throw new InvalidArgumentError(
+      'insecure lets everybody do everything, but keys or tokens are configured too: remove one of both.',
+    );
+  }
+  return {
+    store: values.store ?? defaultStore(),
+    host: values.host ?? '127.0.0.1',
+    port: Number(values.port ?? '8080'),
+    keys: values.keys ?? null,
+    jwt,
+    insecure,
+    tls: pairOf(values, 'tls-cert', 'tls-key'),
+    audit: values.audit ?? null,
+    logLevel: values['log-level'] ?? 'info',
+    limits: limitsOf(limits),
+    principalLimits: principalLimitsOf(principalLimits),
+    notes: central.notes,
+  };
+}
+
+/** As `--print-config` shows it: passwords and keys in URLs are hidden, and nothing else here is a secret. */
+export function shownConfig(config: ServiceConfig): ServiceConfig {
+  const { store, jwt } = config;
+  const jwks = jwt && { ...jwt, jwks: jwt.jwks === null ? null : withoutSecrets(jwt.jwks) };
+  return { ...config, store: withoutSecrets(store), jwt: jwks };
+}
+
+function check({ name, kind }: Setting, value: string | undefined): void {
+  if (value === undefined) return;
+  if (value.trim() === '') throw new InvalidArgumentError(`${name} is empty.`);
+  if (kind === 'port' && !(/^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX)) {
+    throw new InvalidArgumentError(`${name} is "${value}", and has to be a number from 0 to ${PORT_MAX}.`);
+  }
+  if (kind === 'switch' && !/^(?:true|false)$/i.test(value)) {
+    throw new InvalidArgumentError(`${name} is "${value}", and has to be true or false.`);
+  }
+  if (kind === 'rights') rightsOf(rightsIn(value));
+  if (kind === 'level' && !LEVELS.includes(value)) {
+    throw new InvalidArgumentError(`${name} is "${value}", and has to be one of ${LEVELS.join(', ')}.`);
+  }
+}
+
+function isTrue(value: string | undefined): boolean {
+  return value?.toLowerCase() === 'true';
+}
+
+function rightsIn(text: string): readonly string[] {
+  return text === 'none' ? [] : text.split(',').map((right) => right.trim());
+}
+
+/** `strictly`: said in words of ours. Those of LockServiceCentral may leave open what it let them leave open. */
+function jwtOf(values: Values, strictly: boolean): JwtConfig | null {
+  const { 'jwt-issuer': issuer = null, 'jwt-audience': audience = null, 'jwt-jwks': jwks = null } = values;
+  if (issuer === null && audience === null && jwks === null) {
+    if (values['jwt-rights'] === undefined) return null;
+    throw new InvalidArgumentError('jwt-rights says what tokens may do, but no jwt-issuer is named.');
+  }
+  if (strictly && issuer === null) {
+    throw new InvalidArgumentError('jwt-issuer is missing: tokens of anybody would count.');
+  }
+  if (strictly && audience === null) {
+    throw new InvalidArgumentError(
+      'jwt-audience is missing: tokens made for other services would count here.',
+    );
+  }
+  return { issuer, audience, jwks, rights: rightsIn(values['jwt-rights'] ?? BEARERS) };
+}
+
+function pairOf(values: Values, cert: 'tls-cert', key: 'tls-key'): ServiceConfig['tls'] {
+  const [certificate, secret] = [values[cert], values[key]];
+  if (certificate === undefined && secret === undefined) return null;
+  if (certificate === undefined || secret === undefined) {
+    throw new InvalidArgumentError(`${cert} and ${key} go together: one of them is missing.`);
+  }
+  return { cert: certificate, key: secret };
+}
+
+/** The user information, up to the last @: one in a password may not be escaped. And options that name a secret. */
+function withoutSecrets(url: string): string {
+  return url
+    .replace(/\/\/.*@/, '//***@')
+    .replace(/([?&](?:key|[^=&#]*(?:pass|pwd|secret|token|nkey|creds|tlskey)[^=&#]*)=)[^&#]*/gi, '$1***');
+}

@@ -1,0 +1,44 @@
+/** What never became a request: malformed, too slow, or with headers too large. Answered, and the connection ended. */
+import { STATUS_CODES } from 'node:http';
+import type { Duplex } from 'node:stream';
+import type { Logger } from 'pino';
+import { randomId } from '../clock.js';
+import { Problem } from './problem.js';
+
+type ConnectionError = Error & { readonly code?: string };
+
+export function onClientError(log: Logger): (error: ConnectionError, socket: Duplex) => void {
+  return (error, socket) => {
+    if (error.code === 'ECONNRESET' || !socket.writable || hasBegunToAnswer(socket)) {
+      socket.destroy();
+      return;
+    }
+    const requestId = randomId();
+    const problem = problemOf(error);
+    log.info({ requestId, status: problem.status, outcome: problem.code, error: error.code }, 'no request');
+    const body = JSON.stringify({ ...problem.body, requestId });
+    const head = [
+      `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`,
+      'content-type: application/problem+json; charset=utf-8',
+      `content-length: ${Buffer.byteLength(body)}`,
+      `x-request-id: ${requestId}`,
+      'connection: close',
+    ];
+    socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+  };
+}
+
+/** Then a second head would end up inside the first answer's body. */
+function hasBegunToAnswer(
+  socket: Duplex & { readonly _httpMessage?: { readonly headersSent?: boolean } },
+): boolean {
+  return socket._httpMessage?.headersSent ?? false;
+}
+
+function problemOf({ code }: ConnectionError): Problem {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new Problem('timeout', 'The request did not arrive in time. Send it again.');
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new Problem('too-large', 'The headers are larger than this service takes.');
+  return new Problem('invalid-argument', 'This is no HTTP request that this service understands.');
+}

@@ -1,0 +1,44 @@
+/** Who asks, and what they may do. Without auth everybody is `anonymous` and may do everything. */
+import type { FastifyRequest } from 'fastify';
+
+export type Role = 'read' | 'lock' | 'admin';
+
+/** What somebody is about to do, for limits that count by principal. */
+export interface Undertaking {
+  readonly key: string;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  /** The hold as text, where the client brought it or renews it. */
+  readonly hold?: string;
+  /** It is held already: refusing that for want of room would lose the lock. */
+  readonly renews?: boolean;
+}
+
+export interface Principal {
+  /** For logs and the audit: never a secret. */
+  readonly id: string;
+  /** What holders are called that name no owner of their own. */
+  readonly owner: string;
+  may(role: Role, namespace: string): boolean;
+  /** Throws a `Problem` when this principal has too much already; gives what to call when the waiting is over. */
+  undertake?(what: Undertaking): () => void;
+  /** Told after every grant and renewal, for how long; with 0 after a release or a loss. */
+  holds?(key: string, hold: string, ttlMs: number): void;
+}
+
+export interface Authenticator {
+  /** Throws a `Problem` with code `unauthorized` for whoever is not known. */
+  authenticate(request: FastifyRequest): Principal | Promise<Principal>;
+  /** Called when the service closes. */
+  close?(): void | Promise<void>;
+}
+
+export const ANONYMOUS: Principal = { id: 'anonymous', owner: 'anonymous', may: () => true };
+
+/** What a route declares in its `config`. A route that declares nothing is refused to everybody. */
+export interface Needs {
+  /** `public`: no principal at all is needed. */
+  readonly needs: Role | 'public';
+  /** The namespace concerned; null when the handler asks `request.may` for every key itself. */
+  readonly scope?: (request: FastifyRequest) => string | null;
+}

@@ -1,0 +1,105 @@
+/** Errors as clients get them: `application/problem+json`, with a code to go by and words for people. */
+
+/** What went wrong, for programs. Contention is `busy`, an outage is `unknown`: never one for the other. */
+export type ProblemCode =
+  | 'invalid-argument'
+  | 'unauthorized'
+  | 'forbidden'
+  | 'not-found'
+  | 'method-not-allowed'
+  | 'timeout'
+  | 'lost'
+  | 'ended'
+  | 'superseded'
+  | 'too-large'
+  | 'unsupported-media-type'
+  | 'busy'
+  | 'rate-limited'
+  | 'client-gone'
+  | 'internal'
+  | 'unsupported'
+  | 'unknown'
+  | 'auth-unavailable'
+  | 'closing';
+
+interface Kind {
+  readonly status: number;
+  readonly title: string;
+}
+
+export const PROBLEMS: Readonly<Record<ProblemCode, Kind>> = {
+  'invalid-argument': { status: 400, title: 'The request is wrong' },
+  unauthorized: { status: 401, title: 'Who asks is not known' },
+  forbidden: { status: 403, title: 'Not allowed' },
+  'not-found': { status: 404, title: 'Nothing is here' },
+  'method-not-allowed': { status: 405, title: 'This method does not work here' },
+  timeout: { status: 408, title: 'The request took too long to arrive' },
+  lost: { status: 409, title: 'The lock is no longer held' },
+  ended: { status: 409, title: 'This hold has ended' },
+  superseded: { status: 409, title: 'A later request took its place' },
+  'too-large': { status: 413, title: 'The request is too large' },
+  'unsupported-media-type': { status: 415, title: 'Only JSON is understood' },
+  busy: { status: 423, title: 'Somebody else holds the lock' },
+  'rate-limited': { status: 429, title: 'Too many requests' },
+  // Nobody reads it; the log and the metrics have to tell it from trouble of ours.
+  'client-gone': { status: 499, title: 'The client went away' },
+  internal: { status: 500, title: 'Something went wrong here' },
+  unsupported: { status: 501, title: 'The store cannot do this' },
+  unknown: { status: 503, title: 'The store did not answer' },
+  'auth-unavailable': { status: 503, title: 'Who asks cannot be checked at the moment' },
+  closing: { status: 503, title: 'The service is closing' },
+};
+
+export interface ProblemBody {
+  readonly type: string;
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ProblemCode;
+  readonly key?: string;
+  readonly [member: string]: unknown;
+}
+
+export interface ProblemDetails {
+  readonly key?: string | undefined;
+  readonly cause?: unknown;
+  /** Further members of the body. */
+  readonly members?: Readonly<Record<string, unknown>>;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+/** Thrown by whatever answers a request. Its message is for the client: no secrets, no insides. */
+export class Problem extends Error {
+  readonly code: ProblemCode;
+  readonly key: string | undefined;
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(code: ProblemCode, detail: string, details: ProblemDetails = {}) {
+    super(detail, 'cause' in details ? { cause: details.cause } : undefined);
+    this.name = 'Problem';
+    this.code = code;
+    this.key = details.key;
+    this.members = details.members ?? {};
+    this.headers = details.headers ?? {};
+  }
+
+  get status(): number {
+    return PROBLEMS[this.code].status;
+  }
+
+  get body(): ProblemBody {
+    const { code, key, message, members } = this;
+    const { status, title } = PROBLEMS[code];
+    const named = key === undefined ? {} : { key };
+    return {
+      type: `urn:holdfast:problem:${code}`,
+      title,
+      status,
+      detail: message,
+      code,
+      ...named,
+      ...members,
+    };
+  }
+}

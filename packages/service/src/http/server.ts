@@ -1,0 +1,145 @@
+/** The HTTP server: what holds for every request, whichever part answers it. */
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import type { Bulletin } from '../bulletin.js';
+import { controlAccess } from './access.js';
+import { onClientError } from './client-errors.js';
+import { keepJournal, requestIdOf, scrubbed } from './journal.js';
+import type { Limits } from './limits.js';
+import { Methods } from './methods.js';
+import type { Authenticator } from './principal.js';
+import { Problem } from './problem.js';
+import { problemOf } from './problems.js';
+
+export interface ServerParts {
+  readonly log: Logger;
+  readonly limits: Limits;
+  readonly bulletin: Bulletin;
+  readonly auth: Authenticator | undefined;
+  readonly closing: AbortSignal;
+  /** Certificate and key, where the service itself speaks TLS. */
+  readonly tls: Tls | undefined;
+}
+
+export interface Tls {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+}
+
+declare module 'fastify' {
+  interface FastifyInstance {
+    methods: Methods;
+  }
+}
+
+/** A name of 512 bytes, every one of them percent-encoded. */
+const PARAMETER_LETTERS_MAX = 3 * 512;
+
+export function makeServer({ log, limits, bulletin, auth, closing, tls }: ServerParts): FastifyInstance {
+  const app = fastify({
+    ...transportOf(limits, tls),
+    bodyLimit: limits.bodyBytes,
+    requestTimeout: limits.requestMs,
+    // A request that arrives on an open connection while we close gets a problem like any other.
+    return503OnClosing: false,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    genReqId: (raw) => requestIdOf(raw.headers),
+    onProtoPoisoning: 'error',
+    onConstructorPoisoning: 'error',
+    routerOptions: { maxParamLength: PARAMETER_LETTERS_MAX },
+    // What was sent counts as it was sent: no member is dropped, no text becomes a number.
+    ajv: {
+      customOptions: {
+        removeAdditional: false,
+        coerceTypes: false,
+        useDefaults: false,
+        allErrors: false,
+        discriminator: true,
+      },
+    },
+    clientErrorHandler: onClientError(log),
+    // What fails before any route is found: no hook runs, so that the line is written here.
+    frameworkErrors: (error, request, reply) => {
+      const problem = problemOf(error);
+      const { id, method } = request;
+      log.info({ requestId: id, method, status: problem.status, outcome: problem.code }, 'request');
+      reply.header('x-request-id', id);
+      void answerProblem(reply as unknown as FastifyReply, request, problem);
+    },
+  });
+  app.server.maxConnections = limits.connections;
+  app.removeContentTypeParser('text/plain');
+  keepJournal(app, log, bulletin);
+  app.addHook('onRequest', (_request, _reply, done) => {
+    if (closing.aborted) done(closingProblem());
+    else done();
+  });
+  controlAccess(app, auth);
+  app.decorate('methods', new Methods(app));
+  app.setErrorHandler((error, request, reply) => {
+    const problem = problemOf(error);
+    noteTrouble(log, request, problem);
+    return answerProblem(reply, request, problem);
+  });
+  app.setNotFoundHandler((request, reply) => answerProblem(reply, request, notHere(app, request)));
+  return app;
+}
+
+function transportOf(limits: Limits, tls: Tls | undefined): { http?: object; https?: object } {
+  const timeouts = {
+    headersTimeout: limits.headersMs,
+    // Node looks at its timeouts this often; every 30 s unless told.
+    connectionsCheckingInterval: Math.min(1_000, limits.headersMs),
+    // A peer that vanished without a word is noticed, even while its request waits.
+    keepAlive: true,
+    keepAliveInitialDelay: 15_000,
+  };
+  return tls ? { https: { ...timeouts, ...tls } } : { http: timeouts };
+}
+
+export function closingProblem(): Problem {
+  return new Problem('closing', 'This service is closing. Ask again: another one may answer.', {
+    headers: { connection: 'close', 'retry-after': '1' },
+  });
+}
+
+function notHere(app: FastifyInstance, request: FastifyRequest): Problem {
+  const allowed = app.methods.allowedOn(request.url);
+  if (allowed.length === 0) return new Problem('not-found', 'There is nothing at this path. See /v2/docs.');
+  const allow = allowed.join(', ');
+  return new Problem('method-not-allowed', `Here work: ${allow}.`, { headers: { allow } });
+}
+
+function answerProblem(reply: FastifyReply, request: FastifyRequest, problem: Problem): FastifyReply {
+  if (request.note) request.note.outcome ??= problem.code;
+  return reply
+    .code(problem.status)
+    .headers({
+      ...problem.headers,
+      'content-type': 'application/problem+json; charset=utf-8',
+      'cache-control': 'no-store',
+    })
+    .serializer(JSON.stringify)
+    .send({ ...problem.body, requestId: request.id });
+}
+
+/** What the operator has to look at: what was not foreseen, and why the store did not answer. */
+export function noteTrouble(log: Logger, request: FastifyRequest, problem: Problem): void {
+  if (problem.status < 500 || problem.code === 'closing') return;
+  const error = scrubbed(chain(problem), request.note?.secrets);
+  const level = problem.code === 'internal' ? 'error' : 'warn';
+  log[level]({ requestId: request.id, code: problem.code, key: problem.key, error }, 'trouble');
+}
+
+/** An error and what caused it, down to the one that says what happened. */
+function chain(problem: Problem): string {
+  const texts: string[] = [];
+  let error: unknown = problem.cause ?? problem;
+  while (error instanceof Error && texts.length < 5) {
+    texts.push(error.stack ?? error.message);
+    error = error.cause;
+  }
+  if (error !== undefined && error !== null && !(error instanceof Error)) texts.push(String(error));
+  return texts.join('\ncaused by: ');
+}

@@ -1,0 +1,116 @@
+/** Acquires for clients: at once where nothing is waited for, through the line of the key otherwise. */
+import { HoldfastError, UnsupportedError } from 'holdfast';
+import type { WaiterView } from 'holdfast/protocol';
+import type { Bulletin } from '../bulletin.js';
+import { monotonicMs } from '../clock.js';
+import type { Desk } from './desk.js';
+import { Ear } from './ear.js';
+import { newHold } from './holds.js';
+import { Line } from './line.js';
+import { claimOf, type Outcome, type Wanted } from './wanted.js';
+
+export class Lines {
+  readonly #desk: Desk;
+  readonly #bulletin: Bulletin;
+  readonly #waitersMax: number;
+  readonly #lines = new Map<string, Line>();
+  readonly #ear: Ear;
+  #waiting = 0;
+  #closed = false;
+
+  constructor(desk: Desk, bulletin: Bulletin, waitersMax: number) {
+    this.#desk = desk;
+    this.#bulletin = bulletin;
+    this.#waitersMax = waitersMax;
+    this.#ear = new Ear(desk.store, {
+      onTurn: (key) => this.#lines.get(key)?.hint(),
+      onAll: () => {
+        for (const line of [...this.#lines.values()]) line.hint();
+      },
+    });
+  }
+
+  /** How many requests wait here. */
+  get waiting(): number {
+    return this.#waiting;
+  }
+
+  /** Who waits in this process, as far as the store's own line does not show them. */
+  waitersBehind(key: string): readonly WaiterView[] {
+    return this.#lines.get(key)?.behind() ?? [];
+  }
+
+  /** `gone` aborts when the client went away: then nothing of it stays. */
+  async acquire(wanted: Wanted, gone?: AbortSignal): Promise<Outcome> {
+    const { key, waitMs, hold } = wanted;
+    const sinceMs = monotonicMs();
+    let outcome: Outcome;
+    if (waitMs === 0) {
+      outcome = await this.#ask(wanted);
+      if (outcome.kind === 'busy') this.#bulletin.tell('contended', { key });
+    } else {
+      // One that holds already gets its grant again, however long the line is.
+      const again = hold !== null && this.#lines.has(key) ? await this.#ask(wanted) : null;
+      if (again && again.kind !== 'busy') outcome = again;
+      else outcome = await this.#wait(wanted, gone);
+    }
+    this.#tell(wanted, outcome, monotonicMs() - sinceMs);
+    return outcome;
+  }
+
+  /** Whoever waits is told that the service closes. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const line of [...this.#lines.values()]) line.close();
+    await this.#ear.close();
+  }
+
+  async #wait(wanted: Wanted, gone: AbortSignal | undefined): Promise<Outcome> {
+    if (this.#closed) return { kind: 'closing' };
+    if (this.#waiting >= this.#waitersMax) return { kind: 'full' };
+    this.#waiting += 1;
+    try {
+      return await this.#lineOf(wanted.key).enter(wanted, gone);
+    } finally {
+      this.#waiting -= 1;
+    }
+  }
+
+  #lineOf(key: string): Line {
+    const known = this.#lines.get(key);
+    if (known) return known;
+    const line: Line = new Line({
+      desk: this.#desk,
+      ear: this.#ear,
+      touched: () => this.#bulletin.tell('touched', { key }),
+      contended: () => this.#bulletin.tell('contended', { key }),
+      emptied: () => {
+        if (this.#lines.get(key) === line) this.#lines.delete(key);
+      },
+    });
+    this.#lines.set(key, line);
+    return line;
+  }
+
+  async #ask(wanted: Wanted): Promise<Outcome> {
+    const { key, ttlMs, minHoldMs } = wanted;
+    const hold = wanted.hold ?? newHold(minHoldMs);
+    const sentMs = monotonicMs();
+    try {
+      const reply = await this.#desk.ask(claimOf(wanted, hold, false, null));
+      if (reply.kind === 'granted') return { kind: 'granted', hold, reply, sentMs };
+      return reply.kind === 'busy' ? { kind: 'busy', reply } : { kind: 'ended' };
+    } catch (error) {
+      if (error instanceof UnsupportedError) return { kind: 'refused', error };
+      if (!wanted.hold) this.#desk.withdraw(key, hold, ttlMs);
+      return { kind: 'unknown', cause: error instanceof HoldfastError ? error.cause : error };
+    }
+  }
+
+  #tell({ key }: Wanted, { kind }: Outcome, waitedMs: number): void {
+    if (kind === 'granted') {
+      this.#bulletin.tell('acquired', { key, waitedMs });
+      this.#bulletin.tell('touched', { key });
+    } else if (kind === 'busy') this.#bulletin.tell('refused', { key, waitedMs });
+  }
+}

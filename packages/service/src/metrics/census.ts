@@ -1,0 +1,64 @@
+/** How many locks are held and how many wait: counted in the store when somebody asks, and not more often than that. */
+import { Gauge, Histogram, type Registry } from 'prom-client';
+import type { ServiceParts } from '../http/service-parts.js';
+
+/** Scrapers come every few seconds, and there may be several. */
+const COUNTED_FOR_MS = 10_000;
+/** Counting more keys than this would cost more than it tells. */
+const KEYS_MAX = 10_000;
+const AGES = [0.1, 1, 5, 15, 30, 60, 300, 900, 3_600, 21_600, 86_400];
+
+export class Census {
+  readonly #parts: ServiceParts;
+  readonly #monotonicMs: () => number;
+  readonly #held: Gauge;
+  readonly #waiting: Gauge;
+  readonly #here: Gauge;
+  readonly #ages: Histogram;
+  #takenMs = Number.NEGATIVE_INFINITY;
+  #taking: Promise<void> | null = null;
+
+  constructor(registry: Registry, parts: ServiceParts, monotonicMs: () => number) {
+    this.#parts = parts;
+    this.#monotonicMs = monotonicMs;
+    const gauge = (name: string, help: string): Gauge =>
+      new Gauge({ name: `holdfast_${name}`, help, registers: [registry] });
+    this.#held = gauge('held', `Locks held in the store, counted up to ${KEYS_MAX} keys.`);
+    this.#waiting = gauge('waiting', "Waiters in the store's lines.");
+    this.#here = gauge('waiting_here', 'Requests that wait in this process.');
+    this.#ages = new Histogram({
+      name: 'holdfast_hold_age_seconds',
+      help: 'How long the locks held now have been held.',
+      buckets: AGES,
+      registers: [registry],
+    });
+  }
+
+  /** A store that does not answer leaves the last numbers: its failures are counted elsewhere. */
+  async take(): Promise<void> {
+    this.#here.set(this.#parts.lines.waiting);
+    if (this.#monotonicMs() - this.#takenMs < COUNTED_FOR_MS) return;
+    this.#taking ??= this.#count().then(
+      () => this.#done(),
+      (error: unknown) => {
+        this.#done();
+        this.#parts.log.warn({ err: error }, 'the locks could not be counted');
+      },
+    );
+    await this.#taking;
+  }
+
+  #done(): void {
+    this.#takenMs = this.#monotonicMs();
+    this.#taking = null;
+  }
+
+  async #count(): Promise<void> {
+    const views = await this.#parts.desk.list({ prefix: '', limit: KEYS_MAX });
+    const holders = views.flatMap(({ holders, now }) => holders.map(({ acquiredAt }) => now - acquiredAt));
+    this.#held.set(holders.length);
+    this.#waiting.set(views.reduce((sum, { waiters }) => sum + waiters.length, 0));
+    this.#ages.reset();
+    for (const ageMs of holders) this.#ages.observe(Math.max(0, ageMs) / 1_000);
+  }
+}

@@ -1,0 +1,23 @@
+/** `/metrics`: what happens here, counted. Few labels, and never a key: keys come by the thousand, and name customers. */
+import type { FastifyInstance } from 'fastify';
+import { collectDefaultMetrics, Registry } from 'prom-client';
+import { monotonicMs } from '../clock.js';
+import type { Part, ServiceParts } from '../http/service-parts.js';
+import { Census } from './census.js';
+import { countersOf } from './counters.js';
+
+export const metrics: Part = {
+  name: 'metrics',
+  register(app: FastifyInstance, parts: ServiceParts) {
+    const registry = new Registry();
+    collectDefaultMetrics({ register: registry });
+    countersOf(registry, parts.bulletin);
+    const census = new Census(registry, parts, monotonicMs);
+    const config = { needs: 'read', scope: () => null } as const;
+    app.get('/metrics', { config }, async (_request, reply) => {
+      await census.take();
+      reply.type(registry.contentType);
+      return await registry.metrics();
+    });
+  },
+};

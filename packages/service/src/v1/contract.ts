@@ -1,0 +1,113 @@
+/** What may stand in a path and in a body, and what is said of the rest, word by word as clients know it. */
+import { Problem } from '../http/problem.js';
+
+export interface Names {
+  readonly namespace: string;
+  readonly lockName: string;
+}
+
+export interface Wanted {
+  readonly instanceId: string;
+  /** 0 where none is asked for. */
+  readonly leaseDuration: number;
+}
+
+/** A 400: what is wrong, in general and one by one. */
+export class Invalid extends Error {
+  readonly details: readonly string[];
+
+  constructor(message: string, details: readonly string[]) {
+    super(message);
+    this.name = 'Invalid';
+    this.details = details;
+  }
+}
+
+const NAME = /^[a-zA-Z0-9_-]+$/;
+const LETTERS_MIN = 3;
+const LETTERS_MAX = 64;
+const SHOWN_MAX = 64;
+export const NOT_FOUND = 'Resource not found';
+export const LEASE_SECONDS_MAX = 86_400;
+
+export function checkNames({ namespace, lockName }: Names): void {
+  // Two slashes in a row, or one at the end: that is another path.
+  if (namespace === '' || lockName === '') throw new Problem('not-found', NOT_FOUND);
+  const details = [
+    ...nameDetails('namespace', 'Namespace', namespace),
+    ...nameDetails('lockName', 'Lock name', lockName),
+  ];
+  if (details.length > 0) throw new Invalid('Validation failed', details);
+}
+
+function nameDetails(parameter: string, words: string, text: string): string[] {
+  const problems: string[] = [];
+  if (!NAME.test(text)) problems.push('must be alphanumeric with dashes and underscores only');
+  if (text.length < LETTERS_MIN || text.length > LETTERS_MAX) {
+    problems.push(`must be between ${LETTERS_MIN} and ${LETTERS_MAX} characters long`);
+  }
+  return problems.map((problem) => `Parameter '${parameter}' failed validation: ${words} ${problem}`);
+}
+
+/** `secondsMax`: null where the body has no lease. */
+export function wantedOf(text: unknown, secondsMax: number | null): Wanted {
+  const body = parsed(text);
+  const details = detailsOf(body, secondsMax);
+  if (details.length > 0) throw new Invalid('JSON validation failed', details);
+  const { instanceId, leaseDuration = 0 } = body as Partial<Wanted> & Pick<Wanted, 'instanceId'>;
+  return { instanceId, leaseDuration };
+}
+
+function parsed(text: unknown): unknown {
+  try {
+    return JSON.parse(typeof text === 'string' ? text : '') as unknown;
+  } catch (error) {
+    // Its own words repeat what was sent, and that is half a secret.
+    if (error instanceof SyntaxError) throw new Invalid('JSON validation failed', ['$: is not JSON']);
+    throw error;
+  }
+}
+
+function detailsOf(body: unknown, secondsMax: number | null): string[] {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return [`$: ${typeOf(body)} found, object expected`];
+  }
+  const known = secondsMax === null ? ['instanceId'] : ['instanceId', 'leaseDuration'];
+  const members = new Map(Object.entries(body));
+  const details = [...members.keys()].filter((name) => !known.includes(name)).map(unknownMember);
+  if (members.has('instanceId')) details.push(...instanceDetails(members.get('instanceId')));
+  if (secondsMax !== null && members.has('leaseDuration')) {
+    details.push(...leaseDetails(members.get('leaseDuration'), secondsMax));
+  }
+  const missing = known.filter((name) => !members.has(name));
+  return details.concat(missing.map((name) => `$: required property '${name}' not found`));
+}
+
+function unknownMember(name: string): string {
+  const shown = name.length > SHOWN_MAX ? `${name.slice(0, SHOWN_MAX)}…` : name;
+  return `$: property '${shown}' is not defined in the schema and the schema does not allow additional properties`;
+}
+
+function instanceDetails(value: unknown): string[] {
+  if (typeof value !== 'string') return [`$.instanceId: ${typeOf(value)} found, string expected`];
+  const problems: string[] = [];
+  if (value.length < LETTERS_MIN) problems.push(`must be at least ${LETTERS_MIN} characters long`);
+  if (value.length > LETTERS_MAX) problems.push(`must be at most ${LETTERS_MAX} characters long`);
+  if (!NAME.test(value)) problems.push(`does not match the regex pattern ${NAME.source}`);
+  return problems.map((problem) => `$.instanceId: ${problem}`);
+}
+
+function leaseDetails(value: unknown, secondsMax: number): string[] {
+  if (!Number.isInteger(value)) return [`$.leaseDuration: ${typeOf(value)} found, integer expected`];
+  const seconds = Number(value);
+  if (seconds < 1) return ['$.leaseDuration: must have a minimum value of 1'];
+  if (seconds > secondsMax) return [`$.leaseDuration: must have a maximum value of ${secondsMax}`];
+  return [];
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null';
+  if (Array.isArray(value)) return 'array';
+  if (Number.isInteger(value)) return 'integer';
+  return typeof value;
+}

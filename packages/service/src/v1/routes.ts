@@ -1,0 +1,148 @@
+/** The four routes: look, acquire, renew, release. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { HoldId } from 'holdfast/protocol';
+import { monotonicMs } from '../clock.js';
+import type { Needs, Role } from '../http/principal.js';
+import type { ServiceParts } from '../http/service-parts.js';
+import { holdText } from '../v2/names.js';
+import { keepSecret } from '../v2/path.js';
+import { checkNames, LEASE_SECONDS_MAX, type Names, type Wanted, wantedOf } from './contract.js';
+import type { Identity } from './identity.js';
+import { type Lease, Leases } from './leases.js';
+
+const PATH = '/:namespace/lock/:lockName';
+
+interface Result {
+  readonly success: boolean;
+  /** What is answered besides success and names. */
+  readonly members?: object;
+}
+
+type Act = (request: FastifyRequest, who: Identity, wanted: Wanted) => Promise<Result>;
+
+export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
+  const leases = new Leases(parts.desk);
+  const secondsMax = Math.max(1, Math.min(LEASE_SECONDS_MAX, Math.floor(parts.limits.ttlMsMax / 1_000)));
+  app.route({
+    method: ['GET', 'HEAD'],
+    url: PATH,
+    config: onNamespace('read'),
+    handler: async (request) => {
+      const { namespace, lockName, key } = lockIn(request);
+      // Asked all the same: how long the answer takes should not tell a foreign lock from a free one.
+      const held = await leases.look(key);
+      return { namespace, lockName, ...(request.foreign ? {} : held) };
+    },
+  });
+  actionRoute(app, 'acquire', secondsMax, acquireWith(leases, parts));
+  actionRoute(app, 'renew', secondsMax, renewWith(leases, parts));
+  actionRoute(app, 'release', null, releaseWith(leases, parts));
+}
+
+function onNamespace(needs: Role): Needs {
+  return { needs, scope: (request) => (request.params as Names).namespace };
+}
+
+function actionRoute(app: FastifyInstance, name: string, secondsMax: number | null, act: Act): void {
+  app.route({
+    method: 'POST',
+    url: `${PATH}/${name}`,
+    config: onNamespace('lock'),
+    handler: async (request, reply) => {
+      const wanted = wantedOf(request.body, secondsMax);
+      const { namespace, lockName, key } = lockIn(request);
+      keepSecret(request, wanted.instanceId);
+      const who = { key, owner: request.principal.owner, instanceId: wanted.instanceId };
+      const { success, members } = await act(request, who, wanted);
+      return reply.code(success ? 200 : 423).send({ success, namespace, lockName, ...members });
+    },
+  });
+}
+
+function lockIn(request: FastifyRequest): Names & { readonly key: string } {
+  const { namespace, lockName } = request.params as Names;
+  checkNames({ namespace, lockName });
+  const key = `${namespace}/${lockName}`;
+  request.note.key = key;
+  return { namespace, lockName, key };
+}
+
+function acquireWith(leases: Leases, { bulletin }: ServiceParts): Act {
+  return async (request, who, { leaseDuration }) => {
+    const { key } = who;
+    const finish = await undertake(leases, request, who, leaseDuration);
+    const sinceMs = monotonicMs();
+    try {
+      const lease = await leases.acquire(who, leaseDuration);
+      const waitedMs = monotonicMs() - sinceMs;
+      request.note.outcome = lease ? 'granted' : 'busy';
+      if (!lease) {
+        bulletin.tell('contended', { key });
+        bulletin.tell('refused', { key, waitedMs });
+        return { success: false };
+      }
+      bulletin.tell('acquired', { key, waitedMs });
+      return held(request, who, lease, leaseDuration, bulletin);
+    } finally {
+      finish();
+    }
+  };
+}
+
+/** Whoever has as many locks as they may can still acquire again what they hold. */
+async function undertake(
+  leases: Leases,
+  { principal }: FastifyRequest,
+  who: Identity,
+  seconds: number,
+): Promise<() => void> {
+  const what = { key: who.key, ttlMs: seconds * 1_000, waitMs: 0 };
+  const nothing = (): void => undefined;
+  try {
+    return principal.undertake?.(what) ?? nothing;
+  } catch (problem) {
+    const hold = await leases.holdOf(who);
+    if (!hold) throw problem;
+    return principal.undertake?.({ ...what, hold: holdText(hold), renews: true }) ?? nothing;
+  }
+}
+
+function renewWith(leases: Leases, { bulletin }: ServiceParts): Act {
+  return async (request, who, { leaseDuration }) => {
+    const { key } = who;
+    const lease = await leases.renew(who, leaseDuration, (hold, ttlMs) => {
+      request.principal.undertake?.({ key, ttlMs, waitMs: 0, hold: holdText(hold), renews: true })();
+    });
+    request.note.outcome = lease ? 'renewed' : 'lost';
+    if (lease) return held(request, who, lease, leaseDuration, bulletin);
+    bulletin.tell('lost', { key });
+    return { success: false };
+  };
+}
+
+function held(
+  { principal }: FastifyRequest,
+  { key, owner, instanceId }: Identity,
+  { hold, leaseDuration, expiry }: Lease,
+  seconds: number,
+  bulletin: ServiceParts['bulletin'],
+): Result {
+  principal.holds?.(key, holdText(hold), Math.max(seconds, leaseDuration) * 1_000);
+  bulletin.tell('touched', { key });
+  return { success: true, members: { owner, instanceId, leaseDuration, expiry } };
+}
+
+function releaseWith(leases: Leases, { bulletin }: ServiceParts): Act {
+  return async ({ principal, note }, who) => {
+    const { key } = who;
+    const ended: HoldId | null | false = await leases.release(who);
+    note.outcome = ended === false ? 'busy' : ended ? 'released' : 'not-held';
+    if (ended === false) return { success: false };
+    if (ended) {
+      principal.holds?.(key, holdText(ended), 0);
+      bulletin.tell('touched', { key });
+    }
+    bulletin.tell('released', { key, held: ended !== null });
+    return { success: true };
+  };
+}

@@ -1,0 +1,226 @@
+/** POST …/acquire: a grant, or who holds the lock. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { InvalidArgumentError, StoreError } from 'holdfast';
+import { type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
+import { monotonicMs } from '../clock.js';
+import { Problem } from '../http/problem.js';
+import { closingProblem } from '../http/server.js';
+import type { ServiceParts } from '../http/service-parts.js';
+import type { Outcome, Wanted } from '../lines/wanted.js';
+import {
+  durationOf,
+  holdOf,
+  holdText,
+  idempotentHold,
+  metadataOf,
+  namespaceOfKey,
+  ownerOf,
+} from './names.js';
+import { keepSecret, keyIn, LOCK_PATH, onLock } from './path.js';
+import { acquireHeadersSchema, acquireSchema, described, grantSchema, pathSchema } from './schemas.js';
+import { busyMembers } from './views.js';
+
+interface AcquireBody {
+  readonly ttl: number | string;
+  readonly wait?: number | string;
+  readonly owner?: string;
+  readonly metadata?: object;
+  readonly mode?: 'exclusive' | 'read' | 'write';
+  readonly permits?: number;
+  readonly capacity?: number;
+  readonly hold?: string;
+  readonly minHold?: number | string;
+  readonly queue?: boolean;
+}
+
+const TTL_MS_MIN = 10;
+/** As secret as the hold that is made from it, so not to be guessed. */
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,200}$/;
+
+export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
+  app.route<{ Body: AcquireBody }>({
+    method: 'POST',
+    url: `${LOCK_PATH}/acquire`,
+    config: onLock('lock'),
+    schema: described({
+      operationId: 'acquire',
+      summary: 'Acquire a lock',
+      params: pathSchema,
+      headers: acquireHeadersSchema,
+      body: acquireSchema,
+      response: { 200: grantSchema },
+    }),
+    handler: (request, reply) => acquire(parts, request, reply),
+  });
+}
+
+async function acquire(
+  parts: ServiceParts,
+  request: FastifyRequest<{ Body: AcquireBody }>,
+  reply: FastifyReply,
+): Promise<object> {
+  const wanted = wantedOf(parts, request);
+  if (wanted.hold) keepSecret(request, wanted.hold.process);
+  const { principal, body } = request;
+  const { key, ttlMs, waitMs } = wanted;
+  // A minHold keeps the lock as a ttl does, so the same cap holds for it.
+  const lifeMs = Math.max(ttlMs, wanted.minHoldMs);
+  const own = body.hold === undefined ? {} : { hold: body.hold };
+  const finish = principal.undertake?.({ key, ttlMs: lifeMs, waitMs, ...own });
+  const sinceMs = monotonicMs();
+  try {
+    const gone = goneSignal(reply);
+    const outcome = await parts.lines.acquire(wanted, gone);
+    request.note.waitedMs = monotonicMs() - sinceMs;
+    request.note.outcome = outcome.kind;
+    if (outcome.kind === 'granted') {
+      if (waitMs > 0) checkStillMay(parts, request, wanted, outcome.hold);
+      if (!wanted.hold) giveBackUnlessSent(parts, wanted, outcome.hold, gone);
+      principal.holds?.(key, holdText(outcome.hold), ttlMs);
+    }
+    return answer(wanted, outcome);
+  } finally {
+    finish?.();
+  }
+}
+
+/** Aborts when the connection ends before the answer was sent. */
+function goneSignal(reply: FastifyReply): AbortSignal {
+  const gone = new AbortController();
+  reply.raw.once('close', () => {
+    if (!reply.raw.writableFinished) gone.abort();
+  });
+  return gone.signal;
+}
+
+/** The right to lock may have been taken away while it waited. */
+function checkStillMay(
+  { desk }: ServiceParts,
+  request: FastifyRequest,
+  { key, ttlMs }: Wanted,
+  hold: HoldId,
+): void {
+  if (request.may('lock', namespaceOfKey(key))) return;
+  desk.withdraw(key, hold, ttlMs);
+  request.note.outcome = 'forbidden';
+  throw new Problem('forbidden', `${request.principal.id} may no longer lock in this namespace.`, { key });
+}
+
+/** A grant whose hold nobody got to know is nobody's: it would stand until it expires. */
+function giveBackUnlessSent(
+  { desk }: ServiceParts,
+  { key, ttlMs }: Wanted,
+  hold: HoldId,
+  gone: AbortSignal,
+): void {
+  const giveBack = (): void => desk.withdraw(key, hold, ttlMs);
+  if (gone.aborted) giveBack();
+  else gone.addEventListener('abort', giveBack, { once: true });
+}
+
+function answer({ key, owner }: Wanted, outcome: Outcome): object {
+  switch (outcome.kind) {
+    case 'granted': {
+      const { hold, reply, sentMs } = outcome;
+      const { token, acquiredAt, expiresAt, now } = reply;
+      const remainingMs = remainingOf(expiresAt, now, sentMs);
+      return { key, hold: holdText(hold), token, owner, acquiredAt, expiresAt, now, remainingMs };
+    }
+    case 'busy': {
+      const names = outcome.reply.holders.map((holder) => holder.owner).join(', ');
+      const detail = names === '' ? 'Others are before you.' : `Held by ${names}.`;
+      throw new Problem('busy', detail, { key, members: busyMembers(outcome.reply) });
+    }
+    case 'unknown':
+      throw new StoreError(
+        'The store did not answer, so whether the lock was granted is unknown. Ask again.',
+        {
+          key,
+          cause: outcome.cause,
+          operation: 'acquire',
+        },
+      );
+    case 'ended':
+      throw new Problem(
+        'ended',
+        'This hold was released, withdrawn or has expired. Acquire under a new one.',
+        { key },
+      );
+    case 'superseded':
+      throw new Problem('superseded', 'A later request with the same hold waits in its place.', { key });
+    case 'refused':
+      throw outcome.error;
+    case 'full':
+      throw new Problem('rate-limited', 'As many wait here as may. Ask again without waiting, or later.', {
+        key,
+        headers: { 'retry-after': '1' },
+      });
+    case 'gone':
+      throw new Problem('client-gone', 'The connection ended before there was an answer.', { key });
+    case 'closing':
+      throw closingProblem();
+  }
+}
+
+/** Counted from before the answered attempt was sent: at least so much is left. */
+export function remainingOf(expiresAt: number, now: number, sentMs: number): number {
+  return Math.max(0, Math.floor(expiresAt - now - (monotonicMs() - sentMs)));
+}
+
+function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): Wanted {
+  const { body, principal } = request;
+  const key = keyIn(request);
+  const minHoldMs = body.minHold === undefined ? 0 : durationOf(body.minHold, 'minHold', 0, limits.ttlMsMax);
+  return {
+    key,
+    ...sharesOf(body),
+    owner: body.owner === undefined ? principal.owner : ownerOf(body.owner),
+    ttlMs: durationOf(body.ttl, 'ttl', TTL_MS_MIN, limits.ttlMsMax),
+    waitMs: body.wait === undefined ? 0 : durationOf(body.wait, 'wait', 0, limits.waitMsMax),
+    queue: body.queue ?? true,
+    metadata: body.metadata === undefined ? null : metadataOf(body.metadata),
+    minHoldMs,
+    hold: holdIn(request, key, minHoldMs),
+  };
+}
+
+/** The client's own hold, or the one that its Idempotency-Key stands for. */
+function holdIn(
+  request: FastifyRequest<{ Body: AcquireBody }>,
+  key: string,
+  minHoldMs: number,
+): HoldId | null {
+  const own = request.body.hold;
+  const idempotencyKey = request.headers['idempotency-key'];
+  if (own !== undefined) {
+    if (idempotencyKey !== undefined || minHoldMs > 0) {
+      throw new InvalidArgumentError(
+        'With a hold of your own there is no Idempotency-Key, and minHold belongs to the release.',
+      );
+    }
+    return holdOf(own);
+  }
+  if (idempotencyKey === undefined) return null;
+  if (typeof idempotencyKey !== 'string' || !IDEMPOTENCY_KEY.test(idempotencyKey)) {
+    throw new InvalidArgumentError(
+      'The Idempotency-Key has to be 16 to 200 visible letters that nobody can guess, such as a UUID.',
+    );
+  }
+  return idempotentHold(request.principal.id, key, idempotencyKey, minHoldMs);
+}
+
+function sharesOf({ mode, permits, capacity }: AcquireBody): {
+  readonly permits: number;
+  readonly capacity: number;
+} {
+  if (mode === 'read' || mode === 'write') {
+    if (permits !== undefined || capacity !== undefined) {
+      throw new InvalidArgumentError('permits and capacity are for semaphores: leave them out with a mode.');
+    }
+    return { permits: mode === 'read' ? 1 : READ_WRITE_CAPACITY, capacity: READ_WRITE_CAPACITY };
+  }
+  const most = capacity ?? 1;
+  const wants = permits ?? 1;
+  if (wants <= most) return { permits: wants, capacity: most };
+  throw new InvalidArgumentError(`permits is ${wants}, but has to be at most the capacity, ${most}.`);
+}

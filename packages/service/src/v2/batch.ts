@@ -1,0 +1,119 @@
+/** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Command, Reply } from 'holdfast/protocol';
+import { wallMs } from '../clock.js';
+import { Problem, type ProblemBody } from '../http/problem.js';
+import { problemOf } from '../http/problems.js';
+import type { ServiceParts } from '../http/service-parts.js';
+import { batchSchema, repliesSchema } from './batch-schemas.js';
+import { checkKey, holdText, namespaceOfKey } from './names.js';
+import { described } from './schemas.js';
+
+type Answer = Reply | { readonly problem: ProblemBody };
+
+/** A command that may be sent, with what to call once it is answered; or what is wrong with it. */
+type Entry =
+  | { readonly problem: Problem }
+  | { readonly problem: null; readonly finish: (() => void) | undefined };
+
+export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
+  app.route<{ Body: { readonly commands: readonly Command[] } }>({
+    method: 'POST',
+    url: '/v2/batch',
+    bodyLimit: parts.limits.batchBytes,
+    config: { needs: 'lock', scope: () => null },
+    schema: described({
+      operationId: 'batch',
+      summary: 'Commands of the store protocol, each answered alone',
+      body: batchSchema(parts.limits),
+      response: { 200: repliesSchema },
+    }),
+    handler: async (request) => {
+      const { commands } = request.body;
+      request.note.secrets = commands.flatMap((command) => ('hold' in command ? [command.hold.process] : []));
+      return { replies: await answersTo(parts, request, commands) };
+    },
+  });
+}
+
+async function answersTo(
+  parts: ServiceParts,
+  request: FastifyRequest,
+  commands: readonly Command[],
+): Promise<readonly Answer[]> {
+  const entries = commands.map((command) => entryOf(request, command));
+  const allowed = commands.filter((_, index) => entries[index]?.problem === null);
+  const replies = parts.desk.attempt(allowed).values();
+  const answers = commands.map(async (command, index): Promise<Answer> => {
+    const entry = entries[index];
+    if (!entry || entry.problem) return { problem: (entry?.problem ?? problemOf(null)).body };
+    try {
+      return await answerOf(parts, request, command, replies.next().value);
+    } finally {
+      entry.finish?.();
+    }
+  });
+  return await Promise.all(answers);
+}
+
+function entryOf(request: FastifyRequest, command: Command): Entry {
+  try {
+    const key = checkKey(command.key);
+    const role = isForAdmins(command) ? 'admin' : 'lock';
+    if (!request.may(role, namespaceOfKey(key))) {
+      throw new Problem('forbidden', `${request.principal.id} has no "${role}" on this namespace.`, { key });
+    }
+    const ttlMs = lifeOf(command);
+    if (command.kind === 'evict' || ttlMs === 0) return { problem: null, finish: undefined };
+    const renews = command.kind !== 'claim';
+    const undertaking = { key, ttlMs, waitMs: 0, hold: holdText(command.hold), renews };
+    return { problem: null, finish: request.principal.undertake?.(undertaking) };
+  } catch (error) {
+    return { problem: problemOf(error) };
+  }
+}
+
+/** How long the command keeps the lock from now on, for the caps of its principal. */
+function lifeOf(command: Command): number {
+  if (command.kind === 'evict') return 0;
+  if (command.kind === 'release') return command.minHoldMs;
+  if (command.kind === 'claim' || !command.added) return command.ttlMs;
+  return Math.max(command.added.expiresAt - wallMs(), 0) + command.added.ms;
+}
+
+/** Holds of `/v1` follow from who asks: to say one here could be to speak for another. */
+function isForAdmins(command: Command): boolean {
+  return command.kind === 'evict' || command.hold.process.startsWith('v1:');
+}
+
+/** One attempt: the library asks again by itself, with the same hold. */
+async function answerOf(
+  { bulletin }: ServiceParts,
+  request: FastifyRequest,
+  command: Command,
+  attempt: Promise<Reply> | undefined,
+): Promise<Answer> {
+  const { key } = command;
+  const tellEvicted = (count: number | null): void => {
+    bulletin.tell('evicted', { key, count, principal: request.principal.id, requestId: request.id });
+  };
+  try {
+    const reply = await attempt;
+    if (!reply) throw new TypeError('A command has no reply.');
+    noteHolds(request, command, reply);
+    if (reply.kind === 'evicted') tellEvicted(reply.count);
+    if (reply.kind !== 'busy' || reply.position !== null) bulletin.tell('touched', { key });
+    return reply;
+  } catch (error) {
+    if (command.kind === 'evict') tellEvicted(null);
+    return { problem: problemOf(error).body };
+  }
+}
+
+function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply): void {
+  if (!principal.holds || command.kind === 'evict') return;
+  const hold = holdText(command.hold);
+  if (reply.kind === 'granted' || reply.kind === 'renewed') {
+    principal.holds(command.key, hold, 'ttlMs' in command ? command.ttlMs : 0);
+  } else if (reply.kind === 'released' || reply.kind === 'lost') principal.holds(command.key, hold, 0);
+}

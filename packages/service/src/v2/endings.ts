@@ -1,0 +1,133 @@
+/** POST …/renew, …/release and …/evict: what becomes of a grant. */
+import type { FastifyInstance } from 'fastify';
+import { monotonicMs } from '../clock.js';
+import { Problem } from '../http/problem.js';
+import type { ServiceParts } from '../http/service-parts.js';
+import { minHoldOf } from '../lines/holds.js';
+import { remainingOf } from './acquire.js';
+import { durationOf, holdOf } from './names.js';
+import { keepSecret, keyIn, LOCK_PATH, onLock } from './path.js';
+import {
+  described,
+  evictedSchema,
+  evictSchema,
+  pathSchema,
+  releasedSchema,
+  releaseSchema,
+  renewedSchema,
+  renewSchema,
+} from './schemas.js';
+
+const TTL_MS_MIN = 10;
+
+export function endingRoutes(app: FastifyInstance, parts: ServiceParts): void {
+  renewRoute(app, parts);
+  releaseRoute(app, parts);
+  evictRoute(app, parts);
+}
+
+function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceParts): void {
+  app.route<{ Body: { readonly hold: string; readonly ttl: number | string } }>({
+    method: 'POST',
+    url: `${LOCK_PATH}/renew`,
+    config: onLock('lock'),
+    schema: described({
+      operationId: 'renew',
+      summary: 'Renew a grant',
+      params: pathSchema,
+      body: renewSchema,
+      response: { 200: renewedSchema },
+    }),
+    handler: async (request) => {
+      const key = keyIn(request);
+      const hold = holdOf(request.body.hold);
+      keepSecret(request, hold.process);
+      const ttlMs = durationOf(request.body.ttl, 'ttl', TTL_MS_MIN, limits.ttlMsMax);
+      const { principal, body } = request;
+      // Nothing is waited for; only its caps are asked.
+      principal.undertake?.({ key, ttlMs, waitMs: 0, hold: body.hold, renews: true })();
+      const sentMs = monotonicMs();
+      const reply = await desk.ask({ kind: 'renew', key, hold, ttlMs, block: false });
+      request.note.outcome = reply.kind;
+      principal.holds?.(key, body.hold, reply.kind === 'renewed' ? ttlMs : 0);
+      if (reply.kind !== 'renewed') {
+        bulletin.tell('lost', { key });
+        throw new Problem('lost', 'The lock is no longer held under this hold: stop what it guards.', {
+          key,
+        });
+      }
+      bulletin.tell('touched', { key });
+      const { expiresAt, now } = reply;
+      return { key, expiresAt, now, remainingMs: remainingOf(expiresAt, now, sentMs) };
+    },
+  });
+}
+
+function releaseRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceParts): void {
+  app.route<{ Body: { readonly hold: string; readonly minHold?: number | string } }>({
+    method: 'POST',
+    url: `${LOCK_PATH}/release`,
+    config: onLock('lock'),
+    schema: described({
+      operationId: 'release',
+      summary: 'Release a grant, or leave the line',
+      params: pathSchema,
+      body: releaseSchema,
+      response: { 200: releasedSchema },
+    }),
+    handler: async (request) => {
+      const key = keyIn(request);
+      const hold = holdOf(request.body.hold);
+      keepSecret(request, hold.process);
+      const { minHold = 0 } = request.body;
+      const own = Math.min(minHoldOf(hold), limits.ttlMsMax);
+      const minHoldMs = Math.max(durationOf(minHold, 'minHold', 0, limits.ttlMsMax), own);
+      // It keeps the lock as a ttl does, so the same cap holds for it.
+      if (minHoldMs > 0) {
+        request.principal.undertake?.({
+          key,
+          ttlMs: minHoldMs,
+          waitMs: 0,
+          hold: request.body.hold,
+          renews: true,
+        })();
+      }
+      const reply = await desk.ask({ kind: 'release', key, hold, minHoldMs });
+      const held = reply.kind === 'released' && reply.held;
+      request.note.outcome = held ? 'released' : 'not-held';
+      request.principal.holds?.(key, request.body.hold, 0);
+      bulletin.tell('released', { key, held });
+      bulletin.tell('touched', { key });
+      return { key, released: true, held, now: reply.now };
+    },
+  });
+}
+
+function evictRoute(app: FastifyInstance, { desk, bulletin }: ServiceParts): void {
+  app.route<{ Body: { readonly upToToken?: number } | null }>({
+    method: 'POST',
+    url: `${LOCK_PATH}/evict`,
+    config: onLock('admin'),
+    schema: described({
+      operationId: 'evict',
+      summary: 'End the holds of others, as an operator',
+      params: pathSchema,
+      body: evictSchema,
+      response: { 200: evictedSchema },
+    }),
+    handler: async (request) => {
+      const key = keyIn(request);
+      const told = { key, principal: request.principal.id, requestId: request.id };
+      const upToToken = request.body?.upToToken ?? (await desk.read(key))?.token ?? 0;
+      const reply = await desk.ask({ kind: 'evict', key, upToToken }).catch((error: unknown) => {
+        bulletin.tell('evicted', { ...told, count: null });
+        throw error;
+      });
+      const evicted = reply.kind === 'evicted' ? reply.count : 0;
+      request.note.outcome = 'evicted';
+      bulletin.tell('evicted', { ...told, count: evicted });
+      bulletin.tell('touched', { key });
+      return { key, evicted, now: reply.now };
+    },
+  });
+}

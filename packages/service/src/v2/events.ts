@@ -1,0 +1,97 @@
+/** GET /v2/events: what changes, live. GET /v2/inboxes/{id}/events: wake-ups, for the library's `httpStore`. */
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { UnsupportedError } from 'holdfast';
+import { scrubbed } from '../http/journal.js';
+import type { ServiceParts } from '../http/service-parts.js';
+import { namespaceOf, namespaceOfKey } from './names.js';
+import { keepSecret } from './path.js';
+import { described } from './schemas.js';
+import { type Stream, Streams } from './stream.js';
+import { Watch } from './watch.js';
+
+const INBOX = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[ -~]+$' };
+
+export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
+  const streams = new Streams(parts);
+  const watch = new Watch(parts);
+  app.route<{ Querystring: { readonly namespace?: string } }>({
+    method: 'GET',
+    url: '/v2/events',
+    config: { needs: 'read', scope: () => null },
+    schema: described({
+      operationId: 'events',
+      summary: 'What changes, as server-sent events',
+      description:
+        'First `appeared` for every lock there is, then `ready`; from then on appeared, changed, renewed, gone, each ' +
+        'with the lock as inspect shows it. `trouble` when the store does not answer, `ready` when it does again.',
+      querystring: {
+        type: 'object',
+        additionalProperties: false,
+        properties: { namespace: { type: 'string', maxLength: 64 } },
+      },
+    }),
+    handler: (request, reply) => {
+      const { namespace } = request.query;
+      const only = namespace === undefined ? null : namespaceOf(namespace);
+      sendChanges(watch, request, streams.open(request, reply), only);
+    },
+  });
+  app.route<{ Params: { readonly id: string } }>({
+    method: 'GET',
+    url: '/v2/inboxes/:id/events',
+    config: { needs: 'lock', scope: () => null },
+    schema: described({
+      operationId: 'inbox',
+      summary: 'Wake-ups for an inbox, as server-sent events',
+      description:
+        'First `ready`; then `wake` with { key, why }, and `hears` with { hearing } when the store loses them.',
+      params: { type: 'object', required: ['id'], properties: { id: INBOX } },
+    }),
+    handler: (request, reply) => sendWakes(parts, streams, request, reply),
+  });
+}
+
+function sendChanges(watch: Watch, request: FastifyRequest, stream: Stream, only: string | null): void {
+  const stop = watch.add({
+    onChange: (kind, lock) => {
+      const namespace = namespaceOfKey(lock.key);
+      // Asked every time: a right that was taken away ends with the next event.
+      if ((only ?? namespace) === namespace && request.may('read', namespace)) stream.send(kind, lock);
+    },
+    onReady: () => stream.send('ready', {}),
+    onTrouble: () => stream.send('trouble', { code: 'unknown' }),
+  });
+  stream.onEnd(stop);
+}
+
+async function sendWakes(
+  { store, log }: ServiceParts,
+  streams: Streams,
+  request: FastifyRequest<{ Params: { readonly id: string } }>,
+  reply: FastifyReply,
+): Promise<void> {
+  const { id } = request.params;
+  keepSecret(request, id);
+  if (!store.listen)
+    throw new UnsupportedError(`The store ${store.name} sends no wake-ups: ask from time to time.`);
+  const stream = streams.open(request, reply);
+  const onWake = (key: string, why: string): void => {
+    if (request.may('lock', namespaceOfKey(key))) stream.send('wake', { key, why });
+  };
+  try {
+    const stop = await store.listen(id, onWake, (hearing) => stream.send('hears', { hearing }));
+    stream.onEnd(() => {
+      stop().catch((error: unknown) =>
+        log.warn({ error: scrubbed(String(error), [id]) }, 'an inbox could not be left'),
+      );
+    });
+    stream.send('ready', {});
+  } catch (error) {
+    log.warn(
+      { requestId: request.id, error: scrubbed(String(error), [id]) },
+      'an inbox could not be listened to',
+    );
+    stream.send('trouble', { code: 'unknown' });
+    stream.end();
+  }
+}

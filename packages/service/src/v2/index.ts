@@ -1,0 +1,24 @@
+/** The native API. */
+import type { Part } from '../http/service-parts.js';
+import { acquireRoute } from './acquire.js';
+import { batchRoute } from './batch.js';
+import { endingRoutes } from './endings.js';
+import { eventRoutes } from './events.js';
+import { lookingRoutes } from './looking.js';
+import { describeApi } from './openapi.js';
+
+export const v2: Part = {
+  name: 'v2',
+  async register(app, parts) {
+    app.addHook('onRequest', (_request, reply, done) => {
+      reply.header('cache-control', 'no-store');
+      done();
+    });
+    await describeApi(app);
+    acquireRoute(app, parts);
+    endingRoutes(app, parts);
+    lookingRoutes(app, parts);
+    batchRoute(app, parts);
+    eventRoutes(app, parts);
+  },
+};

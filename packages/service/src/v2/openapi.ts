@@ -1,0 +1,51 @@
+/** The OpenAPI document, made from the schemas that validate, and a page to browse it. */
+import swagger from '@fastify/swagger';
+import type { FastifyInstance, FastifySchema } from 'fastify';
+import { PROBLEMS } from '../http/problem.js';
+import { docsPage } from './docs-page.js';
+import { problemSchema } from './schemas.js';
+
+const ABOUT = `Locks over HTTP. A grant has a fencing token, an expiry, and a hold: a secret that renews and releases it,
+through any process of the service. Contention is 423 with code "busy"; a store that does not answer is 503 with code
+"unknown": then the lock may or may not be yours, and the same request may be sent again.`;
+
+/** Before the routes: only those that come after it are in the document. */
+export async function describeApi(app: FastifyInstance): Promise<void> {
+  await app.register(swagger, {
+    openapi: {
+      openapi: '3.1.0',
+      info: { title: 'Holdfast', version: '2', description: ABOUT },
+      components: { securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } } },
+      security: [{ bearer: [] }, {}],
+    },
+    transform: ({ schema, url }) => ({ schema: withProblems(schema), url }),
+  });
+  app.route({
+    method: 'GET',
+    url: '/v2/openapi.json',
+    config: { needs: 'public' },
+    schema: { hide: true },
+    handler: () => app.swagger(),
+  });
+  app.route({
+    method: 'GET',
+    url: '/v2/docs',
+    config: { needs: 'public' },
+    schema: { hide: true },
+    handler: (_request, reply) =>
+      reply
+        .type('text/html; charset=utf-8')
+        .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'")
+        .send(docsPage(app.swagger())),
+  });
+}
+
+function withProblems(schema: FastifySchema | undefined): FastifySchema {
+  const codes = Object.entries(PROBLEMS).map(([code, { status }]) => `${code} (${status})`);
+  const problem = {
+    description: `A problem. Its code is one of: ${codes.join(', ')}.`,
+    content: { 'application/problem+json': { schema: problemSchema } },
+  };
+  const given = (schema?.response ?? { 200: { description: 'Done.' } }) as Readonly<Record<string, unknown>>;
+  return { ...schema, response: { ...given, default: problem } };
+}

@@ -1,0 +1,28 @@
+/** What every route on one lock has in common: its path, its key, and who may use it. */
+import type { FastifyRequest } from 'fastify';
+import type { Needs, Role } from '../http/principal.js';
+import { keyOf } from './names.js';
+
+export const LOCK_PATH = '/v2/locks/:namespace/:name';
+
+interface LockParams {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function onLock(needs: Role): Needs {
+  return { needs, scope: (request) => (request.params as LockParams).namespace };
+}
+
+/** The key in the path, noted for the log. */
+export function keyIn(request: FastifyRequest): string {
+  const { namespace, name } = request.params as LockParams;
+  const key = keyOf(namespace, name);
+  request.note.key = key;
+  return key;
+}
+
+/** What must not be seen, should an error's text repeat it. */
+export function keepSecret(request: FastifyRequest, secret: string): void {
+  request.note.secrets = [...(request.note.secrets ?? []), secret];
+}

@@ -1,0 +1,97 @@
+/** Server-sent events: one open answer, kept alive, ended when the client goes, lags too far behind, or we close. */
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { after, type Cancel } from '../clock.js';
+import { Problem } from '../http/problem.js';
+import type { ServiceParts } from '../http/service-parts.js';
+
+const BEAT_MS = 15_000;
+/** One that reads too slowly is cut off; it comes again and is told how things stand. */
+const BACKLOG_BYTES_MAX = 1_024 * 1_024;
+
+export class Streams {
+  readonly #parts: ServiceParts;
+  #open = 0;
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+  }
+
+  open(request: FastifyRequest, reply: FastifyReply): Stream {
+    const { limits, closing } = this.#parts;
+    if (this.#open >= limits.streams) {
+      const headers = { 'retry-after': '5' };
+      throw new Problem('rate-limited', 'As many streams are open here as may. Come again later.', {
+        headers,
+      });
+    }
+    this.#open += 1;
+    request.note.outcome = 'streamed';
+    const stream = new Stream(request, reply, closing);
+    stream.onEnd(() => {
+      this.#open -= 1;
+    });
+    return stream;
+  }
+}
+
+export class Stream {
+  readonly #raw: FastifyReply['raw'];
+  readonly #ends: (() => void)[] = [];
+  #cancel: Cancel = () => undefined;
+  #ended = false;
+
+  constructor(request: FastifyRequest, reply: FastifyReply, closing: AbortSignal) {
+    this.#raw = reply.raw;
+    reply.hijack();
+    this.#raw.writeHead(200, {
+      'content-type': 'text/event-stream; charset=utf-8',
+      'cache-control': 'no-store',
+      // A proxy that collects answers would hold every event back.
+      'x-accel-buffering': 'no',
+      'x-request-id': request.id,
+      'x-content-type-options': 'nosniff',
+    });
+    this.#raw.write('retry: 1000\n\n');
+    this.#raw.once('close', () => this.#finish());
+    // Told by the operating system while writing to a client that is gone: 'close' follows.
+    this.#raw.on('error', () => this.end());
+    const onClosing = (): void => this.end();
+    closing.addEventListener('abort', onClosing, { once: true });
+    this.onEnd(() => closing.removeEventListener('abort', onClosing));
+    this.#beat();
+  }
+
+  send(event: string, data: object): void {
+    this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  onEnd(run: () => void): void {
+    if (this.#ended) run();
+    else this.#ends.push(run);
+  }
+
+  end(): void {
+    if (!this.#raw.writableEnded) this.#raw.end();
+    this.#finish();
+  }
+
+  #write(text: string): void {
+    if (this.#ended) return;
+    this.#raw.write(text);
+    if (this.#raw.writableLength > BACKLOG_BYTES_MAX) this.#raw.destroy();
+  }
+
+  #beat(): void {
+    this.#cancel = after(BEAT_MS, () => {
+      this.#write(': still here\n\n');
+      this.#beat();
+    });
+  }
+
+  #finish(): void {
+    if (this.#ended) return;
+    this.#ended = true;
+    this.#cancel();
+    for (const run of this.#ends.splice(0)) run();
+  }
+}

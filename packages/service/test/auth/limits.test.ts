@@ -1,0 +1,207 @@
+import { writeFileSync } from 'node:fs';
+import { Agent, get } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { PrincipalLimits } from '../../src/auth/allowance.js';
+import { neighbourhood } from '../../src/auth/attempts.js';
+import { createAuth, createKey, revokeKeys } from '../../src/auth/index.js';
+import { atTheEnd, clearScene, pause, type Stage, stage, until } from '../scene.js';
+import { bearer, keyFile } from './issuer.js';
+
+afterEach(clearScene);
+
+type As = Record<string, string>;
+
+async function limited(
+  limits: Partial<PrincipalLimits>,
+): Promise<Stage & { readonly ada: As; readonly bob: As }> {
+  const { path, keys } = await keyFile({ ada: ['admin:*'], bob: ['admin:*'] });
+  const scene = await stage({ auth: createAuth({ keys: path, limits }) });
+  return { ...scene, ada: bearer(keys.ada), bob: bearer(keys.bob) };
+}
+
+const LOOK = '/v2/locks/own/a';
+
+describe('a principal', () => {
+  it('that asks too often is told so, with when to come back; others are not', async () => {
+    const { call, ada, bob } = await limited({ requestsPerSecond: 1, requestBurst: 3 });
+    const statuses: number[] = [];
+    for (let count = 0; count < 5; count += 1)
+      statuses.push((await call('GET', LOOK, undefined, ada)).status);
+    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(4);
+    const { status, body, headers } = await call('GET', LOOK, undefined, ada);
+    expect([status, body.code]).toEqual([429, 'rate-limited']);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    expect((await call('GET', LOOK, undefined, bob)).status).toBe(200);
+    await until(
+      async () => (await call('GET', LOOK, undefined, ada)).status === 200,
+      'the rate allows one more',
+    );
+  });
+
+  it('holds no more locks than it may, however many it asks for at once; renewing is not holding one more', async () => {
+    const { post, ada, bob } = await limited({ held: 3 });
+    const acquire = (name: number, as: As) => post(`/v2/locks/own/${name}/acquire`, { ttl: '30s' }, as);
+    const answers = await Promise.all(Array.from({ length: 12 }, (_, name) => acquire(name, ada)));
+    const granted = answers.filter(({ status }) => status === 200);
+    expect(granted).toHaveLength(3);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 429]));
+    expect((await acquire(20, bob)).status).toBe(200);
+    const [first] = granted;
+    const path = `/v2/locks/${String(first?.body.key)}`;
+    expect((await post(`${path}/renew`, { hold: first?.body.hold, ttl: '40s' }, ada)).status).toBe(200);
+    expect((await acquire(21, ada)).status).toBe(429);
+    await post(`${path}/release`, { hold: first?.body.hold }, ada);
+    expect((await acquire(21, ada)).status).toBe(200);
+  });
+
+  it('has room again when what it held has expired', async () => {
+    const { post, ada } = await limited({ held: 1 });
+    const acquire = (name: string) => post(`/v2/locks/own/${name}/acquire`, { ttl: 300 }, ada);
+    expect((await acquire('a')).status).toBe(200);
+    expect((await acquire('b')).status).toBe(429);
+    await pause(350);
+    expect((await acquire('b')).status).toBe(200);
+  });
+
+  it('may renew what it got through another process, though it holds as many as it may', async () => {
+    const { post, ada, bob } = await limited({ held: 1 });
+    const { body } = await post('/v2/locks/own/elsewhere/acquire', { ttl: '30s' }, bob);
+    await post('/v2/locks/own/here/acquire', { ttl: '30s' }, ada);
+    const renewal = await post('/v2/locks/own/elsewhere/renew', { hold: body.hold, ttl: '40s' }, ada);
+    expect(renewal.status).toBe(200);
+  });
+
+  it('is held to the same number in a batch', async () => {
+    const { post, ada } = await limited({ held: 2 });
+    const commands = Array.from({ length: 5 }, (_, number) => ({
+      ...{ kind: 'claim', key: `own/${number}`, hold: { process: 'p', number: number + 1 }, owner: 'o' },
+      ...{ permits: 1, capacity: 1, ttlMs: 30_000, queue: false, inbox: null, metadata: null },
+    }));
+    const replies = (await post('/v2/batch', { commands }, ada)).body.replies as {
+      problem?: { code: string };
+    }[];
+    const codes = replies.map(({ problem }) => problem?.code ?? 'answered');
+    expect(codes.filter((code) => code === 'answered')).toHaveLength(2);
+    expect(codes.filter((code) => code === 'rate-limited')).toHaveLength(3);
+  });
+
+  it('waits no more often than it may, and may wait again when one wait is over', async () => {
+    const { post, ada, bob } = await limited({ waiters: 2 });
+    await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bob);
+    const wait = (waitMs: number) => post('/v2/locks/own/a/acquire', { ttl: '30s', wait: waitMs }, ada);
+    const waiting = [wait(1_500), wait(1_500)];
+    await pause(500);
+    expect((await wait(1_000)).status).toBe(429);
+    expect((await post('/v2/locks/own/b/acquire', { ttl: '30s' }, ada)).status).toBe(200);
+    expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([423, 423]);
+    expect((await wait(50)).status).toBe(423);
+  });
+
+  it('holds no lock for longer at a time than it may, by acquire, renew or batch', async () => {
+    const { post, ada } = await limited({ ttlMsMax: 60_000 });
+    const long = await post('/v2/locks/own/a/acquire', { ttl: '2m' }, ada);
+    expect([long.status, long.body.code]).toEqual([403, 'forbidden']);
+    const { body } = await post('/v2/locks/own/a/acquire', { ttl: '1m' }, ada);
+    expect((await post('/v2/locks/own/a/renew', { hold: body.hold, ttl: '2m' }, ada)).status).toBe(403);
+    const [process, number] = String(body.hold).split('.');
+    const renew = {
+      kind: 'renew',
+      key: 'own/a',
+      hold: { process, number: Number(number) },
+      ttlMs: 120_000,
+      block: false,
+    };
+    const replies = (await post('/v2/batch', { commands: [renew] }, ada)).body.replies;
+    expect(replies).toMatchObject([{ problem: { code: 'forbidden' } }]);
+  });
+
+  it('has no more connections open than it may', async () => {
+    const { url, ada } = await limited({ connections: 2 });
+    const agent = new Agent({ keepAlive: true, maxSockets: 10 });
+    atTheEnd(() => agent.destroy());
+    const statusOf = (): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const request = get(url + LOOK, { agent, headers: ada }, (response) => {
+          response.resume();
+          response.on('end', () => resolve(response.statusCode ?? 0));
+        });
+        request.on('error', reject);
+      });
+    // Five at once are five connections.
+    const statuses = await Promise.all(Array.from({ length: 5 }, statusOf));
+    expect(statuses.sort()).toEqual([200, 200, 429, 429, 429]);
+    expect(await statusOf()).toBe(200);
+  });
+
+  it('is not given limits that make no sense', async () => {
+    const { path } = await keyFile({ ada: ['read:*'] });
+    expect(() => createAuth({ keys: path, limits: { held: 0 } })).toThrow(/above 0/);
+    expect(() => createAuth({ keys: path, limits: { hold: 1 } as never })).toThrow(/no limit "hold"/);
+  });
+});
+
+describe('whoever guesses', () => {
+  const wrong = (text: string): string => `${text.slice(0, -4)}${text.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
+
+  it('at a key is slowed down to 429 after ten tries, and is not even looked at', async () => {
+    const { path, keys } = await keyFile({ ada: ['read:*'], bob: ['read:*'] });
+    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const statusOf = async (text: string): Promise<number> =>
+      (await call('GET', LOOK, undefined, bearer(text))).status;
+    const statuses: number[] = [];
+    for (let count = 0; count < 20; count += 1) statuses.push(await statusOf(wrong(keys.ada)));
+    expect(statuses[0]).toBe(401);
+    expect(statuses.at(-1)).toBe(429);
+    expect(statuses.filter((status) => status === 401).length).toBeLessThanOrEqual(13);
+    // Not even the right one, from here; but everybody else's.
+    expect(await statusOf(keys.ada)).toBe(429);
+    expect(await statusOf(keys.bob)).toBe(200);
+  });
+
+  it('ids, and tokens, is slowed down too, without shutting out those who have good ones', async () => {
+    const { path, keys } = await keyFile({ ada: ['read:*'] });
+    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const answers: number[] = [];
+    for (let count = 0; count < 20; count += 1) {
+      const text = `hfk_${String(count).padStart(12, '0')}_${'A'.repeat(44)}`;
+      answers.push((await call('GET', LOOK, undefined, bearer(text))).status);
+    }
+    expect([answers[0], answers.at(-1)]).toEqual([401, 429]);
+    expect((await call('GET', LOOK, undefined, bearer(keys.ada))).status).toBe(200);
+  });
+
+  it('a program that goes on with a revoked key does not shut out the one that has the new key', async () => {
+    const { path, keys } = await keyFile({ ada: ['read:*'] });
+    const { text } = await createKey({ path, by: 'test' }, { name: 'ada' });
+    await revokeKeys({ path, by: 'test' }, keys.ada.slice(4, 16));
+    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    for (let count = 0; count < 30; count += 1) await call('GET', LOOK, undefined, bearer(keys.ada));
+    expect((await call('GET', LOOK, undefined, bearer(text))).status).toBe(200);
+  });
+
+  it('is known by its address; an IPv6 one with the whole of its network', () => {
+    expect(neighbourhood('192.0.2.7')).toBe('192.0.2.7');
+    expect(neighbourhood('::ffff:192.0.2.7')).toBe('192.0.2.7');
+    expect(neighbourhood('2001:db8:1:2:3:4:5:6')).toBe(neighbourhood('2001:db8:1:2::9'));
+    expect(neighbourhood('2001:db8:1:3::9')).not.toBe(neighbourhood('2001:db8:1:2::9'));
+    expect(neighbourhood('::1')).toBe('0:0:0:0');
+  });
+});
+
+describe('a key that is revoked while its request waits', () => {
+  it('gets no lock: it is given back', async () => {
+    const { path, keys } = await keyFile({ ada: ['lock:own'], bob: ['admin:*'] });
+    const { post, call } = await stage({ auth: createAuth({ keys: path }) });
+    const { body } = await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bearer(keys.bob));
+    const waiting = post('/v2/locks/own/a/acquire', { ttl: '30s', wait: '20s' }, bearer(keys.ada));
+    await pause(300);
+    await revokeKeys({ path, by: 'test' }, 'ada');
+    await pause(500);
+    await post('/v2/locks/own/a/release', { hold: body.hold }, bearer(keys.bob));
+    expect((await waiting).status).toBe(403);
+    const look = async (): Promise<unknown> =>
+      (await call('GET', '/v2/locks/own/a', undefined, bearer(keys.bob))).body.holders;
+    await until(async () => JSON.stringify(await look()) === '[]', 'the lock is free again');
+    writeFileSync(path, '{}');
+  });
+});

@@ -1,0 +1,110 @@
+import { Agent, request as httpRequest } from 'node:http';
+import { afterEach, describe, expect, it } from 'vitest';
+import { atTheEnd, clearScene, listen, open, STORES, stage, until } from '../scene.js';
+
+afterEach(clearScene);
+
+const ACQUIRE = '/v2/locks/a/b/acquire';
+
+describe('closing', () => {
+  for (const [name, newStore] of Object.entries(STORES)) {
+    it(`on ${name}: whoever waits gets 503 closing, and nothing of them stays at the store`, async () => {
+      const scene = await stage({ store: newStore() });
+      await scene.acquire('a/b');
+      const waiters = Array.from(
+        { length: 5 },
+        () => open(scene.url, ACQUIRE, { ttl: '30s', wait: '20s' }).answer,
+      );
+      await until(async () => (await scene.get('/v2/locks/a/b')).body.waiting === 5, 'all wait');
+      await scene.service.close();
+      for (const { status, body, headers } of await Promise.all(waiters)) {
+        expect([status, body.code]).toEqual([503, 'closing']);
+        expect(headers.connection).toBe('close');
+      }
+      const left = await scene.store.read('a/b');
+      expect(left?.waiters).toEqual([]);
+      expect(left?.holders).toHaveLength(1);
+    });
+  }
+
+  it('answers what is in flight', async () => {
+    const memory = STORES.memory?.();
+    if (!memory) throw new Error('There is no memory store.');
+    let arrived = (): void => undefined;
+    let goOn = (): void => undefined;
+    const inFlight = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const held = new Promise<void>((resolve) => {
+      goOn = resolve;
+    });
+    const slow = {
+      ...memory,
+      async read(key: string) {
+        arrived();
+        await held;
+        return memory.read(key);
+      },
+    };
+    const scene = await stage({ store: slow });
+    const answer = scene.get('/v2/locks/a/b');
+    await inFlight;
+    const closed = scene.service.close();
+    goOn();
+    expect((await answer).status).toBe(200);
+    await closed;
+  });
+
+  it('a request on an open connection meanwhile gets 503 closing too', async () => {
+    const memory = STORES.memory?.();
+    if (!memory) throw new Error('There is no memory store.');
+    const scene = await stage({ store: memory, limits: { closeMs: 2_000 } });
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+    atTheEnd(() => agent.destroy());
+    const ask = (path: string): Promise<{ status: number; text: string }> =>
+      new Promise((resolve, reject) => {
+        const request = httpRequest(scene.url + path, { agent }, (response) => {
+          let text = '';
+          response.on('data', (chunk) => {
+            text += String(chunk);
+          });
+          response.on('end', () => resolve({ status: response.statusCode ?? 0, text }));
+        });
+        request.on('error', reject);
+        request.end();
+      });
+    expect((await ask('/v2/locks/a/b')).status).toBe(200);
+    // Node ends idle connections when it closes: it has to arrive in the very moment.
+    const closing = scene.service.close();
+    const late = await ask('/v2/locks/a/b').catch((error: unknown) => ({ status: 0, text: String(error) }));
+    await closing;
+    if (late.status !== 0) expect([late.status, late.text.includes('"code":"closing"')]).toEqual([503, true]);
+  });
+
+  it('ends streams of events', async () => {
+    const scene = await stage();
+    const stream = await listen(scene.url, '/v2/events');
+    await until(() => stream.events.length > 0, 'it is ready');
+    await scene.service.close();
+    await stream.closed;
+  });
+
+  it('does not wait for ever for what is stuck', async () => {
+    const memory = STORES.memory?.();
+    if (!memory) throw new Error('There is no memory store.');
+    const stuck = { ...memory, read: () => new Promise<never>(() => undefined) };
+    const scene = await stage({ store: stuck, limits: { closeMs: 300 } });
+    const answer = Promise.allSettled([scene.get('/v2/locks/a/b')]);
+    await until(() => scene.service.app.server.connections !== 0, 'it is connected');
+    const sinceMs = Date.now();
+    await scene.service.close();
+    expect(Date.now() - sinceMs).toBeLessThan(4_500);
+    await answer;
+  });
+
+  it('closing twice is fine, also before anything was served', async () => {
+    const scene = await stage();
+    await Promise.all([scene.service.close(), scene.service.close()]);
+    await scene.service.close();
+  });
+});

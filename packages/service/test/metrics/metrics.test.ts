@@ -1,0 +1,58 @@
+import { memoryStore } from 'holdfast/memory';
+import { afterEach, describe, expect, it } from 'vitest';
+import { clearScene, stage } from '../scene.js';
+
+afterEach(clearScene);
+
+/** The value of a series, by its name and labels as they are printed. */
+function seriesIn(text: string, series: string): number | undefined {
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return line === undefined ? undefined : Number(line.slice(series.length + 1));
+}
+
+describe('/metrics', () => {
+  it('counts grants, contention, ends and losses, and names no key', async () => {
+    const { post, get, acquire } = await stage();
+    const { hold } = await acquire('billing/customer-4711');
+    expect((await post('/v2/locks/billing/customer-4711/acquire', { ttl: '30s' })).status).toBe(423);
+    await post('/v2/locks/billing/customer-4711/release', { hold });
+    expect((await post('/v2/locks/billing/customer-4711/renew', { hold, ttl: '30s' })).status).toBe(409);
+    await acquire('billing/customer-4712');
+    const { status, headers, text } = await get('/metrics');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toContain('text/plain');
+    expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="granted"}')).toBe(2);
+    expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="refused"}')).toBe(1);
+    expect(seriesIn(text, 'holdfast_contended_total')).toBe(1);
+    expect(seriesIn(text, 'holdfast_released_total{held="true"}')).toBe(1);
+    expect(seriesIn(text, 'holdfast_lost_total')).toBe(1);
+    expect(seriesIn(text, 'holdfast_held')).toBe(1);
+    expect(text).toContain('holdfast_store_seconds_bucket');
+    expect(text).toContain('route="/v2/locks/:namespace/:name/acquire"');
+    expect(text).not.toContain('4711');
+    expect(text).not.toContain(hold);
+  });
+
+  it('two services in one process count apart', async () => {
+    const [first, second] = [await stage(), await stage()];
+    await first.acquire('a/b');
+    const { text } = await second.get('/metrics');
+    expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="granted"}')).toBeUndefined();
+  });
+});
+
+describe('health', () => {
+  it('is alive and ready while the store answers, and alive but not ready while it does not', async () => {
+    const store = memoryStore();
+    const { get } = await stage({ store });
+    expect((await get('/healthz')).status).toBe(200);
+    expect((await get('/readyz')).body).toEqual({ status: 'ready' });
+    await store.close();
+    const broken = { ...store, read: () => Promise.reject(new Error('connect ECONNREFUSED db.internal')) };
+    const other = await stage({ store: broken });
+    const { status, text } = await other.get('/readyz');
+    expect(status).toBe(503);
+    expect(text).not.toContain('db.internal');
+    expect((await other.get('/healthz')).status).toBe(200);
+  });
+});

@@ -1,0 +1,144 @@
+import { InvalidArgumentError, openStore } from 'holdfast';
+import { describe, expect, it } from 'vitest';
+import { type CentralSettings, centralSettings, type Environment } from '../../src/v1/settings.js';
+
+const storeOf = (environment: Environment): string | null | undefined => centralSettings(environment)?.store;
+const authOf = (environment: Environment): CentralSettings['auth'] | undefined =>
+  centralSettings(environment)?.auth;
+
+const LAYOUT = 'layout=lock-service-central';
+
+const STORES: readonly (readonly [Environment, string])[] = [
+  [{ SPRING_PROFILES_ACTIVE: 'memory' }, 'memory:'],
+  [{ SPRING_PROFILES_ACTIVE: 'prod, memory' }, 'memory:'],
+  [{ SPRING_PROFILES_ACTIVE: 'dynamodb' }, `dynamodb://us-east-1/locks?${LAYOUT}`],
+  [{ LOCKER_DYNAMODB_REGION: 'eu-west-1' }, `dynamodb://eu-west-1/locks?${LAYOUT}`],
+  [
+    {
+      SPRING_PROFILES_ACTIVE: 'dynamodb',
+      LOCKER_DYNAMODB_TABLENAME: 'my.locks',
+      LOCKER_DYNAMODB_REGION: ' us-west-2 ',
+    },
+    `dynamodb://us-west-2/my.locks?${LAYOUT}`,
+  ],
+  [
+    {
+      LOCKER_DYNAMODB_REGION: 'us-west-2',
+      LOCKER_DYNAMODB_ENDPOINT: 'http://localhost:8000',
+      LOCKER_DYNAMODB_ACCESSKEYID: 'AKIA/1',
+      LOCKER_DYNAMODB_SECRETACCESSKEY: 'a+b/c@d:e',
+    },
+    `dynamodb://AKIA%2F1:a%2Bb%2Fc%40d%3Ae@us-west-2/locks?${LAYOUT}&endpoint=http%3A%2F%2Flocalhost%3A8000`,
+  ],
+  [{ SPRING_PROFILES_ACTIVE: 'postgres' }, 'postgres://postgres@localhost:5432/lockservice'],
+  [
+    {
+      LOCKER_POSTGRES_HOST: 'db.example.com',
+      LOCKER_POSTGRES_PORT: '5433',
+      LOCKER_POSTGRES_DATABASE: 'my locks',
+      LOCKER_POSTGRES_SCHEMA: 'locking',
+      LOCKER_POSTGRES_USERNAME: 'lock@user',
+      LOCKER_POSTGRES_PASSWORD: 'p:a/s?s#w@rd%',
+      LOCKER_POSTGRES_SSL: 'true',
+      LOCKER_POSTGRES_CONNECTIONPOOLSIZE: '20',
+    },
+    'postgres://lock%40user:p%3Aa%2Fs%3Fs%23w%40rd%25@db.example.com:5433/my%20locks?schema=locking&sslmode=require',
+  ],
+  [
+    { LOCKER_POSTGRES_HOST: '::1', LOCKER_POSTGRES_SSL: 'false' },
+    'postgres://postgres@[::1]:5432/lockservice',
+  ],
+  [{ SPRING_PROFILES_ACTIVE: 'memory', LOCKER_ETCD_ENDPOINTS: 'http://localhost:2379' }, 'memory:'],
+];
+
+const WRONG: readonly (readonly [Environment, RegExp])[] = [
+  [{ LOCKER_DYNAMODB_REGION: 'US East' }, /^LOCKER_DYNAMODB_REGION has to be a region/],
+  [{ LOCKER_DYNAMODB_TABLENAME: 'a/b' }, /^LOCKER_DYNAMODB_TABLENAME/],
+  [{ LOCKER_DYNAMODB_ACCESSKEYID: 'topsecret' }, /belong together/],
+  [{ LOCKER_DYNAMODB_SECRETACCESSKEY: 'topsecret' }, /belong together/],
+  [{ LOCKER_DYNAMODB_ENDPOINT: 'topsecret:8000' }, /^LOCKER_DYNAMODB_ENDPOINT has to be an http/],
+  [{ LOCKER_DYNAMODB_ENDPOINT: 'http://topsecret:topsecret@host' }, /without user and password/],
+  [{ LOCKER_POSTGRES_PORT: 'topsecret' }, /^LOCKER_POSTGRES_PORT/],
+  [{ LOCKER_POSTGRES_PORT: '0' }, /^LOCKER_POSTGRES_PORT/],
+  [{ LOCKER_POSTGRES_HOST: 'topsecret@host/x' }, /^LOCKER_POSTGRES_HOST/],
+  [{ LOCKER_POSTGRES_SSL: 'topsecret' }, /^LOCKER_POSTGRES_SSL has to be true or false/],
+  [{ AUTHENTICATION_DISABLED: 'topsecret' }, /^AUTHENTICATION_DISABLED has to be true or false/],
+  [{ JWT_JWKS: 'topsecret' }, /^JWT_JWKS has to be an http/],
+  [
+    { LOCKER_POSTGRES_HOST: 'db', LOCKER_DYNAMODB_REGION: 'eu-west-1' },
+    /more than one store.*SPRING_PROFILES_ACTIVE/,
+  ],
+  [{ SPRING_PROFILES_ACTIVE: 'memory,postgres' }, /more than one store/],
+];
+
+describe('the settings of LockServiceCentral', () => {
+  it('become the URL of a store', () => {
+    for (const [environment, url] of STORES)
+      expect([environment, storeOf(environment)]).toEqual([environment, url]);
+  });
+
+  it('the URL of a database is one that openStore takes', async () => {
+    for (const [, url] of STORES.filter(([, text]) => /^(memory|postgres)/.test(text))) {
+      const store = await openStore(url);
+      await store.close();
+    }
+  });
+
+  it('etcd and Firestore are named as what is missing, with what to do', () => {
+    for (const environment of [
+      { LOCKER_ETCD_ENDPOINTS: 'http://etcd-1:2379,http://etcd-2:2379' },
+      { LOCKER_ETCD_AUTH_PASSWORD: 'topsecret' },
+      { SPRING_PROFILES_ACTIVE: 'etcd' },
+    ]) {
+      expect(() => centralSettings(environment)).toThrow(InvalidArgumentError);
+      expect(() => centralSettings(environment)).toThrow(
+        /etcd.*no store on etcd yet.*SPRING_PROFILES_ACTIVE=dynamodb/s,
+      );
+    }
+    expect(() => centralSettings({ SPRING_PROFILES_ACTIVE: 'firestore' })).toThrow(
+      /no store on firestore yet/,
+    );
+  });
+
+  it('what is wrong is named, and no value is repeated', () => {
+    for (const [environment, words] of WRONG) {
+      expect(() => centralSettings(environment)).toThrow(words);
+      expect(() => centralSettings(environment)).not.toThrow(/topsecret/);
+    }
+  });
+
+  it('an environment that says nothing of it gives nothing', () => {
+    expect(centralSettings({})).toBeNull();
+    expect(centralSettings({ PATH: '/bin', LOCKER_POSTGRES_HOST: ' ', JWT_ISSUER: '' })).toBeNull();
+    expect(centralSettings({ SPRING_PROFILES_ACTIVE: 'prod' })).toBeNull();
+  });
+
+  it('tokens are asked for with an issuer or a JWKS, else nobody is let in unless that was switched off', () => {
+    const issuer = 'https://issuer.example.com';
+    const jwks = 'https://issuer.example.com/keys';
+    const audience = 'locks';
+    expect(authOf({ JWT_ISSUER: issuer })).toEqual({ kind: 'jwt', issuer });
+    expect(authOf({ JWT_JWKS: jwks, JWT_AUDIENCE: audience })).toEqual({ kind: 'jwt', jwks, audience });
+    expect(authOf({ AUTHENTICATION_DISABLED: 'TRUE' })).toEqual({ kind: 'disabled' });
+    expect(authOf({ AUTHENTICATION_DISABLED: 'false', SPRING_PROFILES_ACTIVE: 'memory' })).toEqual({
+      kind: 'unset',
+    });
+    const both = centralSettings({ AUTHENTICATION_DISABLED: 'true', JWT_ISSUER: issuer });
+    expect(both).toMatchObject({ store: null, auth: { kind: 'jwt', issuer } });
+    expect(both?.notes.join()).toMatch(/^AUTHENTICATION_DISABLED: not used/);
+    const alone = centralSettings({ JWT_AUDIENCE: audience });
+    expect(alone).toMatchObject({ auth: { kind: 'unset' } });
+    expect(alone?.notes.join()).toMatch(/^JWT_AUDIENCE: not used/);
+  });
+
+  it('what has no effect here is said', () => {
+    const notes = (environment: Environment): string => centralSettings(environment)?.notes.join('\n') ?? '';
+    const postgres = notes({ LOCKER_POSTGRES_HOST: 'db', LOCKER_POSTGRES_TABLENAME: 'my_locks' });
+    expect(postgres).toContain('holdfast migrate');
+    expect(postgres).toContain('LOCKER_POSTGRES_TABLENAME: not used.');
+    expect(notes({ SPRING_PROFILES_ACTIVE: 'memory', LOCKER_ETCD_ENDPOINTS: 'x' })).toMatch(
+      /^LOCKER_ETCD_\*: not used/,
+    );
+    expect(notes({ SPRING_PROFILES_ACTIVE: 'dynamodb' })).toBe('');
+  });
+});

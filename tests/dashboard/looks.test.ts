@@ -1,0 +1,116 @@
+/** How it looks: pictures to look at, and what can be measured of them. */
+import { mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { available } from 'holdfast-servers';
+import type { Page } from 'playwright-core';
+import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { clearScene, closeBrowser, lookLive, newScene, type Scene, shows } from './scene.js';
+
+afterEach(clearScene);
+afterAll(closeBrowser);
+
+/** They stay, to be looked at. */
+const PICTURES = join(tmpdir(), 'holdfast-dashboard-pictures');
+
+async function peopled(): Promise<Scene> {
+  const scene = await newScene();
+  await scene.acquire('billing/nightly-invoices', {
+    ttl: '4m',
+    owner: 'worker-3.eu',
+    metadata: { job: 'invoices', attempt: 2 },
+  });
+  await scene.acquire('billing/currency-rates', { ttl: '45s', owner: 'cron-1' });
+  for (const owner of ['ada', 'grace'])
+    await scene.acquire('reports/monthly', { ttl: '9m', mode: 'read', owner });
+  await scene.acquire('search/reindex', { ttl: '30s', permits: 2, capacity: 3, owner: 'indexer' });
+  return scene;
+}
+
+/** Text against what is behind it, by the formula of WCAG 2; every text that is shown, worst first. */
+const CONTRASTS = `(() => {
+  const canvas = new OffscreenCanvas(1, 1).getContext('2d', { willReadFrequently: true });
+  const rgba = (color) => {
+    canvas.clearRect(0, 0, 1, 1);
+    canvas.fillStyle = color;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = ([r, g, b]) => {
+    const [x, y, z] = [r, g, b].map((value) => {
+      const part = value / 255;
+      return part <= 0.03928 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * x + 0.7152 * y + 0.0722 * z;
+  };
+  const behind = (element) => {
+    for (let at = element; at; at = at.parentElement) {
+      const color = rgba(getComputedStyle(at).backgroundColor);
+      if (color[3] === 255) return color;
+    }
+    return [255, 255, 255];
+  };
+  const found = [];
+  for (const element of document.querySelectorAll('body *')) {
+    const says = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim() !== '');
+    if (!says || !element.checkVisibility()) continue;
+    const [a, b] = [light(rgba(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    found.push([Math.round(ratio * 100) / 100, element.textContent.slice(0, 40)]);
+  }
+  return found.sort((x, y) => x[0] - y[0]);
+})()`;
+
+async function worstContrast(page: Page): Promise<readonly [number, string]> {
+  const [worst] = (await page.evaluate(CONTRASTS)) as (readonly [number, string])[];
+  if (!worst) throw new Error('Nothing is written on the page.');
+  return worst;
+}
+
+const SCREENS = { desk: { width: 1280, height: 860 }, phone: { width: 320, height: 640 } };
+
+describe.runIf(available('chromium'))('the look of the dashboard', () => {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const [name, viewport] of Object.entries(SCREENS)) {
+      it(`${name}, ${colorScheme}: fits, can be read, and has names for what can be used`, async () => {
+        const scene = await peopled();
+        const page = await lookLive(scene, { viewport, colorScheme });
+        for (const owner of ['worker-1.eu', 'worker-7.us']) {
+          void scene.wait('billing/nightly-invoices', owner);
+          await shows(page, '#events', owner);
+        }
+        await page.locator('summary', { hasText: 'nightly-invoices' }).click();
+        await page.getByRole('button', { name: /^Evict/ }).waitFor();
+        await page.waitForTimeout(1_200);
+        mkdirSync(PICTURES, { recursive: true });
+        await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) });
+        const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+        expect(await page.evaluate(beyond)).toBe(0);
+        expect((await worstContrast(page))[0]).toBeGreaterThanOrEqual(4.5);
+        await page.getByRole('button', { name: /^Evict/ }).click();
+        expect((await worstContrast(page))[0]).toBeGreaterThanOrEqual(4.5);
+        await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}-evict.png`) });
+        await page.keyboard.press('Escape');
+        const nameless = `[...document.querySelectorAll('button, input, select, summary')].filter((one) =>
+          one.checkVisibility() && !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length`;
+        expect(await page.evaluate(nameless)).toBe(0);
+        await scene.stop();
+        await shows(page, '#banner', 'The connection is lost.');
+        expect((await worstContrast(page))[0]).toBeGreaterThanOrEqual(4.5);
+        await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}-lost.png`) });
+      });
+    }
+  }
+
+  it('nothing moves for who asked for less motion', async () => {
+    const scene = await peopled();
+    const animations =
+      'document.querySelector("#locks > li") ? getComputedStyle(document.querySelector("#locks > li")).animationName : ""';
+    const still = await lookLive(scene, { reducedMotion: 'reduce' });
+    await shows(still, '#locks', 'reports/monthly');
+    expect(await still.evaluate(animations)).toBe('none');
+    const moving = await lookLive(scene, { reducedMotion: 'no-preference' });
+    await shows(moving, '#locks', 'reports/monthly');
+    expect(await moving.evaluate(animations)).toBe('arrive');
+  });
+});

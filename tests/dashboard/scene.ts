@@ -1,0 +1,182 @@
+/** A service with its dashboard in a real browser, and short ways to use both. */
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Store } from 'holdfast';
+import { memoryStore } from 'holdfast/memory';
+import { need } from 'holdfast-servers';
+import { createAuth, createKey, createService, revokeKeys, type Service } from 'holdfast-service';
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { expect } from 'vitest';
+
+const clearing: (() => unknown)[] = [];
+let browser: Browser | null = null;
+
+/** For `afterEach`: closes and deletes what the test made. */
+export async function clearScene(): Promise<void> {
+  for (const clear of clearing.splice(0).reverse()) await clear();
+}
+
+/** For `afterAll`. */
+export async function closeBrowser(): Promise<void> {
+  await browser?.close();
+  browser = null;
+}
+
+export interface Grant {
+  readonly hold: string;
+  readonly token: number;
+}
+
+export class Scene {
+  readonly store: Store;
+  readonly #keys: string | undefined;
+  readonly #bearer: string | undefined;
+  #service: Service | null = null;
+  #port = 0;
+  /** They end with the service. */
+  readonly #waits: Promise<Grant | null>[] = [];
+
+  constructor(store: Store, keys?: string, bearer?: string) {
+    this.store = store;
+    this.#keys = keys;
+    this.#bearer = bearer;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}/`;
+  }
+
+  /** Always at the same address. */
+  async start(): Promise<this> {
+    const auth = this.#keys === undefined ? {} : { auth: createAuth({ keys: this.#keys }) };
+    this.#service = createService({ store: this.store, ...auth });
+    this.#port = Number(new URL(await this.#service.listen({ port: this.#port })).port);
+    return this;
+  }
+
+  async stop(): Promise<void> {
+    await this.#service?.close();
+    this.#service = null;
+    await Promise.all(this.#waits.splice(0));
+  }
+
+  async post(path: string, body: object): Promise<Response> {
+    const authorization = this.#bearer === undefined ? {} : { authorization: `Bearer ${this.#bearer}` };
+    return await fetch(new URL(path, this.url), {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...authorization },
+      body: JSON.stringify(body),
+    });
+  }
+
+  /** `namespace/name`, taken at once. */
+  async acquire(key: string, body: object = {}): Promise<Grant> {
+    const response = await this.post(pathOf(key, 'acquire'), { ttl: '60s', owner: 'ada', ...body });
+    if (response.status !== 200) throw new Error(await response.text());
+    return (await response.json()) as Grant;
+  }
+
+  /** Joins the line; gives the grant, or null when the service ended the waiting. */
+  wait(key: string, owner: string): Promise<Grant | null> {
+    const waited = this.post(pathOf(key, 'acquire'), { ttl: '60s', owner, wait: '60s' });
+    const granted = waited.then(async (response) =>
+      response.status === 200 ? ((await response.json()) as Grant) : null,
+    );
+    this.#waits.push(granted);
+    return granted;
+  }
+
+  async release(key: string, { hold }: Grant): Promise<void> {
+    expect((await this.post(pathOf(key, 'release'), { hold })).status).toBe(200);
+  }
+}
+
+function pathOf(key: string, action: string): string {
+  const at = key.indexOf('/');
+  const [namespace, name] = [key.slice(0, at), key.slice(at + 1)];
+  return `/v2/locks/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}/${action}`;
+}
+
+export async function newScene(store: Store = memoryStore()): Promise<Scene> {
+  return await begin(new Scene(store));
+}
+
+export interface GuardedScene {
+  readonly scene: Scene;
+  readonly admin: string;
+  readonly reader: string;
+  /** By its name. */
+  revoke(name: 'boss' | 'guest'): Promise<unknown>;
+}
+
+/** With keys: an admin of everything, and one who may only read `billing`. */
+export async function newGuardedScene(): Promise<GuardedScene> {
+  const path = join(freshFolder(), 'keys.json');
+  const make = async (name: string, rights: readonly string[]): Promise<string> =>
+    (await createKey({ path, by: 'test' }, { name, rights })).text;
+  const admin = await make('boss', ['admin:*']);
+  const reader = await make('guest', ['read:billing']);
+  const revoke = (name: string): Promise<unknown> => revokeKeys({ path, by: 'test' }, name);
+  return { scene: await begin(new Scene(memoryStore(), path, admin)), admin, reader, revoke };
+}
+
+async function begin(scene: Scene): Promise<Scene> {
+  clearing.push(() => scene.store.close());
+  clearing.push(() => scene.stop());
+  return await scene.start();
+}
+
+function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-dashboard-'));
+  clearing.push(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** Opens the dashboard. What breaks the page, or its Content-Security-Policy, fails the test when it ends. */
+export async function look(scene: Scene, options: BrowserContextOptions = {}): Promise<Page> {
+  browser ??= await chromium.launch({ executablePath: await need('chromium') });
+  const context = await browser.newContext({ reducedMotion: 'reduce', ...options });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on('pageerror', (error) => faults.push(String(error)));
+  page.on('console', (message) => {
+    // What was refused or could not be reached is said there too, and is part of many tests.
+    if (message.type() !== 'log' && !/^Failed to load resource/.test(message.text()))
+      faults.push(message.text());
+  });
+  page.on('request', (request) => {
+    if (!request.url().startsWith(scene.url)) faults.push(`asked for ${request.url()}`);
+  });
+  clearing.push(async () => {
+    await context.close();
+    expect(faults).toEqual([]);
+  });
+  page.setDefaultTimeout(15_000);
+  await page.goto(scene.url);
+  return page;
+}
+
+export async function lookLive(scene: Scene, options: BrowserContextOptions = {}): Promise<Page> {
+  const page = await look(scene, options);
+  await shows(page, '#status', 'Live');
+  return page;
+}
+
+/** Waits until the text of what is shown there has this in it. */
+export async function shows(page: Page, selector: string, text: string): Promise<void> {
+  await page.locator(selector).filter({ hasText: text }).first().waitFor();
+}
+
+/** The names of the locks in the list, from above. */
+export async function names(page: Page): Promise<readonly string[]> {
+  return await page.locator('#locks > li .key').allTextContents();
+}
+
+export async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
+  const endMs = Date.now() + 15_000;
+  while (!(await isSo())) {
+    if (Date.now() > endMs) throw new Error(`Waited in vain until ${what}.`);
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+}

@@ -1,0 +1,210 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { available, startPostgres } from 'holdfast-servers';
+import { describe, expect, it } from 'vitest';
+import { type Running, sleep, until, usePlace } from '../cli/holdfast.js';
+import { root } from '../repository/tree.js';
+
+const place = usePlace();
+
+interface Served {
+  readonly url: string;
+  readonly running: Running;
+  readonly stderr: () => string;
+}
+
+/** On a free port. Nothing of the machine's own settings is heard. */
+async function served(args: readonly string[] = [], environment: NodeJS.ProcessEnv = {}): Promise<Served> {
+  return whereOf(place.start(['serve', '--port', '0', ...args], environment));
+}
+
+async function whereOf(running: Running): Promise<Served> {
+  let text = '';
+  running.child.stderr?.on('data', (chunk) => {
+    text += chunk;
+  });
+  const [, url = ''] = await until(
+    () => /holdfast: (https?:\/\/\S+)/.exec(text),
+    () => `the address, in: ${text}`,
+  );
+  return { url, running, stderr: () => text };
+}
+
+function post(url: string, body: object): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+}
+
+describe('holdfast serve', () => {
+  it('says where, answers with locks and the dashboard, and logs one line a request', async () => {
+    const { url, running, stderr } = await served();
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(stderr()).toContain('no auth');
+    const granted = await post(`${url}/v2/locks/shop/stock/acquire`, { ttl: '30s' });
+    const { hold } = (await granted.json()) as { hold: string };
+    expect(granted.status).toBe(200);
+    expect((await fetch(`${url}/`)).headers.get('content-type')).toMatch(/^text\/html/);
+    expect(await (await fetch(`${url}/healthz`)).json()).toEqual({ status: 'ok' });
+    expect(await (await fetch(`${url}/readyz`)).json()).toEqual({ status: 'ready' });
+    running.kill('SIGTERM');
+    const { status, stdout } = await running.ended;
+    const lines = stdout.split('\n').filter((line) => line.includes('/acquire'));
+    expect([status, lines.length]).toEqual([0, 1]);
+    expect(stdout).not.toContain(hold);
+  });
+
+  it('what it granted outlives it: the next one knows the hold', async () => {
+    const first = await served();
+    const granted = await post(`${first.url}/v2/locks/shop/stock/acquire`, { ttl: '60s' });
+    const { hold } = (await granted.json()) as { hold: string };
+    first.running.kill('SIGKILL');
+    await first.running.ended;
+    const second = await served();
+    expect((await post(`${second.url}/v2/locks/shop/stock/acquire`, { ttl: '1s' })).status).toBe(423);
+    const renewed = await post(`${second.url}/v2/locks/shop/stock/renew`, { hold, ttl: '60s' });
+    expect(renewed.status).toBe(200);
+  });
+
+  it('TERM: who waits is answered that it closes, then it exits 0', async () => {
+    const { url, running, stderr } = await served();
+    await post(`${url}/v2/locks/shop/stock/acquire`, { ttl: '60s' });
+    const waiting = post(`${url}/v2/locks/shop/stock/acquire`, { ttl: '60s', wait: '60s' });
+    await lineOf(url, 1);
+    running.kill('SIGTERM');
+    const answer = await waiting;
+    expect([answer.status, await answer.json()]).toMatchObject([503, { code: 'closing' }]);
+    const { status } = await running.ended;
+    expect([status, stderr()]).toEqual([0, expect.stringContaining('SIGTERM: closing')]);
+  });
+
+  it('INT ends it just so', async () => {
+    const { running } = await served();
+    running.kill('SIGINT');
+    expect((await running.ended).status).toBe(0);
+  });
+});
+
+async function lineOf(url: string, count: number): Promise<void> {
+  for (let tries = 0; tries < 400; tries++) {
+    const lock = (await (await fetch(`${url}/v2/locks/shop/stock`)).json()) as { waiting: number };
+    if (lock.waiting === count) return;
+    await sleep(25);
+  }
+  throw new Error(`There were never ${count} in line`);
+}
+
+describe('holdfast serve refuses in one line', () => {
+  const ONE_LINE = /^holdfast: [^\n]+\n$/;
+
+  it('the whole network, without auth', async () => {
+    const { status, stderr } = await place.run(['serve', '--port', '0', '--host', '0.0.0.0']);
+    expect([status, stderr]).toEqual([64, expect.stringMatching(ONE_LINE)]);
+    expect(stderr).toContain('loopback only');
+  });
+
+  it('but not when told --insecure', async () => {
+    const { url } = await served(['--host', '0.0.0.0', '--insecure']);
+    expect((await fetch(`http://127.0.0.1:${new URL(url).port}/healthz`)).status).toBe(200);
+  });
+
+  it('a port in use', async () => {
+    const other = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => other.once('listening', resolve));
+    const address = other.address();
+    const port = typeof address === 'object' ? String(address?.port) : '';
+    const { status, stderr } = await place.run(['serve', '--port', port]);
+    other.close();
+    expect([status, stderr]).toEqual([69, expect.stringMatching(ONE_LINE)]);
+    expect(stderr).toContain(`127.0.0.1:${port}: another program listens there already`);
+  });
+
+  it('files that are not there', async () => {
+    for (const args of [
+      ['--config', 'none.json'],
+      ['--keys', 'none.json'],
+      ['--tls-cert', 'none.pem', '--tls-key', 'none.key'],
+    ]) {
+      const { status, stderr } = await place.run(['serve', '--port', '0', ...args]);
+      expect([args, status, stderr]).toEqual([args, 64, expect.stringMatching(ONE_LINE)]);
+    }
+  });
+
+  it('a store that there is not, without the password in its URL', async () => {
+    const { status, stderr } = await place.run(['serve', '--store', 'reddis://ann:s3cret@host']);
+    expect([status, stderr]).toEqual([64, expect.stringMatching(ONE_LINE)]);
+    expect(stderr).not.toContain('s3cret');
+  });
+});
+
+describe('npm start', () => {
+  it('in the repository serves the dashboard on loopback', { timeout: 120_000 }, async () => {
+    const { url } = await whereOf(place.startOther('npm', ['--prefix', root, 'start', '--', '--port', '0']));
+    expect(url).toMatch(/^http:\/\/127\.0\.0\.1:\d+$/);
+    expect(await (await fetch(url)).text()).toContain('Holdfast');
+  });
+});
+
+describe('holdfast serve --print-config', () => {
+  it('prints what is in force from all three sources, starts nothing, hides secrets', async () => {
+    writeFileSync(join(place.folder, 'service.json'), JSON.stringify({ port: 1, host: '127.0.0.3' }));
+    const { status, stdout } = await place.run(
+      ['serve', '--print-config', '--config', 'service.json', '--audit', 'audit.jsonl'],
+      { HOLDFAST_PORT: '2', HOLDFAST_STORE: 'redis://:s3cret@cache' },
+    );
+    expect(status).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ host: '127.0.0.3', port: 2, audit: 'audit.jsonl', store: 'redis://***@cache' },
+    });
+    expect(stdout).not.toContain('s3cret');
+  });
+});
+
+describe('keys', () => {
+  it('made by holdfast key open the service, and no longer once revoked', async () => {
+    mkdirSync(join(place.folder, 'state'));
+    const keys = join(place.folder, 'state', 'keys.json');
+    const made = await place.run(['key', 'create', 'shop', '--rights', 'lock:shop', '--keys', keys]);
+    const { url, stderr } = await served(['--keys', keys, '--host', '0.0.0.0']);
+    expect(stderr()).not.toContain('no auth');
+    const here = `http://127.0.0.1:${new URL(url).port}/v2/locks/shop/stock`;
+    const headers = { authorization: `Bearer ${made.stdout.trim()}` };
+    expect((await fetch(here)).status).toBe(401);
+    expect((await fetch(here, { headers })).status).toBe(200);
+    await place.run(['key', 'revoke', 'shop', '--keys', keys]);
+    let status = 200;
+    for (let tries = 0; tries < 200 && status === 200; tries++) {
+      ({ status } = await fetch(here, { headers }));
+      await sleep(25);
+    }
+    expect(status).toBe(401);
+  });
+});
+
+describe.runIf(available('postgres'))('the environment of LockServiceCentral', () => {
+  it('starts the service, which answers as that did', { timeout: 120_000 }, async () => {
+    const postgres = await startPostgres();
+    const database = await postgres.createDatabase();
+    const { hostname, port, username, password, pathname } = new URL(database);
+    await place.run(['migrate', '--store', database]);
+    const { url, stderr } = await served([], {
+      HOLDFAST_STORE: '',
+      SPRING_PROFILES_ACTIVE: 'postgres',
+      LOCKER_POSTGRES_HOST: hostname,
+      LOCKER_POSTGRES_PORT: port,
+      LOCKER_POSTGRES_DATABASE: pathname.slice(1),
+      LOCKER_POSTGRES_USERNAME: decodeURIComponent(username),
+      LOCKER_POSTGRES_PASSWORD: decodeURIComponent(password),
+      AUTHENTICATION_DISABLED: 'true',
+    });
+    const answer = await post(`${url}/v1/shop/lock/stock/acquire`, { instanceId: 'one', leaseDuration: 60 });
+    expect([answer.status, await answer.json()]).toMatchObject([200, { success: true, owner: 'anonymous' }]);
+    expect(stderr()).toContain('in tables of Holdfast');
+    const { stdout } = await place.run(['ls', '--store', database, '--namespace', 'shop', '--json']);
+    expect(JSON.parse(stdout)).toMatchObject([{ key: 'stock' }]);
+    await postgres.stop();
+  });
+});
