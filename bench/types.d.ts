@@ -1,6 +1,14 @@
 /** The shapes that the parts of the benchmark share. */
 
-export type EngineName = 'memory' | 'sqlite' | 'redis' | 'postgres' | 'dynamodb' | 'nats';
+export type EngineName =
+  | 'memory'
+  | 'sqlite'
+  | 'redis'
+  | 'postgres'
+  | 'dynamodb'
+  | 'nats'
+  | 'service'
+  | 'http';
 
 export type WorkloadName =
   | 'sequential'

@@ -103,6 +103,23 @@ describe('a quick benchmark runs every workload and keeps exclusion', () => {
   });
 });
 
+test.for([
+  ['service', 'service-v2', 'bare-fastify'],
+  ['http', 'holdfast-http', 'minimum-http'],
+] as const)(
+  'a quick benchmark runs %s, alone and with 64 in flight',
+  { timeout: LIMIT_MS + 10_000 },
+  async ([engine, ...contenders]) => {
+    const { outcomes, failures } = await quick('--only', `${engine}/`);
+    expect(failures).toEqual([]);
+    const ran = outcomes.map(({ workload, contender }) => `${workload} ${contender}`);
+    const meant = ['sequential', 'in-flight'].flatMap((workload) =>
+      contenders.map((contender) => `${workload} ${contender}`),
+    );
+    expect(ran.sort()).toEqual(meant.sort());
+  },
+);
+
 test(
   'a run draws its chart and fills its page, and says of every target whether it was reached',
   async () => {

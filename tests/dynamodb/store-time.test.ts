@@ -40,13 +40,13 @@ describe.runIf(available('dynamodb'))('time on DynamoDB', () => {
 
   it.each([HOUR_MS, -HOUR_MS])('F11: a process whose clock is off by %d ms steals no lock', async (offMs) => {
     const key = `kept ${offMs}`;
-    const locks = createLocks(dynamodbStore(raw, { table }), { ttl: '1500ms' });
+    const locks = createLocks(dynamodbStore(raw, { table }), { ttl: '3s' });
     const lease = await locks.acquire(key);
     const taker = startTaker(key, offMs, false);
     try {
       await taker.said('busy');
       // Through several leases' worth of time.
-      await pause(4_000);
+      await pause(7_000);
       expect(lease.held).toBe(true);
       expect(
         taker.lines.filter((line) => line.startsWith('granted')),

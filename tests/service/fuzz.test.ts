@@ -2,7 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { usePlace } from '../cli/holdfast.js';
-import { Requests, SECRET } from './requests.js';
+import { SECRET } from './oddities.js';
+import { Requests } from './requests.js';
 import { ask, connections, type Served, serve } from './served.js';
 import { type Received, Wire } from './wire.js';
 
@@ -22,14 +23,14 @@ interface Run {
   readonly holds: Set<string>;
 }
 
-/** With limits so wide that they never answer in place of a handler. */
+/** With limits so wide that they never answer in place of a handler, and a store that takes no time of its own. */
 async function served(): Promise<Served & { readonly key: string; readonly stderr: () => string }> {
   const keys = join(place.folder, 'keys.json');
   const made = await place.run(['key', 'create', 'fuzz', '--rights', 'admin:*', '--keys', keys]);
   const wide = { requestsPerSecond: 1e9, requestBurst: 1e9, held: 1e9 };
   const config = join(place.folder, 'service.json');
   writeFileSync(config, JSON.stringify({ principalLimits: wide }));
-  const started = await serve(place, ['--keys', keys, '--config', config]);
+  const started = await serve(place, ['--keys', keys, '--config', config], { HOLDFAST_STORE: 'memory:' });
   let stderr = '';
   started.running.child.stderr?.on('data', (chunk) => {
     stderr += chunk;

@@ -1,9 +1,5 @@
 /** Requests of every route, half of them right and the rest wrong in some way, from a seed. */
-
-/** In whatever only its sender may know: no log line and no answer to another may have it. */
-export const SECRET = 'sEcReT';
-
-type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+import { FILES, HEADERS, type Json, MALFORMED, NAMES, PIECES, SECRET, WEIRD } from './oddities.js';
 
 interface Draft {
   readonly method: string;
@@ -18,80 +14,9 @@ export interface Fuzzed {
   readonly route: string;
 }
 
-const WEIRD: readonly Json[] = [
-  ...[null, true, false, 0, -1, 1, 0.5, 1e-9, Number.MAX_SAFE_INTEGER + 1, -1e308, 1e308, 4_294_967_296],
-  ...[
-    '',
-    ' ',
-    '0',
-    '30s',
-    '-1s',
-    '1e9h',
-    '99999999999h',
-    'constructor',
-    '__proto__',
-    'toString',
-    'hasOwnProperty',
-  ],
-  ...[
-    '\u0000',
-    '\ud800',
-    'e\u0301',
-    '\u202e',
-    '💥'.repeat(50),
-    'x'.repeat(600),
-    '../../etc/passwd',
-    "' OR 1=1 --",
-  ],
-  ...[
-    '%00',
-    '%2f',
-    '${7*7}',
-    '<script>alert(1)</script>',
-    '\r\nset-cookie: a=b',
-    '*',
-    '>',
-    'a b',
-    'v1:guess',
-  ],
-  ...[[], {}, [[]], [null], { length: 1e9 }, { toJSON: 'x' }, { $ref: '#' }, { process: 'x', number: 1 }],
-];
-const PIECES = [
-  '%',
-  '%00',
-  '%2F',
-  '%2e%2e',
-  '%F0%9F%92%A5',
-  '%ff',
-  '%ED%A0%80',
-  '..',
-  '*',
-  ':',
-  '~',
-  '%0d%0a',
-  '{}',
-  ';',
-  '\\',
-];
-const NAMES = [
-  '__proto__',
-  'constructor',
-  'prototype',
-  'toString',
-  'hold',
-  'ttl',
-  'kind',
-  'admin',
-  '',
-  '\u0000',
-  'x',
-];
-const FILES = ['index.html', 'main.js', 'dashboard.css', 'package.json', '..%2fpackage.json', 'constructor'];
-
 export class Requests {
   readonly #random: () => number;
   readonly #key: string;
-  #count = 0;
 
   constructor(seed: number, key: string) {
     this.#random = randomOf(seed);
@@ -99,40 +24,14 @@ export class Requests {
   }
 
   next(): Fuzzed {
-    this.#count += 1;
     const [route, draft] = this.#pick(this.#drafts)();
     return { route, bytes: this.#written(draft) };
   }
 
   /** What is no HTTP at all, or only nearly. */
   nonsense(): string {
-    const head = 'POST /v2/batch HTTP/1.1\r\nhost: x\r\n';
-    return this.#pick([
-      '\r\n\r\n\r\n',
-      'GET\r\n\r\n',
-      'GET / HTTP/9.9\r\n\r\n',
-      'GET / HTTP/1.1\r\n\r\n',
-      `GET /${'a'.repeat(70_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
-      `GET / HTTP/1.1\r\nhost: x\r\nx: ${'a'.repeat(70_000)}\r\n\r\n`,
-      `GET / HTTP/1.1\r\n${'a: b\r\n'.repeat(3_000)}\r\n`,
-      'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
-      '\u0016\u0003\u0001\u0002\u0000\u0001\u0000\u0001',
-      `${head}content-length: -1\r\n\r\n`,
-      `${head}content-length: 5\r\ncontent-length: 6\r\n\r\nhello`,
-      `${head}content-length: 5\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n`,
-      `${head}transfer-encoding: chunked\r\n\r\nZZ\r\n`,
-      `${head}transfer-encoding: gzip, chunked\r\n\r\n0\r\n\r\n`,
-      `${head}content-type: application/json\r\ncontent-length: 10\r\n\r\n{}`,
-      `${head}bad header\r\n\r\n`,
-      `${head}a: b\r\n c: d\r\n\r\n`,
-      `${head}a\u0000: b\r\n\r\n`,
-      'OPTIONS * HTTP/1.1\r\nhost: x\r\n\r\n',
-      'CONNECT x:1 HTTP/1.1\r\nhost: x\r\n\r\n',
-      'GET http://other/v2/probe HTTP/1.1\r\nhost: x\r\n\r\n',
-      'GET / HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n',
-      'GET / HTTP/1.1\r\nhost: x\r\nexpect: nonsense\r\n\r\n',
-      Array.from({ length: 200 }, () => String.fromCharCode(this.#whole(256))).join(''),
-    ]);
+    if (this.#chance(0.9)) return this.#pick(MALFORMED);
+    return Array.from({ length: 200 }, () => String.fromCharCode(this.#whole(256))).join('');
   }
 
   readonly #drafts: readonly (() => [string, Draft])[] = [
@@ -248,7 +147,7 @@ export class Requests {
       ['host', '127.0.0.1'],
       ['authorization', wrong === 4 && this.#chance(0.2) ? this.#badCredential() : `Bearer ${this.#key}`],
       ...(draft.headers ?? []),
-      ...(wrong === 5 ? [this.#oddHeader()] : []),
+      ...(wrong === 5 ? [this.#pick(HEADERS)] : []),
     ];
     if (body !== null) {
       headers.push(['content-type', wrong === 3 ? this.#oddType() : 'application/json']);
@@ -301,25 +200,6 @@ export class Requests {
     const at = 1 + this.#whole(path.length);
     const piece = this.#chance(0.1) ? 'x'.repeat(this.#whole(4_000)) : this.#pick(PIECES);
     return `${path.slice(0, at)}${piece}${path.slice(at + this.#whole(3))}`;
-  }
-
-  #oddHeader(): [string, string] {
-    return this.#pick<[string, string]>([
-      ['x-request-id', 'a'.repeat(this.#whole(200))],
-      ['x-request-id', '${jndi:ldap://x}'],
-      ['idempotency-key', `${SECRET}${'é'.repeat(9)}`],
-      ['idempotency-key', ''],
-      ['accept-encoding', 'gzip;q=0, br;q=banana'],
-      ['if-none-match', '*, W/"", ,'],
-      ['expect', '100-continue'],
-      ['x-forwarded-for', "1.1.1.1' --"],
-      ['origin', 'http://evil.example'],
-      ['host', 'other'],
-      ['content-encoding', 'gzip'],
-      ['last-event-id', '\u00ff'],
-      ['cookie', 'a'.repeat(2_000)],
-      ['connection', 'close'],
-    ]);
   }
 
   #oddType(): string {

@@ -8,7 +8,7 @@ import { after } from './clock.js';
 import { dashboard } from './dashboard/index.js';
 import { health } from './health/index.js';
 import { type Limits, limitsOf } from './http/limits.js';
-import { answerLoopbackNamesOnly, isLoopback } from './http/loopback.js';
+import { answerLoopbackNamesOnly, isLoopback, refuseOtherSites } from './http/loopback.js';
 import type { Authenticator } from './http/principal.js';
 import { makeServer, type Tls } from './http/server.js';
 import type { Part, ServiceParts } from './http/service-parts.js';
@@ -57,6 +57,7 @@ export function createService(options: ServiceOptions): Service {
   // As many listen as streams are open.
   setMaxListeners(0, closing.signal);
   const app = makeServer({ log, limits, bulletin, auth, closing: closing.signal, tls });
+  if (!auth) refuseOtherSites(app);
   if (!auth && !insecure) answerLoopbackNamesOnly(app);
   const desk = new Desk(store, bulletin);
   const lines = new Lines(desk, bulletin, limits.waiters);

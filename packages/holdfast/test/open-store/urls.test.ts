@@ -35,7 +35,7 @@ it('makes missing folders', async () => {
 });
 
 it.each([
-  ['', /not the URL of a store: expected memory:, sqlite:PATH, redis:.* postgres:.* or nats:/],
+  ['', /not the URL of a store: expected memory:, sqlite:PATH, redis:.* postgres:.* nats:.* or https:/],
   ['locks.db', /not the URL of a store/],
   ['/var/lib/locks.db', /not the URL of a store/],
   ['mysql://x', /no store for "mysql:": expected memory:, sqlite:PATH, redis:/],

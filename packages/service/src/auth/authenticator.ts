@@ -46,7 +46,8 @@ class Gate implements Authenticator {
 
   async authenticate(request: FastifyRequest): Promise<Principal> {
     const credential = credentialOf(request);
-    const address = neighbourhood(request.ip);
+    // A client that is gone already has no address any more.
+    const address = neighbourhood(request.ip ?? '');
     const isKey = credential.startsWith(KEY_PREFIX);
     const who = isKey ? this.#byKey(credential, address) : await this.#byToken(credential, address);
     const allowance = this.#allowances.of(who.id);

@@ -11,6 +11,25 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host);
 }
 
+/**
+ * Without auth whatever reaches the service may do everything, and a browser reaches it for any page it shows: forms and
+ * plain texts go out without asking first. Browsers say where such a request comes from.
+ */
+export function refuseOtherSites(app: FastifyInstance): void {
+  app.addHook('onRequest', (request, _reply, done) => {
+    const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers;
+    // A link to the dashboard may stand anywhere.
+    const isVisit = request.method === 'GET' && mode === 'navigate';
+    // Browsers that do not say it name the page's host.
+    const isForeign =
+      site === undefined
+        ? origin !== undefined && origin.replace(/^https?:\/\//, '') !== request.host
+        : !(site === 'same-origin' || site === 'none' || isVisit);
+    if (isForeign) done(new Problem('forbidden', 'Pages of other sites may not use this service.'));
+    else done();
+  });
+}
+
 export function answerLoopbackNamesOnly(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const name = request.hostname;

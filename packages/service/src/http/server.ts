@@ -32,6 +32,8 @@ declare module 'fastify' {
   }
 }
 
+/** How long nothing of an answer may be read; the framework looks twice. */
+const UNREAD_MS = 10_000;
 /** A name of 512 bytes, every one of them percent-encoded. */
 const PARAMETER_LETTERS_MAX = 3 * 512;
 
@@ -74,6 +76,11 @@ export function makeServer({ log, limits, bulletin, auth, closing, tls }: Server
   app.addHook('onRequest', (_request, _reply, done) => {
     if (closing.aborted) done(closingProblem());
     else done();
+  });
+  // An answer that nobody reads is kept in memory: whoever asks for many and reads none could fill it.
+  app.addHook('onSend', (_request, reply, _payload, done) => {
+    reply.raw.socket?.setTimeout(UNREAD_MS);
+    done();
   });
   controlAccess(app, auth);
   app.decorate('methods', new Methods(app));

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Registry } from 'prom-client';
 import { monotonicMs } from '../clock.js';
+import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
 import { Census } from './census.js';
 import { countersOf } from './counters.js';
@@ -14,7 +15,10 @@ export const metrics: Part = {
     countersOf(registry, parts.bulletin);
     const census = new Census(registry, parts, monotonicMs);
     const config = { needs: 'read', scope: () => null } as const;
-    app.get('/metrics', { config }, async (_request, reply) => {
+    app.get('/metrics', { config }, async (request, reply) => {
+      // The numbers are about everybody's locks.
+      if (!request.may('read', ''))
+        throw new Problem('forbidden', `${request.principal.id} has no "read" on everything.`);
       await census.take();
       reply.type(registry.contentType);
       return await registry.metrics();

@@ -41,7 +41,8 @@ export function batchSchema(limits: Limits): object {
     type: 'object',
     required: ['ms', 'expiresAt'],
     additionalProperties: false,
-    properties: { ms: { ...whole, maximum: limits.ttlMsMax }, expiresAt: whole },
+    // A negative addition makes a lease shorter.
+    properties: { ms: { ...whole, minimum: -limits.ttlMsMax, maximum: limits.ttlMsMax }, expiresAt: whole },
   };
   const renew = command('renew', { hold, ttlMs, block: { type: 'boolean' }, added }, ['added']);
   const release = command('release', { hold, minHoldMs: { ...whole, maximum: limits.ttlMsMax } });

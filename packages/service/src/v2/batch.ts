@@ -114,6 +114,9 @@ function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply
   if (!principal.holds || command.kind === 'evict') return;
   const hold = holdText(command.hold);
   if (reply.kind === 'granted' || reply.kind === 'renewed') {
-    principal.holds(command.key, hold, 'ttlMs' in command ? command.ttlMs : 0);
-  } else if (reply.kind === 'released' || reply.kind === 'lost') principal.holds(command.key, hold, 0);
+    principal.holds(command.key, hold, lifeOf(command));
+  } else if (reply.kind === 'released') {
+    // What rests is kept from others as what is held, and counts like it.
+    principal.holds(command.key, hold, reply.held ? lifeOf(command) : 0);
+  } else if (reply.kind === 'lost') principal.holds(command.key, hold, 0);
 }

@@ -95,7 +95,8 @@ function releaseRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceP
       const reply = await desk.ask({ kind: 'release', key, hold, minHoldMs });
       const held = reply.kind === 'released' && reply.held;
       request.note.outcome = held ? 'released' : 'not-held';
-      request.principal.holds?.(key, request.body.hold, 0);
+      // What rests is kept from others as what is held, and counts like it.
+      request.principal.holds?.(key, request.body.hold, held ? minHoldMs : 0);
       bulletin.tell('released', { key, held });
       bulletin.tell('touched', { key });
       return { key, released: true, held, now: reply.now };

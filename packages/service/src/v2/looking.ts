@@ -72,6 +72,10 @@ async function list(
   request: FastifyRequest<{ Querystring: ListQuery }>,
 ): Promise<{ readonly locks: readonly LockView[]; readonly next: string | null }> {
   const { namespace, prefix = '', key, limit, after, metadata = 'json' } = request.query;
+  // Answered without a look: neither the time nor the answer tells a foreign namespace from an empty one.
+  const asked = key ?? (prefix.includes('/') ? prefix : undefined);
+  const only = namespace ?? (asked === undefined ? undefined : namespaceOfKey(asked));
+  if (only !== undefined && !request.may('read', only)) return { locks: [], next: null };
   const most = Math.min(limit === undefined ? LIMIT : Number(limit), 1_000);
   const found = key === undefined ? await listed(desk, namespace, prefix, after, most) : await one(desk, key);
   const visible = found.filter((snapshot) => request.may('read', namespaceOfKey(snapshot.key)));

@@ -4,12 +4,15 @@ import { after, type Cancel } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 
+/** One principal may have so large a part of all streams. */
+const SHARES = 4;
 const BEAT_MS = 15_000;
 /** One that reads too slowly is cut off; it comes again and is told how things stand. */
 const BACKLOG_BYTES_MAX = 1_024 * 1_024;
 
 export class Streams {
   readonly #parts: ServiceParts;
+  readonly #openOf = new Map<string, number>();
   #open = 0;
 
   constructor(parts: ServiceParts) {
@@ -24,11 +27,23 @@ export class Streams {
         headers,
       });
     }
+    const { id, undertake } = request.principal;
+    const own = this.#openOf.get(id) ?? 0;
+    // Nobody takes all of them away from the others.
+    if (undertake && own >= limits.streams / SHARES) {
+      throw new Problem('rate-limited', `${id} has ${own} streams open: use those.`, {
+        headers: { 'retry-after': '5' },
+      });
+    }
+    this.#openOf.set(id, own + 1);
     this.#open += 1;
     request.note.outcome = 'streamed';
     const stream = new Stream(request, reply, closing);
     stream.onEnd(() => {
       this.#open -= 1;
+      const left = (this.#openOf.get(id) ?? 1) - 1;
+      if (left > 0) this.#openOf.set(id, left);
+      else this.#openOf.delete(id);
     });
     return stream;
   }

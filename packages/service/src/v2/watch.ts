@@ -30,6 +30,7 @@ const TOUCHED_MS = 20;
 const TOUCHED_MAX = 64;
 /** Keys beyond these are not watched. */
 const WATCHED_MAX = 10_000;
+const MISSING_MAX = 1_000;
 
 export class Watch {
   readonly #parts: ServiceParts;
@@ -113,7 +114,10 @@ export class Watch {
     const found = await this.#parts.desk.list({ prefix: '', limit: WATCHED_MAX });
     const keys = new Set(found.map(({ key }) => key));
     for (const snapshot of found) this.#see(known, snapshot.key, snapshot);
-    for (const key of [...known.keys()]) if (!keys.has(key)) this.#see(known, key, null);
+    const missing = [...known.keys()].filter((key) => !keys.has(key));
+    // A listing that is full says nothing of what is not in it: others may have so many locks on purpose.
+    if (found.length < WATCHED_MAX) for (const key of missing) this.#see(known, key, null);
+    else await Promise.all(missing.slice(0, MISSING_MAX).map((key) => this.#lookAt(known, key)));
   }
 
   async #lookAt(known: Map<string, Known>, key: string): Promise<void> {

@@ -140,7 +140,7 @@ const ROWS: Readonly<Record<string, Row>> = {
   },
   'GET /healthz': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/healthz') },
   // Counts of everything, which name no key.
-  'GET /metrics': { own: READ, foreign: READ, call: get(() => '/metrics') },
+  'GET /metrics': { own: NEVER, foreign: NEVER, call: get(() => '/metrics') },
   'GET /readyz': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/readyz') },
   'GET /v2/openapi.json': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/v2/openapi.json') },
   'GET /v2/docs': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/v2/docs') },

@@ -1,0 +1,78 @@
+/**
+ * What answers HTTP in a process of its own: the service on its memory store, or a bare fastify route that answers the same
+ * JSON with the same logger, schemas and auth hook. Says where to its parent, and ends with it.
+ */
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fastify from 'fastify';
+import { memoryStore } from 'holdfast/memory';
+import { createAuth, createKey, createService } from 'holdfast-service';
+import { destination, pino } from 'pino';
+
+/** The service's own, so that both check and write the same. */
+const SCHEMAS = new URL('../packages/service/dist/v2/schemas.js', import.meta.url).href;
+const UNLIMITED = { requestsPerSecond: 1e9, requestBurst: 1e9 };
+
+/** @param {string} folder */
+async function authOf(folder) {
+  const path = join(folder, 'keys.json');
+  const { text } = await createKey({ path, by: 'benchmark' }, { name: 'benchmark', rights: ['lock:*'] });
+  return { key: text, auth: createAuth({ keys: path, limits: UNLIMITED }) };
+}
+
+/** As much is logged as the service logs; both throw it away at the last moment. */
+const log = pino({ name: 'holdfast' }, destination({ dest: '/dev/null', sync: true }));
+
+/** @param {import('holdfast-service').Authenticator} auth */
+async function startService(auth) {
+  const service = createService({ store: memoryStore(), auth, log });
+  return service.listen({ host: '127.0.0.1', port: 0 });
+}
+
+/** @param {import('holdfast-service').Authenticator} auth */
+async function startBare(auth) {
+  const { acquireSchema, grantSchema, pathSchema, releaseSchema, releasedSchema } = await import(SCHEMAS);
+  const app = fastify({ genReqId: () => randomUUID() });
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
+    const principal = await auth.authenticate(request);
+    const { namespace } = /** @type {{ namespace: string }} */ (request.params);
+    if (!principal.may('lock', namespace)) throw new Error('No right.');
+  });
+  app.addHook('onResponse', ({ id, method, routeOptions, params }, { statusCode, elapsedTime }, done) => {
+    const { namespace, name } = /** @type {{ namespace: string, name: string }} */ (params);
+    const what = { requestId: id, method, route: routeOptions.url, status: statusCode };
+    const who = { principal: 'key:benchmark', key: `${namespace}/${name}`, outcome: 'granted' };
+    log.info({ ...what, ...who, durationMs: elapsedTime, waitedMs: elapsedTime }, 'request');
+    done();
+  });
+  const path = '/v2/locks/:namespace/:name';
+  let token = 0;
+  const schemaOf = (/** @type {object} */ body, /** @type {object} */ answer) => {
+    return { schema: { params: pathSchema, body, response: { 200: answer } } };
+  };
+  app.post(`${path}/acquire`, schemaOf(acquireSchema, grantSchema), async (request) => {
+    const { namespace, name } = /** @type {{ namespace: string, name: string }} */ (request.params);
+    const hold = `${randomUUID()}.1`;
+    const now = Date.now();
+    const times = { acquiredAt: now, expiresAt: now + 30_000, now, remainingMs: 30_000 };
+    return { key: `${namespace}/${name}`, hold, token: ++token, owner: 'benchmark', ...times };
+  });
+  app.post(`${path}/release`, schemaOf(releaseSchema, releasedSchema), async (request) => {
+    const { namespace, name } = /** @type {{ namespace: string, name: string }} */ (request.params);
+    return { key: `${namespace}/${name}`, released: true, held: true, now: Date.now() };
+  });
+  return app.listen({ host: '127.0.0.1', port: 0 });
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-service-'));
+const { key, auth } = await authOf(folder);
+const url = await (process.argv[2] === 'bare' ? startBare(auth) : startService(auth));
+process.on('disconnect', () => {
+  rmSync(folder, { recursive: true, force: true });
+  process.exit(0);
+});
+process.send?.({ url, key });
