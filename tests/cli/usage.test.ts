@@ -40,7 +40,10 @@ describe('help', () => {
 
 describe('a wrong call is told in one line and exits 64', () => {
   const wrong: readonly (readonly [args: readonly string[], text: RegExp])[] = [
-    [[], /^say what to do: run, ls, inspect, evict, watch, doctor, migrate, serve, key; see holdfast --help$/],
+    [
+      [],
+      /^say what to do: run, ls, inspect, evict, watch, doctor, migrate, serve, key; see holdfast --help$/,
+    ],
     [['rn', 'job', '--', 'true'], /^unknown command "rn"; did you mean run\?$/],
     [['run', 'job', '--tll', '5s', '--', 'true'], /^unknown option --tll; did you mean --ttl\?$/],
     [['run', 'job'], /^run needs a command after --; usage: /],
