@@ -3,7 +3,7 @@
  * is missing, refused where locks would not be safe in it. A failure is forgotten: the next command looks again (P6).
  */
 import { type Clock, systemClock } from '../../clock.js';
-import { KEEP_MS, UnsupportedError } from '../../protocol/index.js';
+import { ATTEMPT_MS, KEEP_MS, UnsupportedError } from '../../protocol/index.js';
 import { type ApiAnswer, askApi, type NatsConnection, type StreamConfig } from './connection.js';
 import type { Layout } from './layout.js';
 import { API, isRefusal, JetStreamError } from './trouble.js';
@@ -73,6 +73,7 @@ export class Bucket {
   #created: string | undefined;
   #seenMs = Number.NEGATIVE_INFINITY;
   #asking: Promise<ApiAnswer> | null = null;
+  #askedMs = 0;
   readonly #onAnew: () => void;
   readonly #clock: Clock;
 
@@ -162,11 +163,16 @@ export class Bucket {
     this.#seenMs = Number.NEGATIVE_INFINITY;
   }
 
+  /** Those who ask at the same time share the answer; a question that may be lost holds up nobody who comes later. */
   #askOnce(): Promise<ApiAnswer> {
-    this.#asking ??= this.info().finally(() => {
-      this.#asking = null;
+    const nowMs = this.#clock.monotonicMs();
+    if (this.#asking && nowMs - this.#askedMs < ATTEMPT_MS) return this.#asking;
+    const asking = this.info().finally(() => {
+      if (this.#asking === asking) this.#asking = null;
     });
-    return this.#asking;
+    this.#asking = asking;
+    this.#askedMs = nowMs;
+    return asking;
   }
 
   #see(answer: ApiAnswer): ApiAnswer {
