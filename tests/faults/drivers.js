@@ -31,6 +31,10 @@ const CONNECT = {
     const subscriber = listenerUrl === undefined ? undefined : new Redis(listenerUrl).on('error', complaint);
     const store = redisStore(client, subscriber ? { subscriber } : {});
     const close = async () => {
+      // Ended while it subscribes again by itself, ioredis leaves a rejection that nobody can take.
+      if (subscriber?.status === 'ready') {
+        await Promise.race([subscriber.ping().catch(complaint), new Promise((go) => setTimeout(go, 500))]);
+      }
       client.disconnect();
       subscriber?.disconnect();
     };
