@@ -179,6 +179,24 @@ describe('time', () => {
     }
   });
 
+  it('a process that does not know the time asks once, however much it has to say', async () => {
+    let samples = 0;
+    let known = false;
+    const time = {
+      reading: () => (known ? TIME.reading() : null),
+      isFresh: () => true,
+      async sample() {
+        samples += 1;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        known = true;
+      },
+    };
+    const swap = new CompareAndSwap(paperRegister(new Paper()), time, { name: 'paper', queue: true });
+    const claims = Array.from({ length: 20 }, (_, index) => ({ ...claimOf('a'), key: `k${index}` }));
+    await Promise.all(swap.apply(claims));
+    expect(samples).toBe(1);
+  });
+
   it('two readings that err in opposite directions, each within its error, never overlap', async () => {
     for (const [writerOff, takerOff] of [
       [-40, 40],

@@ -9,17 +9,16 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import {
-  type Claim,
   type Command,
-  decide,
   type Reply,
   type Snapshot,
   type State,
   snapshotOf,
   UnsupportedError,
-  type Wake,
 } from '../../protocol/index.js';
 import { Desk } from './desk.js';
+import { decideAll, type Errand, loneClaim, type Outcome } from './errands.js';
+import { Question } from './question.js';
 import type { Found, Reading, Register, StoreTime } from './register.js';
 import { Remembered } from './remembered.js';
 
@@ -38,20 +37,6 @@ const PAUSE_MS = 4;
 /** Of how many keys the last record seen is remembered: the guess. */
 const REMEMBERED_MAX = 50_000;
 
-interface Errand {
-  readonly command: Command;
-  readonly resolve: (reply: Reply) => void;
-  readonly reject: (error: unknown) => void;
-}
-
-interface Outcome {
-  readonly state: State | null;
-  readonly changed: boolean;
-  readonly wakes: readonly Wake[];
-  /** What to tell each errand, once it is true. */
-  readonly answers: readonly (() => void)[];
-}
-
 export class CompareAndSwap<V> {
   readonly #register: Register<V>;
   readonly #time: StoreTime;
@@ -59,6 +44,7 @@ export class CompareAndSwap<V> {
   readonly #queue: boolean;
   readonly #clock: Clock;
   readonly #remembered = new Remembered<Found<V>>(REMEMBERED_MAX);
+  readonly #sample: Question<void>;
   readonly #desks = new Map<string, Desk>();
   #closed = false;
 
@@ -68,6 +54,7 @@ export class CompareAndSwap<V> {
     this.#name = options.name;
     this.#queue = options.queue;
     this.#clock = options.clock ?? systemClock;
+    this.#sample = new Question(() => time.sample(), this.#clock);
   }
 
   apply(commands: readonly Command[]): readonly Promise<Reply>[] {
@@ -156,7 +143,7 @@ export class CompareAndSwap<V> {
       if (tries > 2) await this.#pause(tries);
       errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
       if (errands.length === 0) return;
-      const reading = this.#readingFor(base) ?? (await this.#askFor(base));
+      const reading = this.#readingFor(base) ?? (await this.#asked());
       const { jumps } = this.#time;
       const outcome = decideAll(base, errands, reading);
       if (!outcome.changed || outcome.state === null) {
@@ -204,17 +191,14 @@ export class CompareAndSwap<V> {
     return takesOver && !this.#time.isFresh() ? null : reading;
   }
 
-  async #askFor(base: Found<V>): Promise<Reading> {
-    await this.#time.sample();
-    return this.#readingFor(base) ?? (await this.#reading());
+  async #reading(): Promise<Reading> {
+    return this.#time.reading() ?? (await this.#asked());
   }
 
-  async #reading(): Promise<Reading> {
+  async #asked(): Promise<Reading> {
+    await this.#sample.put();
     const reading = this.#time.reading();
     if (reading) return reading;
-    await this.#time.sample();
-    const asked = this.#time.reading();
-    if (asked) return asked;
     throw new Error(`The time of the ${this.#name} store is not known: this machine's clock was just set.`);
   }
 
@@ -223,27 +207,6 @@ export class CompareAndSwap<V> {
       this.#clock.timer(this.#clock.random() * PAUSE_MS * tries, resolve);
     });
   }
-}
-
-function decideAll<V>(base: Found<V>, errands: readonly Errand[], { earliest, latest }: Reading): Outcome {
-  const doubtMs = latest - earliest + base.lateMs;
-  const wakes: Wake[] = [];
-  const answers: (() => void)[] = [];
-  let { state } = base;
-  let changed = false;
-  for (const { command, resolve, reject } of errands) {
-    try {
-      const decision = decide(state, command, latest, doubtMs);
-      if (decision.changed) state = decision.state;
-      changed ||= decision.changed;
-      wakes.push(...decision.wakes);
-      answers.push(() => resolve(decision.reply));
-    } catch (error) {
-      // This command alone: the others of its batch have nothing to do with it.
-      answers.push(() => reject(error));
-    }
-  }
-  return { state, changed, wakes, answers };
 }
 
 /** Its holder would count a whole ttl from now, and everybody else from a time that was long ago. */
@@ -258,11 +221,6 @@ function isGivenUp({ command, reject }: Errand, desk: Desk, place: number): bool
   if (command.kind !== 'claim' || !desk.isEnded(command.hold, place)) return false;
   reject(new Error(`The claim of "${command.key}" was withdrawn while it was under way.`));
   return true;
-}
-
-function loneClaim(errands: readonly Errand[]): Claim | null {
-  const [only] = errands;
-  return errands.length === 1 && only?.command.kind === 'claim' ? only.command : null;
 }
 
 function isFree(state: State | null): boolean {

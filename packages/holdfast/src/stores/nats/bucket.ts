@@ -3,7 +3,8 @@
  * is missing, refused where locks would not be safe in it. A failure is forgotten: the next command looks again (P6).
  */
 import { type Clock, systemClock } from '../../clock.js';
-import { ATTEMPT_MS, KEEP_MS, UnsupportedError } from '../../protocol/index.js';
+import { KEEP_MS, UnsupportedError } from '../../protocol/index.js';
+import { Question } from '../compare-and-swap/question.js';
 import { type ApiAnswer, askApi, type NatsConnection, type StreamConfig } from './connection.js';
 import type { Layout } from './layout.js';
 import { API, isRefusal, JetStreamError } from './trouble.js';
@@ -72,8 +73,7 @@ export class Bucket {
   #looking = false;
   #created: string | undefined;
   #seenMs = Number.NEGATIVE_INFINITY;
-  #asking: Promise<ApiAnswer> | null = null;
-  #askedMs = 0;
+  readonly #sight: Question<ApiAnswer>;
   readonly #onAnew: () => void;
   readonly #clock: Clock;
 
@@ -88,6 +88,7 @@ export class Bucket {
     this.#parts = parts;
     this.#onAnew = onAnew;
     this.#clock = clock;
+    this.#sight = new Question(() => this.info(), clock);
     this.stream = streamOf(parts.bucket);
   }
 
@@ -146,7 +147,7 @@ export class Bucket {
   isSame(): boolean {
     const sinceMs = this.#clock.monotonicMs() - this.#seenMs;
     // By the way. Where that fails, the next has to wait for an answer, and is told what is wrong.
-    if (sinceMs > SAME_MS / 2) this.#askOnce().then(undefined, () => this.lostSight());
+    if (sinceMs > SAME_MS / 2) this.#sight.put().then(undefined, () => this.lostSight());
     return sinceMs <= SAME_MS;
   }
 
@@ -154,25 +155,13 @@ export class Bucket {
   async confirm(): Promise<boolean> {
     const seen = this.#seenMs;
     const created = this.#created;
-    await this.#askOnce();
+    await this.#sight.put();
     return Number.isFinite(seen) && created === this.#created;
   }
 
   /** Nobody knows what happened to it meanwhile. */
   lostSight(): void {
     this.#seenMs = Number.NEGATIVE_INFINITY;
-  }
-
-  /** Those who ask at the same time share the answer; a question that may be lost holds up nobody who comes later. */
-  #askOnce(): Promise<ApiAnswer> {
-    const nowMs = this.#clock.monotonicMs();
-    if (this.#asking && nowMs - this.#askedMs < ATTEMPT_MS) return this.#asking;
-    const asking = this.info().finally(() => {
-      if (this.#asking === asking) this.#asking = null;
-    });
-    this.#asking = asking;
-    this.#askedMs = nowMs;
-    return asking;
   }
 
   #see(answer: ApiAnswer): ApiAnswer {

@@ -21,7 +21,6 @@ export class NatsTime extends TimeEstimate implements StoreTime {
   readonly #bucket: Bucket;
   readonly #subject: string;
   readonly #clock: Clock;
-  #asking: Promise<void> | null = null;
   /** Whether the description has the time; null while that is not known. */
   #tells: boolean | null = null;
 
@@ -33,15 +32,7 @@ export class NatsTime extends TimeEstimate implements StoreTime {
     this.#clock = clock;
   }
 
-  /** Those who ask meanwhile share the answer. */
-  sample(): Promise<void> {
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
-    });
-    return this.#asking;
-  }
-
-  async #ask(): Promise<void> {
+  async sample(): Promise<void> {
     if (this.#tells !== false) {
       const sentMs = this.#clock.monotonicMs();
       const answer = await this.#bucket.info();
