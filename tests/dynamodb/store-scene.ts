@@ -1,9 +1,11 @@
 /** DynamoDB as the store's tests need it: a client and a table each. */
 import { DynamoDB, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
-import type { Claim, Command, Release, Renew, Reply, Store } from 'holdfast/protocol';
+import type { Store } from 'holdfast/protocol';
 import type { Harness } from 'holdfast/testkit';
 import { type DynamodbServer, type HttpFaults, startDynamodb, startHttpFaults } from 'holdfast-servers';
+
+export { claimOf, releaseOf, renewOf, say } from '../store-talk.js';
 
 export function clientOf(endpoint: string, more: DynamoDBClientConfig = {}): DynamoDB {
   return new DynamoDB({
@@ -71,36 +73,6 @@ export function harnessOf(
     },
     doubtMs: DOUBT_MS,
   };
-}
-
-export function claimOf(key: string, process: string, more: Partial<Claim> = {}): Claim {
-  return {
-    kind: 'claim',
-    key,
-    hold: { process, number: 1 },
-    owner: process,
-    permits: 1,
-    capacity: 1,
-    ttlMs: 10_000,
-    queue: true,
-    inbox: null,
-    metadata: null,
-    ...more,
-  };
-}
-
-export function renewOf({ key, hold, ttlMs }: Claim): Renew {
-  return { kind: 'renew', key, hold, ttlMs, block: false };
-}
-
-export function releaseOf({ key, hold }: Claim): Release {
-  return { kind: 'release', key, hold, minHoldMs: 0 };
-}
-
-export async function say(store: Store, command: Command): Promise<Reply> {
-  const [reply] = await Promise.all(store.apply([command]));
-  if (!reply) throw new Error('No reply.');
-  return reply;
 }
 
 /** A private server behind a proxy that counts and breaks calls, and an end to all of it. */

@@ -2,9 +2,12 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks, type KeyInfo, type Locks, type LocksOptions } from 'holdfast';
 import { createTable, dynamodbStore, type LayoutName } from 'holdfast/dynamodb';
-import type { Claim, Command, Reply, Store } from 'holdfast/protocol';
+import type { Claim, Store } from 'holdfast/protocol';
 import { onTestFinished } from 'vitest';
+import { claimOf as claimBy } from '../store-talk.js';
 import type { Foreign, MachineClock } from './foreign.js';
+
+export { say } from '../store-talk.js';
 
 export interface Fleet {
   /** The layout's name. */
@@ -41,25 +44,7 @@ export function locksOf(fleet: Fleet, options: LocksOptions = {}): Locks {
 
 /** A claim of a process that dies right after it: no engine renews, releases or withdraws it. */
 export function claimOf(name: string, ttlMs: number): Claim {
-  const process = `dead-${names++}`;
-  return {
-    kind: 'claim',
-    key: `default/${name}`,
-    hold: { process, number: 1 },
-    owner: process,
-    permits: 1,
-    capacity: 1,
-    ttlMs,
-    queue: false,
-    inbox: null,
-    metadata: null,
-  };
-}
-
-export async function say(store: Store, command: Command): Promise<Reply> {
-  const [reply] = await Promise.all(store.apply([command]));
-  if (!reply) throw new Error('No reply.');
-  return reply;
+  return claimBy(`default/${name}`, `dead-${names++}`, { ttlMs, queue: false });
 }
 
 export async function listed(locks: Locks, prefix: string): Promise<readonly KeyInfo[]> {

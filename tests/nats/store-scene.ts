@@ -1,9 +1,10 @@
 /** NATS as the store's tests need it: connections that end with what they were opened for, and a look at the bucket. */
 import { connect, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
 import { type NatsStoreOptions, natsStore } from 'holdfast/nats';
-import type { Claim, Command, Release, Reply, Store } from 'holdfast/protocol';
-import { conformanceSuite, type Harness } from 'holdfast/testkit';
-import { describe, it } from 'vitest';
+import type { Store } from 'holdfast/protocol';
+import type { Harness } from 'holdfast/testkit';
+
+export { claimOf, releaseOf, runSuite, say } from '../store-talk.js';
 
 export function connectTo(...urls: readonly string[]): Promise<NatsConnection> {
   return connect({
@@ -90,41 +91,6 @@ export function harnessOf(
       await plain().request(subjectOf(key), JSON.stringify({ v: 2, anything: 'else' }));
     },
   };
-}
-
-const CASE_MS_MAX = 120_000;
-
-export function runSuite(harness: Harness, sequences: number): void {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  describe(`${harness.name} (seed ${seed})`, () => {
-    for (const { name, run } of conformanceSuite(harness, { sequences, seed })) it(name, run, CASE_MS_MAX);
-  });
-}
-
-export function claimOf(key: string, process: string, more: Partial<Claim> = {}): Claim {
-  return {
-    kind: 'claim',
-    key,
-    hold: { process, number: 1 },
-    owner: process,
-    permits: 1,
-    capacity: 1,
-    ttlMs: 10_000,
-    queue: true,
-    inbox: null,
-    metadata: null,
-    ...more,
-  };
-}
-
-export function releaseOf({ key, hold }: Claim): Release {
-  return { kind: 'release', key, hold, minHoldMs: 0 };
-}
-
-export async function say(store: Store, command: Command): Promise<Reply> {
-  const [reply] = await Promise.all(store.apply([command]));
-  if (!reply) throw new Error('No reply.');
-  return reply;
 }
 
 export interface Tapped {

@@ -7,10 +7,10 @@ import {
   postgresStore,
 } from 'holdfast/postgres';
 import type { Claim, Command, HoldId, Release, Renew, Reply, Store } from 'holdfast/protocol';
-import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import type { Harness } from 'holdfast/testkit';
 import pg from 'pg';
 import postgres from 'postgres';
-import { describe, it } from 'vitest';
+import { runSuite as runSuiteWithin } from '../store-talk.js';
 
 /** A client and the way to end it. */
 export interface Opened {
@@ -98,14 +98,9 @@ export function harnessOf(name: string, url: () => string, open: Opener): Harnes
   };
 }
 
-const CASE_MS_MAX = 300_000;
-
-/** Every promise of a store, with the seed of its random part in the title. */
+/** PostgreSQL is the slowest under load. */
 export function runSuite(harness: Harness, sequences: number): void {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  describe(`${harness.name} (seed ${seed})`, () => {
-    for (const { name, run } of conformanceSuite(harness, { sequences, seed })) it(name, run, CASE_MS_MAX);
-  });
+  runSuiteWithin(harness, sequences, 300_000);
 }
 
 export const holdOf = (process: string, number = 1): HoldId => ({ process, number });

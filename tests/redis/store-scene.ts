@@ -1,10 +1,11 @@
 /** Redis as the store's tests need it: clients of every kind, closed with what they were opened for. */
-import type { Claim, Command, Release, Reply, Store } from 'holdfast/protocol';
+import type { Store } from 'holdfast/protocol';
 import { type RedisClient, type RedisStoreOptions, redisStore } from 'holdfast/redis';
-import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import type { Harness } from 'holdfast/testkit';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createCluster, createSentinel } from 'redis';
-import { describe, it } from 'vitest';
+
+export { claimOf, releaseOf, runSuite, say } from '../store-talk.js';
 
 /** A client and the way to end it. */
 export interface Opened {
@@ -77,42 +78,6 @@ export function harnessOf(name: string, open: () => Promise<Opened>, server: () 
     },
     hintMsMax: 10_000,
   };
-}
-
-const CASE_MS_MAX = 180_000;
-
-/** Every promise of a store, with the seed of its random part in the title. */
-export function runSuite(harness: Harness, sequences: number): void {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  describe(`${harness.name} (seed ${seed})`, () => {
-    for (const { name, run } of conformanceSuite(harness, { sequences, seed })) it(name, run, CASE_MS_MAX);
-  });
-}
-
-export function claimOf(key: string, process: string, more: Partial<Claim> = {}): Claim {
-  return {
-    kind: 'claim',
-    key,
-    hold: { process, number: 1 },
-    owner: process,
-    permits: 1,
-    capacity: 1,
-    ttlMs: 10_000,
-    queue: true,
-    inbox: null,
-    metadata: null,
-    ...more,
-  };
-}
-
-export function releaseOf({ key, hold }: Claim): Release {
-  return { kind: 'release', key, hold, minHoldMs: 0 };
-}
-
-export async function say(store: Store, command: Command): Promise<Reply> {
-  const [reply] = await Promise.all(store.apply([command]));
-  if (!reply) throw new Error('No reply.');
-  return reply;
 }
 
 /** How often a command was executed since the server's statistics were last reset, scripts counted as one. */

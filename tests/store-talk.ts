@@ -1,0 +1,42 @@
+/** Short ways to say a command to a store, and the suite that every store passes. */
+import type { Claim, Command, Release, Renew, Reply, Store } from 'holdfast/protocol';
+import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import { describe, it } from 'vitest';
+
+/** Every promise of a store, with the seed of its random part in the title. */
+export function runSuite(harness: Harness, sequences: number, caseMsMax = 120_000): void {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  describe(`${harness.name} (seed ${seed})`, () => {
+    for (const { name, run } of conformanceSuite(harness, { sequences, seed })) it(name, run, caseMsMax);
+  });
+}
+
+export function claimOf(key: string, process: string, more: Partial<Claim> = {}): Claim {
+  return {
+    kind: 'claim',
+    key,
+    hold: { process, number: 1 },
+    owner: process,
+    permits: 1,
+    capacity: 1,
+    ttlMs: 10_000,
+    queue: true,
+    inbox: null,
+    metadata: null,
+    ...more,
+  };
+}
+
+export function renewOf({ key, hold, ttlMs }: Claim): Renew {
+  return { kind: 'renew', key, hold, ttlMs, block: false };
+}
+
+export function releaseOf({ key, hold }: Claim): Release {
+  return { kind: 'release', key, hold, minHoldMs: 0 };
+}
+
+export async function say(store: Store, command: Command): Promise<Reply> {
+  const [reply] = await Promise.all(store.apply([command]));
+  if (!reply) throw new Error('No reply.');
+  return reply;
+}
