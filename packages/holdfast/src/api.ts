@@ -131,6 +131,8 @@ export interface KeyInfo {
 export interface ListOptions {
   readonly prefix?: string;
   readonly limit?: number;
+  /** Only keys that sort behind this one, whether it is in use or not: to go on after the last key of a page. */
+  readonly after?: string;
 }
 
 export interface WatchOptions {
@@ -193,6 +195,7 @@ export interface Locks {
   adopt(handoff: string, options?: AdoptOptions): Promise<Lease>;
   /** Null when nobody holds the key and nobody waits for it. */
   inspect(key: string): Promise<KeyInfo | null>;
+  /** Keys that somebody holds or waits for, in the order of their code points. */
   list(options?: ListOptions): AsyncIterable<KeyInfo>;
   watch(options?: WatchOptions): AsyncIterable<KeyChange>;
   /** Ends whatever holds the key now; resolves to how many holders were ended. Those who wait go on. */

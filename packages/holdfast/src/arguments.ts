@@ -62,6 +62,12 @@ export function checkPrefix(prefix: unknown): string {
   return prefix === undefined || prefix === '' ? '' : checkText(prefix, 'prefix', KEY_BYTES_MAX);
 }
 
+/** May be empty too. Left in the form it has: a key of other software could sort behind its own normal form, for ever. */
+export function checkAfter(after: string): string {
+  if (after !== '') checkText(after, 'key to list after', KEY_BYTES_MAX);
+  return after;
+}
+
 export function checkOwner(owner: unknown): string {
   return checkText(owner, 'owner', OWNER_BYTES_MAX);
 }

@@ -1,6 +1,6 @@
 /** Looking at keys, watching them, and ending what holds them. Nothing here shows a hold id. */
 import type { EvictOptions, HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
-import { checkKey, checkOptions, checkPrefix, checkSignal, durationMs } from './arguments.js';
+import { checkAfter, checkKey, checkOptions, checkPrefix, checkSignal, durationMs } from './arguments.js';
 import { answerWithin, askWithin } from './engine/patience.js';
 import { readMetadata } from './lease.js';
 import type { Context } from './primitives/single.js';
@@ -17,12 +17,16 @@ export async function inspect(context: Context, key: string): Promise<KeyInfo | 
 }
 
 export async function* list(context: Context, options: ListOptions = {}): AsyncGenerator<KeyInfo> {
-  const { prefix, limit } = checkOptions(options, ['prefix', 'limit']);
+  const { prefix, limit, after } = checkOptions(options, ['prefix', 'limit', 'after']);
   const from = context.defaults.prefix + checkPrefix(prefix);
   if (limit !== undefined && !(Number.isInteger(limit) && limit > 0)) {
     throw new InvalidArgumentError(`limit is ${String(limit)}, but has to be a whole number above 0.`);
   }
-  const query = limit === undefined ? { prefix: from } : { prefix: from, limit };
+  const query = {
+    prefix: from,
+    ...(limit !== undefined && { limit }),
+    ...(after !== undefined && { after: context.defaults.prefix + checkAfter(after) }),
+  };
   const snapshots = context.core.store.list(query)[Symbol.asyncIterator]();
   try {
     for (;;) {

@@ -3,6 +3,7 @@ export * from './commands.js';
 export * from './constants.js';
 export { type Decision, decide } from './decide.js';
 export * from './errors.js';
+export { compareKeys, keysInOrder } from './keys.js';
 export {
   checkVersion,
   EMPTY_STATE,

@@ -30,11 +30,14 @@ export interface Snapshot {
   readonly waiters: readonly WaiterView[];
 }
 
+/** Every store goes by all of it: who pages through one that takes no notice of `after` never comes to an end. */
 export interface ListQuery {
   /** Only keys that start with this; '' for all. */
   readonly prefix: string;
-  /** At most so many, in the order of the keys. */
+  /** At most so many: the first of them. */
   readonly limit?: number;
+  /** Only keys that sort behind this one, whether it is in use or not. */
+  readonly after?: string;
 }
 
 /** One thing that this server, as configured, promises or does not. */
@@ -77,7 +80,7 @@ export interface Store {
   handOff?(hold: HoldId): Promise<void>;
   /** Null when nobody holds the key and nobody waits for it. */
   read(key: string): Promise<Snapshot | null>;
-  /** Keys that somebody holds or waits for. */
+  /** Keys that somebody holds or waits for, in the order of `compareKeys`: by code points, as UTF-8's bytes sort. */
   list(query: ListQuery): AsyncIterable<Snapshot>;
   /** What this server, as configured, really promises. */
   probe(): Promise<Guarantees>;

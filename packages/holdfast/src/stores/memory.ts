@@ -11,6 +11,7 @@ import {
   decide,
   expendableAt,
   type Guarantees,
+  keysInOrder,
   type ListQuery,
   type Reply,
   type Snapshot,
@@ -100,9 +101,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     read(key) {
       return Promise.resolve(snapshotOf(key, states.get(key) ?? null, time()));
     },
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
-      let left = limit;
-      for (const key of [...states.keys()].filter((name) => name.startsWith(prefix)).sort()) {
+    async *list(query: ListQuery): AsyncIterable<Snapshot> {
+      let left = query.limit ?? Number.POSITIVE_INFINITY;
+      for (const key of keysInOrder(states.keys(), query)) {
         if (left <= 0) return;
         const snapshot = snapshotOf(key, states.get(key) ?? null, time());
         if (!snapshot) continue;

@@ -4,6 +4,7 @@ import { steadyMs } from '../../src/clock.js';
 import {
   type Claim,
   checkVersion,
+  keysInOrder,
   type State,
   type Store,
   snapshotOf,
@@ -169,16 +170,13 @@ export function paperStore(paper: Paper, manners: Manners = {}): Store {
       };
     },
     read: (key) => swap.read(key),
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }) {
+    async *list(query) {
       const { earliest } = await swap.now();
-      let left = limit;
-      for (const [key, { text, lateMs }] of [...paper.sheets].sort(([a], [b]) => (a < b ? -1 : 1))) {
-        if (!key.startsWith(prefix) || left <= 0) continue;
-        const view = snapshotOf(key, JSON.parse(text) as State, earliest - lateMs);
-        if (!view) continue;
-        left -= 1;
-        yield view;
-      }
+      const views = keysInOrder(paper.sheets.keys(), query).flatMap((key) => {
+        const sheet = paper.sheets.get(key);
+        return (sheet && snapshotOf(key, JSON.parse(sheet.text) as State, earliest - sheet.lateMs)) ?? [];
+      });
+      yield* views.slice(0, query.limit);
     },
     async probe() {
       const { earliest } = await swap.now();

@@ -3,6 +3,7 @@ import { steadyMs } from '../../src/clock.js';
 import {
   type Command,
   type Decision,
+  keysInOrder,
   type Reply,
   type State,
   type Store,
@@ -72,12 +73,9 @@ function plantedStore(
       return async () => void own.delete(wake);
     },
     read: async (key) => view(key),
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }) {
-      const views = [...states.keys()].filter((key) => key.startsWith(prefix)).sort();
-      for (const key of views.filter((name) => view(name) !== null).slice(0, limit)) {
-        const shown = view(key);
-        if (shown) yield shown;
-      }
+    async *list(query) {
+      const views = keysInOrder(states.keys(), query).flatMap((key) => view(key) ?? []);
+      yield* views.slice(0, query.limit);
     },
     probe: async () => ({
       server: 'planted',

@@ -17,7 +17,14 @@
  *
  * Nothing here wakes anybody: waiters ask again, as the core does where no hints come.
  */
-import { type Snapshot, type Store, snapshotOf, type Traits } from '../../protocol/index.js';
+import {
+  keysInOrder,
+  type ListQuery,
+  type Snapshot,
+  type Store,
+  snapshotOf,
+  type Traits,
+} from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/adapter.js';
 import { callsOf, type DynamodbClient } from './client.js';
 import { Aliases } from './expressions.js';
@@ -55,12 +62,13 @@ export function storeOn(
     }
   }
 
-  async function viewsThatBegin(prefix: string): Promise<readonly Snapshot[]> {
-    const items = await itemsIn(calls, table, layout, prefix);
+  async function viewsListed(query: ListQuery): Promise<readonly Snapshot[]> {
+    const items = await itemsIn(calls, table, layout, query.prefix);
     const { earliest } = await swap.now();
-    return [...items]
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .flatMap(([key, item]) => snapshotOf(key, layout.decode(key, item), earliest) ?? []);
+    return keysInOrder(items.keys(), query).flatMap((key) => {
+      const item = items.get(key);
+      return (item && snapshotOf(key, layout.decode(key, item), earliest)) ?? [];
+    });
   }
 
   return {
@@ -68,10 +76,11 @@ export function storeOn(
     traits: { ...TRAITS, queue },
     apply: (commands) => swap.apply(commands),
     read: (key) => swap.read(key),
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }) {
+    async *list(query) {
       await swap.now();
+      const { limit = Number.POSITIVE_INFINITY } = query;
       if (limit <= 0) return;
-      yield* (await viewsThatBegin(prefix)).slice(0, limit);
+      yield* (await viewsListed(query)).slice(0, limit);
     },
     async probe() {
       await swap.now();

@@ -20,10 +20,12 @@ export function looks(line: Line): Pick<Store, 'read' | 'list'> {
       const { locks } = await page({ key });
       return locks[0] ?? null;
     },
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
+    async *list({ prefix, after, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
       let left = limit;
-      for (let after: string | null = null; left > 0; ) {
-        const query = { prefix, limit: String(Math.min(left, PAGE)), ...(after !== null && { after }) };
+      let last = after;
+      while (left > 0) {
+        const most = String(Math.min(left, PAGE));
+        const query = { prefix, limit: most, ...(last !== undefined && { after: last }) };
         const { locks, next }: Page = await page(query);
         for (const lock of locks) {
           if (left <= 0) return;
@@ -31,7 +33,7 @@ export function looks(line: Line): Pick<Store, 'read' | 'list'> {
           yield lock;
         }
         if (next === null) return;
-        after = next;
+        last = next;
       }
     },
   };

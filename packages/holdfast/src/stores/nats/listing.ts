@@ -1,14 +1,15 @@
 /** Which keys there are: the subjects of the stream, a page at a time, in the order of the keys. */
+import { keysInOrder, type ListQuery } from '../../protocol/index.js';
 import { type Bucket, subjectOf } from './bucket.js';
 import { askApi, type NatsConnection } from './connection.js';
 import type { Layout } from './layout.js';
 
-export async function keysThatBegin(
+export async function keysListed(
   connection: NatsConnection,
   bucketName: string,
   { stream }: Bucket,
   layout: Layout,
-  prefix: string,
+  query: ListQuery,
 ): Promise<readonly string[]> {
   const begin = subjectOf(bucketName, '');
   const keys = new Set<string>();
@@ -18,9 +19,9 @@ export async function keysThatBegin(
     const subjects = Object.keys(state?.subjects ?? {});
     for (const subject of subjects) {
       const key = layout.keyOf(subject.slice(begin.length));
-      if (key?.startsWith(prefix)) keys.add(key);
+      if (key?.startsWith(query.prefix)) keys.add(key);
     }
     offset += subjects.length;
-    if (subjects.length === 0 || offset >= total) return [...keys].sort();
+    if (subjects.length === 0 || offset >= total) return keysInOrder(keys, query);
   }
 }

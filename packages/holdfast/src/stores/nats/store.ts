@@ -33,7 +33,7 @@ import { Cleanup } from './cleanup.js';
 import { askApi, type NatsConnection } from './connection.js';
 import { Hints } from './hints.js';
 import { NoLockError } from './layout.js';
-import { keysThatBegin } from './listing.js';
+import { keysListed } from './listing.js';
 import { probe } from './probe.js';
 import { NatsRegister } from './register.js';
 import { NatsTime } from './store-time.js';
@@ -136,11 +136,11 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       await ready();
       return await adapter.read(key);
     },
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }: ListQuery) {
+    async *list(query: ListQuery) {
       await ready();
-      if (limit <= 0) return;
-      let left = limit;
-      const keys = await keysThatBegin(connection, bucketName, bucket, layout, prefix);
+      let left = query.limit ?? Number.POSITIVE_INFINITY;
+      if (left <= 0) return;
+      const keys = await keysListed(connection, bucketName, bucket, layout, query);
       for (let from = 0; from < keys.length; from += PAGE) {
         for (const view of await Promise.all(keys.slice(from, from + PAGE).map(viewOf))) {
           if (!view) continue;

@@ -1,5 +1,11 @@
 /** Looking at keys through the functions `read` and `list`, whichever way they are called. */
-import { checkVersion, type ListQuery, type Snapshot, type Store } from '../../protocol/index.js';
+import {
+  checkVersion,
+  compareKeys,
+  type ListQuery,
+  type Snapshot,
+  type Store,
+} from '../../protocol/index.js';
 
 /** How many rows one look at the list goes through. */
 export const PAGE_ROWS = 500;
@@ -14,6 +20,7 @@ interface Page {
 
 export interface Functions {
   read(key: string): Promise<unknown>;
+  /** A page, from the prefix on, or from behind a key that sorts no lower. */
   list(prefix: string, after: string | null): Promise<unknown>;
 }
 
@@ -23,17 +30,18 @@ export function looks(functions: Functions): Pick<Store, 'read' | 'list'> {
       const found = await functions.read(key);
       return found === null || found === undefined ? null : readable(found as View);
     },
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
+    async *list({ prefix, after, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
       let left = limit;
-      for (let after: string | null = null; left > 0; ) {
-        const { views, next } = (await functions.list(prefix, after)) as Page;
+      let last = after !== undefined && compareKeys(after, prefix) >= 0 ? after : null;
+      while (left > 0) {
+        const { views, next } = (await functions.list(prefix, last)) as Page;
         for (const view of views) {
           if (left <= 0) return;
           left -= 1;
           yield readable(view);
         }
         if (next === null) return;
-        after = next;
+        last = next;
       }
     },
   };

@@ -32,7 +32,7 @@ import {
 import { caller } from './caller.js';
 import { connectionTo, type RedisClient, subscriberOn } from './clients.js';
 import { READ, textOfCommand } from './commands.js';
-import { keysThatBegin } from './listing.js';
+import { keysListed } from './listing.js';
 import { probe } from './probe.js';
 import { type Answers, isForeignAt, replyOf, timeOf } from './replies.js';
 import { stateOf } from './states.js';
@@ -150,14 +150,13 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
       checkUsable();
       return viewOf(key, await look([key]), 0);
     },
-    async *list({ prefix: begin, limit = Number.POSITIVE_INFINITY }) {
+    async *list(query) {
       checkUsable();
-      if (limit <= 0) return;
-      let left = limit;
-      const found = await keysThatBegin(connection, keysBegin + begin);
+      let left = query.limit ?? Number.POSITIVE_INFINITY;
+      if (left <= 0) return;
+      const found = await keysListed(connection, keysBegin, query);
       for (let from = 0; from < found.length; from += CALL_MAX) {
-        const page = found.slice(from, from + CALL_MAX).map((key) => key.slice(keysBegin.length));
-        for (const view of await viewsOf(page)) {
+        for (const view of await viewsOf(found.slice(from, from + CALL_MAX))) {
           yield view;
           left -= 1;
           if (left <= 0) return;

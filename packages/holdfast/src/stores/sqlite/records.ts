@@ -13,8 +13,8 @@ export interface Records {
   save(key: string, state: State): void;
   /** Deletes up to so many records that may go. */
   cleanUp(now: number, count: number): void;
-  /** Keys in use from this one on, in order. */
-  page(from: string, after: boolean): readonly Row[];
+  /** Keys in use from the prefix on and behind this one, in order. */
+  page(prefix: string, after: string): readonly Row[];
   /** Whether a record in use names this process. */
   mentions(process: string): boolean;
 }
@@ -34,9 +34,10 @@ export function records(database: SqliteDatabase): Records {
   const remove = database.prepare('DELETE FROM holdfast_records WHERE key = ?');
   // With the record goes what it knew of the time; a later boot must not start below it, or tokens would go back.
   const reached = database.prepare('UPDATE holdfast_clocks SET reached_ms = max(reached_ms, ?)');
-  const inUse = 'SELECT key, state FROM holdfast_records WHERE in_use = 1';
-  const pageFrom = database.prepare(`${inUse} AND key >= ? ORDER BY key LIMIT ${PAGE_ROWS}`);
-  const pageAfter = database.prepare(`${inUse} AND key > ? ORDER BY key LIMIT ${PAGE_ROWS}`);
+  const pageFrom = database.prepare(
+    `SELECT key, state FROM holdfast_records
+     WHERE in_use = 1 AND key >= max(?, ?) AND key <> ? ORDER BY key LIMIT ${PAGE_ROWS}`,
+  );
   const mention = database.prepare(
     'SELECT 1 FROM holdfast_records WHERE in_use = 1 AND instr(state, ?) > 0 LIMIT 1',
   );
@@ -57,8 +58,8 @@ export function records(database: SqliteDatabase): Records {
       for (const { key } of rows) remove.run(key);
       reached.run(now);
     },
-    page(from, after) {
-      const rows = (after ? pageAfter : pageFrom).all(from) as { key: string; state: string }[];
+    page(prefix, after) {
+      const rows = pageFrom.all(prefix, after, after) as { key: string; state: string }[];
       return rows.map(({ key, state }) => ({ key, state: () => unpack(key, state) }));
     },
     mentions: (process) => mention.get(JSON.stringify(process)) !== undefined,

@@ -127,15 +127,16 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
       const at = now();
       return snapshotOf(key, view(kept.load(key), at, new Map()), at);
     },
-    async *list({ prefix, limit = Number.POSITIVE_INFINITY }) {
+    async *list({ prefix, after = '', limit = Number.POSITIVE_INFINITY }) {
       const fates: Fates = new Map();
       let left = limit;
-      for (let from = prefix, after = false; left > 0; after = true) {
+      let last = after;
+      while (left > 0) {
         checkOpen();
-        const page = kept.page(from, after);
+        const page = kept.page(prefix, last);
         const at = now();
         for (const { key, state } of page) {
-          from = key;
+          last = key;
           if (!key.startsWith(prefix) || left <= 0) return;
           const snapshot = snapshotOf(key, view(state(), at, fates), at);
           if (!snapshot) continue;

@@ -8,6 +8,7 @@ import { endings } from './endings.js';
 import { hints } from './hints.js';
 import { leases } from './leases.js';
 import { line } from './line.js';
+import { listing } from './listing.js';
 import { locks } from './locks.js';
 import { caseOf } from './scene.js';
 
@@ -21,7 +22,7 @@ export interface SuiteOptions {
 }
 
 export function conformanceSuite(harness: Harness, options: SuiteOptions = {}): readonly ConformanceCase[] {
-  const promises = [...contract, ...claims, ...endings, ...line, ...hints, ...locks, ...leases];
+  const promises = [...contract, ...listing, ...claims, ...endings, ...line, ...hints, ...locks, ...leases];
   return [
     ...promises
       .filter((promised) => promised.applies?.(harness) ?? true)

@@ -1,7 +1,18 @@
 /** What a case works with: connections, keys and processes of its own, and short ways to say a command. */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../clock.js';
-import type { Claim, Command, HoldId, Release, Renew, Reply, Store, Traits } from '../../protocol/index.js';
+import type {
+  Claim,
+  Command,
+  HoldId,
+  ListQuery,
+  Release,
+  Renew,
+  Reply,
+  Snapshot,
+  Store,
+  Traits,
+} from '../../protocol/index.js';
 import type { ConformanceCase, Harness } from '../harness.js';
 import { pause } from '../pause.js';
 
@@ -136,4 +147,10 @@ export async function sayFor<K extends Reply['kind']>(
   why = '',
 ): Promise<ReplyOf<K>> {
   return expectKind(await say(store, command), kind, why);
+}
+
+export async function viewsOf(store: Store, query: ListQuery): Promise<Snapshot[]> {
+  const views: Snapshot[] = [];
+  for await (const view of store.list(query)) views.push(view);
+  return views;
 }

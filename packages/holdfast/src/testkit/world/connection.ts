@@ -1,15 +1,16 @@
 /** A `Store` as one simulated process sees it: the shared server at the other end of a bad line. */
-import type {
-  Command,
-  Guarantees,
-  HoldId,
-  ListQuery,
-  Reply,
-  Snapshot,
-  Stop,
-  Store,
-  Traits,
-  Why,
+import {
+  type Command,
+  type Guarantees,
+  type HoldId,
+  keysInOrder,
+  type ListQuery,
+  type Reply,
+  type Snapshot,
+  type Stop,
+  type Store,
+  type Traits,
+  type Why,
 } from '../../protocol/index.js';
 import type { Link } from './network.js';
 import type { Schedule } from './schedule.js';
@@ -118,11 +119,9 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
     };
   }
 
-  async function* list({ prefix }: ListQuery): AsyncIterable<Snapshot> {
-    for (const key of [...server.states.keys()].filter((name) => name.startsWith(prefix)).sort()) {
-      const snapshot = server.read(key);
-      if (snapshot) yield snapshot;
-    }
+  async function* list(query: ListQuery): AsyncIterable<Snapshot> {
+    const snapshots = keysInOrder(server.states.keys(), query).flatMap((key) => server.read(key) ?? []);
+    yield* snapshots.slice(0, query.limit);
   }
 
   return {
