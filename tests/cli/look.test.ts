@@ -36,13 +36,14 @@ describe('holdfast ls', () => {
     expect(new Set(lines.map((line) => line.length)).size).toBe(1);
   });
 
-  it('takes a prefix and a limit', async () => {
+  it('takes a prefix, a limit and where to go on', async () => {
     await Promise.all([hold('a:1', 'x'), hold('a:2', 'x'), hold('b:1', 'x')]);
     const keysOf = async (args: readonly string[]) =>
       (await json(args)).map(({ key }: { key: string }) => key);
     expect(await keysOf(['ls'])).toEqual(['a:1', 'a:2', 'b:1']);
     expect(await keysOf(['ls', 'a:'])).toEqual(['a:1', 'a:2']);
     expect(await keysOf(['ls', '--limit', '1'])).toEqual(['a:1']);
+    expect(await keysOf(['ls', '--limit', '1', '--after', 'a:1'])).toEqual(['a:2']);
     expect(await keysOf(['ls', '--namespace', 'elsewhere'])).toEqual([]);
   });
 

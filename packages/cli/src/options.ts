@@ -40,6 +40,7 @@ export const OPTIONS = {
     text: 'however soon COMMAND ends, nobody gets the lock earlier than this',
   },
   limit: { type: 'string', value: 'N', text: 'at most N keys' },
+  after: { type: 'string', value: 'KEY', text: 'only keys that sort behind KEY' },
   every: { type: 'string', value: 'TIME', text: 'how often to look (500ms)' },
   print: { type: 'boolean', text: 'print the SQL, and connect to nothing' },
   supabase: { type: 'boolean', text: 'also grant what the Supabase store needs' },

@@ -9,7 +9,7 @@ export const ls: Command = {
   name: 'ls',
   operands: { min: 0, max: 1, text: '[PREFIX]' },
   takesCommandLine: false,
-  options: ['limit'],
+  options: ['limit', 'after'],
   summary: 'list the keys that are held or waited for',
   about: 'Lists the keys that somebody holds or waits for, with a line for each holder.',
   examples: [
@@ -20,10 +20,15 @@ export const ls: Command = {
 
   async run({ operands, options }, terminal) {
     const limit = options.count('limit', Number.MAX_SAFE_INTEGER);
+    const after = options.text('after');
     const session = await openSession(options);
     try {
       const keys: KeyInfo[] = [];
-      const query = { prefix: operands[0] ?? '', ...(limit === undefined ? {} : { limit }) };
+      const query = {
+        prefix: operands[0] ?? '',
+        ...(limit !== undefined && { limit }),
+        ...(after !== undefined && { after }),
+      };
       for await (const info of session.locks.list(query)) keys.push(info);
       if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
       else if (keys.length === 0) terminal.err('No key is held or waited for.');

@@ -1,6 +1,6 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { createLocks, InvalidArgumentError, type Locks } from '../../src/index.js';
+import { createLocks, InvalidArgumentError, type ListOptions, type Locks } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { stage } from '../engine/stage.js';
 
@@ -115,6 +115,21 @@ test('namespaces, stores, lists of keys, events and work are checked too', async
   expect(() => loose.on?.('lost', 5)).toThrow(InvalidArgumentError);
   await expect(locks.withLock('k', undefined as never)).rejects.toBeInstanceOf(InvalidArgumentError);
   expect(await locks.inspect('k')).toBeNull();
+});
+
+test('what a list is asked for is checked', async () => {
+  const locks = createLocks(memoryStore());
+  const bad = [
+    ...[{ prefix: 5 }, { prefix: '\0' }, { limit: 0 }, { limit: 1.5 }, { before: 'k' }],
+    ...[{ after: 5 }, { after: null }, { after: '\0' }, { after: '\ud800' }, { after: 'x'.repeat(513) }],
+  ];
+  for (const options of bad) {
+    const first = locks
+      .list(options as ListOptions)
+      [Symbol.asyncIterator]()
+      .next();
+    await expect(first, JSON.stringify(options)).rejects.toBeInstanceOf(InvalidArgumentError);
+  }
 });
 
 test('F17: two spellings of one letter are one key; different names never meet', async () => {

@@ -1,6 +1,6 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { expect, test, vi } from 'vitest';
-import { createLocks, type KeyChange } from '../../src/index.js';
+import { createLocks, type KeyChange, type ListOptions } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { stage, watchOf } from '../engine/stage.js';
 
@@ -75,6 +75,44 @@ test('inspect and list show who holds and who waits, and never a hold id or an i
   for await (const { key } of b.locks.list({ limit: 1 })) limited.push(key);
   expect(limited).toEqual(['order:1']);
   expect(await b.locks.inspect('free')).toBeNull();
+});
+
+test('list goes on behind a key of the namespace, also one that is free, and page by page has every key once', async () => {
+  const { open } = stage();
+  const { locks } = open();
+  const { locks: others } = open({ namespace: 'z' });
+  const names = ['a', 'b', 'caf\u00e9', '\ufffd', '\u{1f512}'];
+  for (const name of names.toReversed()) await locks.acquire(name);
+  await others.acquire('b');
+  const listed = async (options: ListOptions): Promise<string[]> => {
+    const keys: string[] = [];
+    for await (const { key } of locks.list(options)) keys.push(key);
+    return keys;
+  };
+  expect(await listed({ after: 'a' })).toEqual(names.slice(1));
+  expect(await listed({ after: 'c' })).toEqual(names.slice(2));
+  expect(await listed({ after: '' })).toEqual(names);
+  expect(await listed({ prefix: 'caf', after: 'a', limit: 1 })).toEqual(['caf\u00e9']);
+  const pages = await listed({ limit: 2 });
+  for (let page = 2; page <= 3; page++)
+    pages.push(...(await listed({ limit: 2, after: pages.at(-1) ?? '' })));
+  expect(pages).toEqual(names);
+});
+
+test('list goes on behind the very key that it gave: other software may have left names in another form', async () => {
+  const { memory, open } = stage();
+  const { locks } = open();
+  // In normal form it is U+00C5, and sorts before itself.
+  const odd = '\u212b';
+  const claim = {
+    kind: 'claim',
+    key: `default/${odd}`,
+    hold: { process: 'p', number: 1 },
+    owner: 'x',
+  } as const;
+  const rest = { permits: 1, capacity: 1, ttlMs: 10_000, queue: true, inbox: null, metadata: null };
+  await Promise.all(memory.apply([{ ...claim, ...rest }]));
+  for await (const { key } of locks.list({ after: odd })) throw new Error(`${key} is listed again`);
 });
 
 test('watch tells what appears, changes and goes', async () => {

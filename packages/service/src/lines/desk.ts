@@ -101,7 +101,7 @@ export class Desk {
     return this.#look('read', key, () => this.store.read(key));
   }
 
-  /** At most `most` of them: a listing is one answer, not a stream. */
+  /** At most `limit` of them: a listing is one answer, not a stream. */
   list(query: ListQuery & { readonly limit: number }): Promise<readonly Snapshot[]> {
     return this.#look('list', undefined, () => collect(this.store, query));
   }
