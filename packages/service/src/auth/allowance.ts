@@ -1,14 +1,13 @@
 /**
- * What one principal may use up in this process: requests, connections, locks held, requests that wait, and how long a
- * lock may be held without renewal. Locks are counted as they are granted and given back here; what ends elsewhere
- * counts until the time it was last renewed for is over.
+ * What one principal may use up in this process: requests, connections, locks held, holds of one lock, requests that
+ * wait, and how long a lock may be held without renewal. Locks are counted as they are granted and given back here.
  */
 import type { Socket } from 'node:net';
 import { InvalidArgumentError } from 'holdfast';
-import { monotonicMs } from '../clock.js';
 import type { Undertaking } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import { Bucket, retryAfter } from './bucket.js';
+import { Holdings } from './holdings.js';
 
 export interface PrincipalLimits {
   readonly requestsPerSecond: number;
@@ -17,6 +16,9 @@ export interface PrincipalLimits {
   readonly connections: number;
   /** Locks held, and acquires that may still be granted. */
   readonly held: number;
+  /** The same, of one semaphore or read-write lock: its record is written anew with every one of them. */
+  readonly heldOfKey: number;
+  /** Requests that wait, and places in a store's line. */
   readonly waiters: number;
   readonly ttlMsMax: number;
 }
@@ -26,6 +28,7 @@ const PRINCIPAL_LIMITS: PrincipalLimits = {
   requestBurst: 2_000,
   connections: 2_000,
   held: 10_000,
+  heldOfKey: 1_000,
   waiters: 2_000,
   ttlMsMax: 7 * 24 * 3_600_000,
 };
@@ -49,10 +52,7 @@ export class Allowance {
   readonly #limits: PrincipalLimits;
   readonly #requests: Bucket;
   readonly #sockets = new Set<Socket>();
-  /** Until when each lock is held, by the monotonic clock. */
-  readonly #held = new Map<string, number>();
-  #asking = 0;
-  #waiting = 0;
+  readonly #holdings = new Holdings();
 
   constructor(id: string, limits: PrincipalLimits) {
     this.#id = id;
@@ -62,8 +62,8 @@ export class Allowance {
 
   /** Nothing would be lost by forgetting it. */
   get isIdle(): boolean {
-    this.#forgetEnded();
-    return this.#sockets.size + this.#held.size + this.#asking === 0 && this.#requests.isFull;
+    this.#holdings.forgetEnded();
+    return this.#sockets.size + this.#holdings.size === 0 && this.#requests.isFull;
   }
 
   /** Another request has come. */
@@ -91,8 +91,9 @@ export class Allowance {
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  undertake({ key, ttlMs, waitMs, hold, renews }: Undertaking): () => void {
-    const { held, waiters, ttlMsMax } = this.#limits;
+  undertake(what: Undertaking): () => void {
+    const { key, ttlMs, waitMs, hold, renews } = what;
+    const { ttlMsMax } = this.#limits;
     if (ttlMs > ttlMsMax) {
       throw new Problem(
         'forbidden',
@@ -102,44 +103,39 @@ export class Allowance {
         },
       );
     }
-    if (renews || (hold !== undefined && this.#held.has(nameOf(key, hold)))) return () => undefined;
-    if (this.#held.size + this.#asking >= held) this.#forgetEnded();
-    if (this.#held.size + this.#asking >= held) throw this.#enough(key, `holds, or asks for, ${held} locks`);
-    const waits = waitMs > 0 ? 1 : 0;
-    if (this.#waiting + waits > waiters) throw this.#enough(key, `waits ${waiters} times`);
-    this.#asking += 1;
-    this.#waiting += waits;
-    let isOver = false;
-    return () => {
-      if (isOver) return;
-      isOver = true;
-      this.#asking -= 1;
-      this.#waiting -= waits;
-    };
+    if (renews || (hold !== undefined && this.#holdings.has(key, hold))) return () => undefined;
+    if (this.#excess(what) !== null) this.#holdings.forgetEnded();
+    const excess = this.#excess(what);
+    if (excess !== null) {
+      throw new Problem('rate-limited', `${this.#id} ${excess} already: that is the most.`, {
+        key,
+        headers: retryAfter(1_000),
+      });
+    }
+    return this.#holdings.ask(key, waitMs > 0);
   }
 
   /** Held for so long from now; 0: no longer. */
   holds(key: string, hold: string, ttlMs: number): void {
-    const name = nameOf(key, hold);
-    if (ttlMs > 0) this.#held.set(name, monotonicMs() + ttlMs);
-    else this.#held.delete(name);
+    this.#holdings.keep(key, hold, ttlMs, false);
   }
 
-  #forgetEnded(): void {
-    const nowMs = monotonicMs();
-    for (const [name, untilMs] of this.#held) if (untilMs <= nowMs) this.#held.delete(name);
+  /** Has a place in the store's line for so long from now; 0: no longer. */
+  queues(key: string, hold: string, forMs: number): void {
+    this.#holdings.keep(key, hold, forMs, true);
   }
 
-  #enough(key: string, what: string): Problem {
-    return new Problem('rate-limited', `${this.#id} ${what} already: that is the most.`, {
-      key,
-      headers: retryAfter(1_000),
-    });
+  /** What there would be too much of; null where there is room. */
+  #excess({ key, waitMs, shared = false }: Undertaking): string | null {
+    const { held, heldOfKey, waiters } = this.#limits;
+    const { size, waiting } = this.#holdings;
+    if (size >= held) return `holds, or asks for, ${held} locks`;
+    // One who wants it alone adds nothing to a lock that somebody has.
+    if (shared && this.#holdings.ofKey(key) >= heldOfKey) {
+      return `holds, or asks for, ${heldOfKey} shares of this lock`;
+    }
+    return waitMs > 0 && waiting >= waiters ? `waits ${waiters} times` : null;
   }
-}
-
-function nameOf(key: string, hold: string): string {
-  return `${key}\n${hold}`;
 }
 
 const REMEMBERED_MAX = 10_000;

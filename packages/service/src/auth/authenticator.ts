@@ -101,6 +101,7 @@ function principalOf({ id, owner, rights }: Known, allowance: Allowance): Princi
     may: (role, namespace) => allows(rights(), role, namespace),
     undertake: (what) => allowance.undertake(what),
     holds: (key, hold, ttlMs) => allowance.holds(key, hold, ttlMs),
+    queues: (key, hold, forMs) => allowance.queues(key, hold, forMs),
   };
 }
 

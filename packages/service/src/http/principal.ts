@@ -12,6 +12,8 @@ export interface Undertaking {
   readonly hold?: string;
   /** It is held already: refusing that for want of room would lose the lock. */
   readonly renews?: boolean;
+  /** Others may hold it at the same time: a permit of several, or a reader. */
+  readonly shared?: boolean;
 }
 
 export interface Principal {
@@ -24,6 +26,8 @@ export interface Principal {
   undertake?(what: Undertaking): () => void;
   /** Told after every grant and renewal, for how long; with 0 after a release or a loss. */
   holds?(key: string, hold: string, ttlMs: number): void;
+  /** Told when a hold has a place in the store's line, for how long unless it asks again; with 0 when it has none. */
+  queues?(key: string, hold: string, forMs: number): void;
 }
 
 export interface Authenticator {

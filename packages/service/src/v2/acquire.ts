@@ -6,7 +6,7 @@ import { monotonicMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import { closingProblem } from '../http/server.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import type { Outcome, Wanted } from '../lines/wanted.js';
+import { isShared, type Outcome, type Wanted } from '../lines/wanted.js';
 import {
   durationOf,
   holdOf,
@@ -66,7 +66,7 @@ async function acquire(
   // A minHold keeps the lock as a ttl does, so the same cap holds for it.
   const lifeMs = Math.max(ttlMs, wanted.minHoldMs);
   const own = body.hold === undefined ? {} : { hold: body.hold };
-  const finish = principal.undertake?.({ key, ttlMs: lifeMs, waitMs, ...own });
+  const finish = principal.undertake?.({ key, ttlMs: lifeMs, waitMs, shared: isShared(wanted), ...own });
   const sinceMs = monotonicMs();
   try {
     const gone = goneSignal(reply);

@@ -1,6 +1,6 @@
 /** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Command, Reply } from 'holdfast/protocol';
+import { type Command, type Reply, WAITER_LIFE_MS } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
 import { Problem, type ProblemBody } from '../http/problem.js';
 import { problemOf } from '../http/problems.js';
@@ -65,8 +65,11 @@ function entryOf(request: FastifyRequest, command: Command): Entry {
     }
     const ttlMs = lifeOf(command);
     if (command.kind === 'evict' || ttlMs === 0) return { problem: null, finish: undefined };
-    const renews = command.kind !== 'claim';
-    const undertaking = { key, ttlMs, waitMs: 0, hold: holdText(command.hold), renews };
+    const held = { key, ttlMs, hold: holdText(command.hold) };
+    const undertaking =
+      command.kind === 'claim'
+        ? { ...held, waitMs: command.queue ? WAITER_LIFE_MS : 0, shared: command.permits < command.capacity }
+        : { ...held, waitMs: 0, renews: true };
     return { problem: null, finish: request.principal.undertake?.(undertaking) };
   } catch (error) {
     return { problem: problemOf(error) };
@@ -110,13 +113,24 @@ async function answerOf(
   }
 }
 
+/** For the caps of its principal. */
 function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply): void {
-  if (!principal.holds || command.kind === 'evict') return;
+  if (command.kind === 'evict') return;
+  const { key } = command;
   const hold = holdText(command.hold);
-  if (reply.kind === 'granted' || reply.kind === 'renewed') {
-    principal.holds(command.key, hold, lifeOf(command));
-  } else if (reply.kind === 'released') {
-    // What rests is kept from others as what is held, and counts like it.
-    principal.holds(command.key, hold, reply.held ? lifeOf(command) : 0);
-  } else if (reply.kind === 'lost') principal.holds(command.key, hold, 0);
+  switch (reply.kind) {
+    case 'granted':
+    case 'renewed':
+      principal.holds?.(key, hold, lifeOf(command));
+      return;
+    case 'released':
+      // What rests is kept from others as what is held, and counts like it.
+      principal.holds?.(key, hold, reply.held ? lifeOf(command) : 0);
+      return;
+    case 'busy':
+      principal.queues?.(key, hold, reply.position === null ? 0 : WAITER_LIFE_MS);
+      return;
+    default:
+      principal.holds?.(key, hold, 0);
+  }
 }
