@@ -27,7 +27,7 @@ interface Run {
 async function served(): Promise<Served & { readonly key: string; readonly stderr: () => string }> {
   const keys = join(place.folder, 'keys.json');
   const made = await place.run(['key', 'create', 'fuzz', '--rights', 'admin:*', '--keys', keys]);
-  const wide = { requestsPerSecond: 1e9, requestBurst: 1e9, held: 1e9 };
+  const wide = { requestsPerSecond: 1e9, requestBurst: 1e9, held: 1e9, heldOfKey: 1e9, waiters: 1e9 };
   const config = join(place.folder, 'service.json');
   writeFileSync(config, JSON.stringify({ principalLimits: wide }));
   const started = await serve(place, ['--keys', keys, '--config', config], { HOLDFAST_STORE: 'memory:' });

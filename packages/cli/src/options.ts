@@ -59,6 +59,11 @@ export const OPTIONS = {
   insecure: { type: 'boolean', text: 'serve everybody, also beyond loopback' },
   'tls-cert': { type: 'string', value: 'FILE', text: 'the certificate, for https' },
   'tls-key': { type: 'string', value: 'FILE', text: 'its private key' },
+  'trust-proxy': {
+    type: 'string',
+    value: 'LIST',
+    text: 'the proxies whose x-forwarded-for counts: addresses or networks, with commas between',
+  },
   audit: { type: 'string', value: 'FILE', text: 'where evictions and key changes are noted' },
   'log-level': { type: 'string', value: 'LEVEL', text: 'trace, debug, info, warn, error or silent (info)' },
   'print-config': { type: 'boolean', text: 'print what is in force, and start nothing' },

@@ -41,6 +41,7 @@ export async function serve(config: ServiceConfig): Promise<Running> {
       log,
       limits: config.limits,
       insecure: disabled,
+      trustProxy: config.trustProxy,
       ...(auth && { auth }),
       ...(tls && { tls }),
     });

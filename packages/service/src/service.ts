@@ -29,6 +29,8 @@ export interface ServiceOptions {
   /** One line a request. Nothing is logged unless told. */
   readonly log?: Logger;
   readonly tls?: Tls;
+  /** The addresses or networks of proxies in front of it: `x-forwarded-for` counts from these alone. */
+  readonly trustProxy?: readonly string[];
   /** The page at `/`. There unless told otherwise. */
   readonly dashboard?: boolean;
   /** Parts besides the built-in ones. */
@@ -49,14 +51,14 @@ export interface Service {
 const PARTS: readonly Part[] = [v1, v2, health, metrics];
 
 export function createService(options: ServiceOptions): Service {
-  const { store, auth, insecure = false, tls } = options;
+  const { store, auth, insecure = false, tls, trustProxy = [] } = options;
   const log = options.log ?? pino({ enabled: false });
   const limits = limitsOf(options.limits ?? {});
   const bulletin = new Bulletin();
   const closing = new AbortController();
   // As many listen as streams are open.
   setMaxListeners(0, closing.signal);
-  const app = makeServer({ log, limits, bulletin, auth, closing: closing.signal, tls });
+  const app = makeServer({ log, limits, bulletin, auth, closing: closing.signal, tls, trustProxy });
   if (!auth) refuseOtherSites(app);
   if (!auth && !insecure) answerLoopbackNamesOnly(app);
   const desk = new Desk(store, bulletin);

@@ -27,6 +27,7 @@ export const serve: Command = {
     'insecure',
     'tls-cert',
     'tls-key',
+    'trust-proxy',
     'audit',
     'log-level',
     'print-config',

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'holdfast';
 import { type PrincipalLimits, principalLimitsOf } from '../auth/allowance.js';
 import { rightsOf } from '../auth/rights.js';
 import { type Limits, limitsOf } from '../http/limits.js';
+import { proxiesOf } from '../http/proxies.js';
 import { centralVariables, type Environment, ownVariables } from './environment.js';
 import { readFile } from './file.js';
 import { SETTINGS, type Setting, type SettingName, type Values } from './settings.js';
@@ -24,6 +25,7 @@ export interface ServiceConfig {
   readonly jwt: JwtConfig | null;
   readonly insecure: boolean;
   readonly tls: { readonly cert: string; readonly key: string } | null;
+  readonly trustProxy: readonly string[];
   readonly audit: string | null;
   readonly logLevel: string;
   readonly limits: Limits;
@@ -78,6 +80,7 @@ export function configFrom({
     jwt,
     insecure,
     tls: pairOf(values, 'tls-cert', 'tls-key'),
+    trustProxy: partsOf(values['trust-proxy']),
     audit: values.audit ?? null,
     logLevel: values['log-level'] ?? 'info',
     limits: limitsOf(limits),
@@ -103,6 +106,7 @@ function check({ name, kind }: Setting, value: string | undefined): void {
     throw new InvalidArgumentError(`${name} is "${value}", and has to be true or false.`);
   }
   if (kind === 'rights') rightsOf(rightsIn(value));
+  if (kind === 'proxies') proxiesOf(partsOf(value));
   if (kind === 'level' && !LEVELS.includes(value)) {
     throw new InvalidArgumentError(`${name} is "${value}", and has to be one of ${LEVELS.join(', ')}.`);
   }
@@ -113,7 +117,11 @@ function isTrue(value: string | undefined): boolean {
 }
 
 function rightsIn(text: string): readonly string[] {
-  return text === 'none' ? [] : text.split(',').map((right) => right.trim());
+  return text === 'none' ? [] : partsOf(text);
+}
+
+function partsOf(text: string | undefined): readonly string[] {
+  return text?.split(',').map((part) => part.trim()) ?? [];
 }
 
 /** `strictly`: said in words of ours. Those of LockServiceCentral may leave open what it let them leave open. */

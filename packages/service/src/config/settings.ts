@@ -4,7 +4,7 @@ export interface Setting {
   /** `--name` on the command line, `"name"` in the file. */
   readonly name: string;
   readonly variable: string;
-  readonly kind: 'text' | 'port' | 'switch' | 'level' | 'rights';
+  readonly kind: 'text' | 'port' | 'switch' | 'level' | 'rights' | 'proxies';
   readonly text: string;
 }
 
@@ -55,6 +55,12 @@ export const SETTINGS = [
     text: 'the certificate file, for https',
   },
   { name: 'tls-key', variable: 'HOLDFAST_TLS_KEY', kind: 'text', text: 'its private key' },
+  {
+    name: 'trust-proxy',
+    variable: 'HOLDFAST_TRUST_PROXY',
+    kind: 'proxies',
+    text: 'the proxies whose x-forwarded-for counts: addresses or networks, with commas between',
+  },
   {
     name: 'audit',
     variable: 'HOLDFAST_AUDIT',

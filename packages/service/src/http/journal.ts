@@ -1,11 +1,12 @@
 /**
  * One log line a request: id, principal, key, outcome, durations. A line is put together from named members only, so
- * that no header, body, query or hold can get into it.
+ * that no header, body, query or hold can get into it, but for the id that a client may give its request. That one is a
+ * member of its own: what clients choose could be another's.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Bulletin } from '../bulletin.js';
-import { monotonicMs, randomId, soon } from '../clock.js';
+import { monotonicMs, soon } from '../clock.js';
 import { blanked } from '../lines/concealment.js';
 
 /** What handlers note for the line of their request. */
@@ -31,9 +32,9 @@ declare module 'fastify' {
 const CLIENT_GONE = 499;
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
-export function requestIdOf(headers: { readonly [name: string]: string | string[] | undefined }): string {
+function clientRequestIdOf({ headers }: FastifyRequest): string | undefined {
   const given = headers['x-request-id'];
-  return typeof given === 'string' && REQUEST_ID.test(given) ? given : randomId();
+  return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
 export function keepJournal(app: FastifyInstance, log: Logger, bulletin: Bulletin): void {
@@ -71,6 +72,7 @@ function lineOf(request: FastifyRequest, { raw, statusCode }: FastifyReply, took
   const came = status < 400 ? 'ok' : 'refused';
   return {
     requestId: request.id,
+    clientRequestId: clientRequestIdOf(request),
     method: request.method,
     route: request.routeOptions.url,
     status,

@@ -12,11 +12,15 @@ export interface Limits {
   readonly waiters: number;
   /** Open connections; more are refused. */
   readonly connections: number;
+  /** Those of one address, unless it is that of a trusted proxy. */
+  readonly addressConnections: number;
   /** Open streams of server-sent events. */
   readonly streams: number;
   /** How long the headers, and the whole request, may take to arrive. */
   readonly headersMs: number;
   readonly requestMs: number;
+  /** How long a connection is kept open on which nothing is asked. */
+  readonly idleMs: number;
   /** How long closing waits for what is in flight. */
   readonly closeMs: number;
 }
@@ -29,9 +33,11 @@ export const DEFAULT_LIMITS: Limits = {
   waitMsMax: 10 * 60_000,
   waiters: 10_000,
   connections: 20_000,
+  addressConnections: 2_000,
   streams: 1_000,
   headersMs: 10_000,
   requestMs: 20_000,
+  idleMs: 20_000,
   closeMs: 10_000,
 };
 

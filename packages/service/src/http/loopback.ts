@@ -32,7 +32,8 @@ export function refuseOtherSites(app: FastifyInstance): void {
 
 export function answerLoopbackNamesOnly(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
-    const name = request.hostname;
+    // As it was sent: what a proxy says the name was could be said by a page, too.
+    const name = (request.headers.host ?? '').replace(/:\d*$/, '');
     if (name === '' || isLoopback(name)) done();
     else
       done(

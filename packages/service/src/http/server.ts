@@ -2,14 +2,17 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Bulletin } from '../bulletin.js';
+import { randomId } from '../clock.js';
 import { controlAccess } from './access.js';
 import { onClientError } from './client-errors.js';
-import { keepJournal, requestIdOf, scrubbed } from './journal.js';
+import { capConnections } from './connections.js';
+import { keepJournal, scrubbed } from './journal.js';
 import type { Limits } from './limits.js';
 import { Methods } from './methods.js';
 import type { Authenticator } from './principal.js';
 import { Problem } from './problem.js';
 import { problemOf } from './problems.js';
+import { proxiesOf } from './proxies.js';
 
 export interface ServerParts {
   readonly log: Logger;
@@ -19,6 +22,7 @@ export interface ServerParts {
   readonly closing: AbortSignal;
   /** Certificate and key, where the service itself speaks TLS. */
   readonly tls: Tls | undefined;
+  readonly trustProxy: readonly string[];
 }
 
 export interface Tls {
@@ -37,16 +41,21 @@ const UNREAD_MS = 10_000;
 /** A name of 512 bytes, every one of them percent-encoded. */
 const PARAMETER_LETTERS_MAX = 3 * 512;
 
-export function makeServer({ log, limits, bulletin, auth, closing, tls }: ServerParts): FastifyInstance {
+export function makeServer(parts: ServerParts): FastifyInstance {
+  const { log, limits, bulletin, auth, closing, tls, trustProxy } = parts;
+  const isProxy = proxiesOf(trustProxy);
   const app = fastify({
     ...transportOf(limits, tls),
     bodyLimit: limits.bodyBytes,
     requestTimeout: limits.requestMs,
+    keepAliveTimeout: limits.idleMs,
+    // What others say of where they come from is not heard.
+    trustProxy: trustProxy.length > 0 ? isProxy : false,
     // A request that arrives on an open connection while we close gets a problem like any other.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
-    genReqId: (raw) => requestIdOf(raw.headers),
+    genReqId: randomId,
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: PARAMETER_LETTERS_MAX },
@@ -71,6 +80,7 @@ export function makeServer({ log, limits, bulletin, auth, closing, tls }: Server
     },
   });
   app.server.maxConnections = limits.connections;
+  capConnections(app.server, limits.addressConnections, isProxy, log);
   app.removeContentTypeParser('text/plain');
   keepJournal(app, log, bulletin);
   app.addHook('onRequest', (_request, _reply, done) => {

@@ -20,6 +20,7 @@ const VALUES: Readonly<Record<SettingName, readonly [string, string, string]>> =
   insecure: ['true', 'false', 'true'],
   'tls-cert': ['a.pem', 'b.pem', 'c.pem'],
   'tls-key': ['a.key', 'b.key', 'c.key'],
+  'trust-proxy': ['10.0.0.1', '10.0.0.2', '10.0.0.0/8,::1'],
   audit: ['a.jsonl', 'b.jsonl', 'c.jsonl'],
   'log-level': ['warn', 'error', 'silent'],
 };
@@ -35,9 +36,9 @@ const TOGETHER: Readonly<Partial<Record<SettingName, Partial<Record<SettingName,
 };
 
 function valueIn(config: ServiceConfig, name: SettingName): string {
-  const { store, host, port, keys, jwt, insecure, tls, audit, logLevel } = config;
+  const { store, host, port, keys, jwt, insecure, tls, trustProxy, audit, logLevel } = config;
   const values: Record<SettingName, unknown> = {
-    ...{ store, host, port, keys, insecure, audit, 'log-level': logLevel },
+    ...{ store, host, port, keys, insecure, audit, 'log-level': logLevel, 'trust-proxy': trustProxy },
     ...{ 'jwt-issuer': jwt?.issuer, 'jwt-audience': jwt?.audience, 'jwt-jwks': jwt?.jwks },
     ...{ 'jwt-rights': jwt?.rights, 'tls-cert': tls?.cert, 'tls-key': tls?.key },
   };

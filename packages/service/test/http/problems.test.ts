@@ -34,21 +34,17 @@ describe('problems', () => {
     );
     expect(status).toBe(400);
     expect(headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
-    expect(headers.get('x-request-id')).toBe('mine-1');
+    // Never the client's own: it could be another client's, too.
+    const requestId = headers.get('x-request-id');
+    expect(requestId).toMatch(/^[\w-]{22}$/);
     expect(body).toEqual({
       type: 'urn:holdfast:problem:invalid-argument',
       title: 'The request is wrong',
       status: 400,
       detail: 'The body has a member that is not known here: "typo".',
       code: 'invalid-argument',
-      requestId: 'mine-1',
+      requestId,
     });
-  });
-
-  it('a request id that is not plain is replaced by one of our own', async () => {
-    const { call } = await stage();
-    const { headers } = await call('GET', '/v2/locks', undefined, { 'x-request-id': 'a b"c' });
-    expect(headers.get('x-request-id')).toMatch(/^[\w-]{22}$/);
   });
 
   const wrong: Readonly<Record<string, unknown>> = {

@@ -121,11 +121,15 @@ describe('hold ids are secrets of their holder', () => {
   it('one line a request: id, principal, key, outcome, durations', async () => {
     const { acquire, post, lines } = await stage();
     await acquire('a/b');
-    await post('/v2/locks/a/b/acquire', { ttl: '1s' }, { 'x-request-id': 'mine-2' });
+    const { headers } = await post('/v2/locks/a/b/acquire', { ttl: '1s' }, { 'x-request-id': 'mine-2' });
     await until(() => lines.length === 2, 'both are logged');
     const parsed = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     expect(parsed[0]).toMatchObject({ key: 'a/b', outcome: 'granted', principal: 'anonymous', status: 200 });
-    expect(parsed[1]).toMatchObject({ requestId: 'mine-2', outcome: 'busy', status: 423 });
+    const requestId = headers.get('x-request-id');
+    expect(parsed[1]).toMatchObject({
+      ...{ requestId, clientRequestId: 'mine-2', outcome: 'busy', status: 423 },
+    });
+    expect(parsed[0]).not.toHaveProperty('clientRequestId');
     for (const line of parsed) {
       expect(line.durationMs).toEqual(expect.any(Number));
       expect(line.waitedMs).toEqual(expect.any(Number));

@@ -1,0 +1,35 @@
+/**
+ * Connections by address: nobody takes all of them away from the others, whether or not they ever say who they are. More
+ * are closed as they come. Proxies that are trusted speak for many, so they are not counted.
+ */
+import type { Server } from 'node:net';
+import type { Logger } from 'pino';
+import { neighbourhood } from '../auth/attempts.js';
+import { Bucket } from '../auth/bucket.js';
+import type { IsProxy } from './proxies.js';
+
+/** One line a minute, however many are closed. */
+const LINES_PER_SECOND = 1 / 60;
+
+export function capConnections(server: Server, most: number, isProxy: IsProxy, log: Logger): void {
+  const open = new Map<string, number>();
+  const lines = new Bucket(LINES_PER_SECOND, 1);
+  server.on('connection', (socket) => {
+    const { remoteAddress } = socket;
+    // One that is gone already has none.
+    if (remoteAddress === undefined || isProxy(remoteAddress)) return;
+    const address = neighbourhood(remoteAddress);
+    const count = open.get(address) ?? 0;
+    if (count >= most) {
+      socket.destroy();
+      if (lines.take()) log.warn({ address, most }, 'an address has too many connections: more are closed');
+      return;
+    }
+    open.set(address, count + 1);
+    socket.once('close', () => {
+      const left = (open.get(address) ?? 1) - 1;
+      if (left > 0) open.set(address, left);
+      else open.delete(address);
+    });
+  });
+}
