@@ -4,6 +4,7 @@ import type { Logger } from 'pino';
 import type { Bulletin } from '../bulletin.js';
 import { randomId } from '../clock.js';
 import { controlAccess } from './access.js';
+import { followCertificate } from './certificates.js';
 import { onClientError } from './client-errors.js';
 import { capConnections } from './connections.js';
 import { keepJournal, scrubbed } from './journal.js';
@@ -28,6 +29,8 @@ export interface ServerParts {
 export interface Tls {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
+  /** Asked from time to time: what to use from now on, or null. What it throws is logged, and the old pair stays. */
+  changed?(): Tls | null;
 }
 
 declare module 'fastify' {
@@ -80,6 +83,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     },
   });
   app.server.maxConnections = limits.connections;
+  if (tls?.changed) followCertificate(app, tls, log);
   capConnections(app.server, limits.addressConnections, isProxy, log);
   app.removeContentTypeParser('text/plain');
   keepJournal(app, log, bulletin);
@@ -112,7 +116,7 @@ function transportOf(limits: Limits, tls: Tls | undefined): { http?: object; htt
     keepAlive: true,
     keepAliveInitialDelay: 15_000,
   };
-  return tls ? { https: { ...timeouts, ...tls } } : { http: timeouts };
+  return tls ? { https: { ...timeouts, cert: tls.cert, key: tls.key } } : { http: timeouts };
 }
 
 export function closingProblem(): Problem {

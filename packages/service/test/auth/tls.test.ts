@@ -1,10 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { X509Certificate } from 'node:crypto';
+import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { dirname, join } from 'node:path';
+import { connect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuth, tlsFromFiles } from '../../src/auth/index.js';
-import { clearScene, freshFile, stage } from '../scene.js';
+import { clearScene, freshFile, pause, stage, until } from '../scene.js';
 import { bearer, keyFile } from './issuer.js';
 
 afterEach(clearScene);
@@ -20,6 +22,18 @@ function certificate(days = 2): { readonly cert: string; readonly key: string } 
     stdio: 'ignore',
   });
   return { cert, key };
+}
+
+/** The certificate that a new connection gets, by its fingerprint. */
+function shownAt(url: string): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const options = { host: '127.0.0.1', port: Number(new URL(url).port), rejectUnauthorized: false };
+    const socket = connect(options, () => {
+      resolve(socket.getPeerCertificate().fingerprint256);
+      socket.destroy();
+    });
+    socket.on('error', reject);
+  });
 }
 
 describe('TLS by certificate files', () => {
@@ -40,6 +54,25 @@ describe('TLS by certificate files', () => {
       });
     expect(await ask(readFileSync(files.cert))).toBe(200);
     await expect(ask()).rejects.toThrow(/self-signed/);
+  });
+
+  it('new files are used by new connections; half of a pair, or none, leaves the old one in use', async () => {
+    const files = certificate();
+    const next = certificate();
+    const { url, lines } = await stage({ tls: tlsFromFiles(files), insecure: true });
+    const first = await shownAt(url);
+    const complaints = (): number => lines.filter((line) => line.includes('the old one stays')).length;
+    copyFileSync(next.cert, files.cert);
+    await until(() => complaints() === 1, 'the pair that does not fit is told');
+    rmSync(files.key);
+    await until(() => complaints() === 2, 'the missing key is told');
+    // Once each, however often it looks.
+    await pause(2_500);
+    expect([await shownAt(url), complaints()]).toEqual([first, 2]);
+    copyFileSync(next.key, files.key);
+    await until(async () => (await shownAt(url)) !== first, 'the new one is shown');
+    expect(await shownAt(url)).toBe(new X509Certificate(readFileSync(next.cert)).fingerprint256);
+    expect(lines.join('')).not.toContain('PRIVATE KEY');
   });
 
   it('says which file is wrong before it listens, and shows nothing of it', () => {

@@ -1,0 +1,32 @@
+/** Certificates change while the service runs: new connections get the new one, and nothing has to be restarted. */
+import { Server } from 'node:https';
+import type { FastifyInstance } from 'fastify';
+import type { Logger } from 'pino';
+import { after, type Cancel } from '../clock.js';
+import type { Tls } from './server.js';
+
+const LOOK_MS = 1_000;
+
+export function followCertificate(app: FastifyInstance, tls: Tls, log: Logger): void {
+  let cancel: Cancel = () => undefined;
+  const look = (): void => {
+    cancel = after(LOOK_MS, look);
+    try {
+      const pair = tls.changed?.();
+      if (!pair || !(app.server instanceof Server)) return;
+      app.server.setSecureContext({ cert: pair.cert, key: pair.key });
+      log.info('the certificate has changed: new connections get the new one');
+    } catch (error) {
+      // One of both may be written already, and the other not yet.
+      log.error({ error: String(error) }, 'the new certificate cannot be used: the old one stays');
+    }
+  };
+  app.addHook('onListen', (done) => {
+    look();
+    done();
+  });
+  app.addHook('onClose', (_app, done) => {
+    cancel();
+    done();
+  });
+}
