@@ -11,6 +11,8 @@ const REJECTED_MS = 50;
 const REJECTED_MS_MAX = 2_000;
 /** The jitter before an unanswered one is. */
 const JITTER_MS = 25;
+/** However short a lock is held: a store needs some time to answer, and an answer given up on is "unknown". */
+const PATIENCE_MS_MIN = 50;
 
 /** Who began it, and what they want to hear. */
 export interface Speaker {
@@ -34,11 +36,11 @@ export class Talk {
   #cancel: Cancel | null = null;
   #open = true;
 
-  /** A quarter of `ttlMs` bounds how long one attempt is awaited. */
+  /** A quarter of `ttlMs` bounds how long one attempt is awaited, above the least. */
   constructor(send: Send, command: Command, ttlMs: number, speaker: Speaker) {
     this.#send = send;
     this.command = command;
-    this.#patienceMsMax = Math.max(ttlMs / 4, 1);
+    this.#patienceMsMax = Math.max(ttlMs / 4, PATIENCE_MS_MIN);
     this.#speaker = speaker;
     this.#attempt();
   }

@@ -46,6 +46,20 @@ describe('a store in trouble', () => {
     expect((await get('/v2/locks/a/held')).body.holders).toHaveLength(1);
   });
 
+  it('that takes its time is no trouble, however short a lock is asked for', async () => {
+    const inner = memoryStore();
+    const slow: Store = {
+      ...inner,
+      apply: (commands) => inner.apply(commands).map((reply) => pause(25).then(() => reply)),
+    };
+    const { acquire, post } = await stage({ store: slow });
+    await acquire('a/b');
+    for (const wait of [5, 20, 60]) {
+      const { status, body } = await post(ACQUIRE, { ttl: 10, wait });
+      expect([wait, status, body.code]).toEqual([wait, 423, 'busy']);
+    }
+  });
+
   it('F5: a grant whose answer was lost is given back once the store is heard again', async () => {
     const store = moody(memoryStore());
     const { post, service } = await stage({ store });
