@@ -15,7 +15,7 @@ import type { Part, ServiceParts } from './http/service-parts.js';
 import { Desk } from './lines/desk.js';
 import { Lines } from './lines/lines.js';
 import { metrics } from './metrics/index.js';
-import { v1 } from './v1/index.js';
+import { v1, withReadableNames } from './v1/index.js';
 import { v2 } from './v2/index.js';
 
 export interface ServiceOptions {
@@ -58,7 +58,10 @@ export function createService(options: ServiceOptions): Service {
   const closing = new AbortController();
   // As many listen as streams are open.
   setMaxListeners(0, closing.signal);
-  const app = makeServer({ log, limits, bulletin, auth, closing: closing.signal, tls, trustProxy });
+  const app = makeServer({
+    ...{ log, limits, bulletin, auth, closing: closing.signal, tls, trustProxy },
+    rewriteUrl: withReadableNames,
+  });
   if (!auth) refuseOtherSites(app);
   if (!auth && !insecure) answerLoopbackNamesOnly(app);
   const desk = new Desk(store, bulletin);

@@ -49,10 +49,6 @@ function fromFramework(error: FrameworkError): Problem | null {
       return new Problem('timeout', 'The request did not arrive in time. Send it again.', { cause: error });
     case 413:
       return new Problem('too-large', 'The body is larger than this service takes.', { cause: error });
-    case 414:
-      return new Problem('too-large', 'The name in the path is longer than this service takes.', {
-        cause: error,
-      });
     case 415:
       return new Problem('unsupported-media-type', 'Send the body as application/json.', { cause: error });
     default:

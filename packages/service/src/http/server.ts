@@ -24,6 +24,8 @@ export interface ServerParts {
   /** Certificate and key, where the service itself speaks TLS. */
   readonly tls: Tls | undefined;
   readonly trustProxy: readonly string[];
+  /** What a path is looked for as. */
+  readonly rewriteUrl: (url: string) => string;
 }
 
 export interface Tls {
@@ -41,8 +43,8 @@ declare module 'fastify' {
 
 /** How long nothing of an answer may be read; the framework looks twice. */
 const UNREAD_MS = 10_000;
-/** A name of 512 bytes, every one of them percent-encoded. */
-const PARAMETER_LETTERS_MAX = 3 * 512;
+/** More than any head of a request has: names are looked at by the routes, which say what is wrong in their own words. */
+const PARAMETER_LETTERS_MAX = 64 * 1_024;
 
 export function makeServer(parts: ServerParts): FastifyInstance {
   const { log, limits, bulletin, auth, closing, tls, trustProxy } = parts;
@@ -59,6 +61,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     genReqId: randomId,
+    rewriteUrl: ({ url = '/' }) => parts.rewriteUrl(url),
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: PARAMETER_LETTERS_MAX },

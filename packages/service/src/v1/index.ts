@@ -3,6 +3,25 @@ import type { Part } from '../http/service-parts.js';
 import { refuseInItsWords } from './refusals.js';
 import { lockRoutes } from './routes.js';
 
+const PREFIX = '/v1';
+
+/** A name that is not validly encoded has letters that none may have: refused by its route, in the words of this contract. */
+export function withReadableNames(url: string): string {
+  if (!url.startsWith(`${PREFIX}/`) || !url.includes('%')) return url;
+  const [path = ''] = url.split('?', 1);
+  return isEncoded(path) ? url : path.replaceAll('%', '%25') + url.slice(path.length);
+}
+
+function isEncoded(path: string): boolean {
+  try {
+    decodeURIComponent(path);
+    return true;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}
+
 export const v1: Part = {
   name: 'v1',
   async register(app, parts) {
@@ -19,7 +38,7 @@ export const v1: Part = {
         refuseInItsWords(scope, parts.log);
         lockRoutes(scope, parts);
       },
-      { prefix: '/v1' },
+      { prefix: PREFIX },
     );
   },
 };
