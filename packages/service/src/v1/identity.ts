@@ -8,7 +8,10 @@ import type { HolderView, HoldId } from 'holdfast/protocol';
 
 export interface Identity {
   readonly key: string;
+  /** As it is shown: the name of an API key, or a token's subject. */
   readonly owner: string;
+  /** Whose it is: a key and a token that have the same name are not the same. */
+  readonly principal: string;
   /** A secret of the client: never shown, never stored. */
   readonly instanceId: string;
 }
@@ -16,8 +19,8 @@ export interface Identity {
 const METADATA = /^\{"lockServiceCentral":"([A-Za-z0-9_-]{22})"\}$/;
 
 /** `/v2` takes no hold with a colon: there nobody can use one of these, whatever they guess. */
-export function holdOf({ key, owner, instanceId }: Identity, salt: string): HoldId {
-  const digest = createHash('sha256').update(JSON.stringify([key, owner, instanceId, salt]));
+export function holdOf({ key, principal, instanceId }: Identity, salt: string): HoldId {
+  const digest = createHash('sha256').update(JSON.stringify([key, principal, instanceId, salt]));
   return { process: `v1:${digest.digest('base64url')}`, number: 1 };
 }
 

@@ -52,7 +52,8 @@ function actionRoute(app: FastifyInstance, name: string, secondsMax: number | nu
       const wanted = wantedOf(request.body, secondsMax);
       const { namespace, lockName, key } = lockIn(request);
       keepSecret(request, wanted.instanceId);
-      const who = { key, owner: request.principal.owner, instanceId: wanted.instanceId };
+      const { owner, id: principal } = request.principal;
+      const who = { key, owner, principal, instanceId: wanted.instanceId };
       const { success, members } = await act(request, who, wanted);
       return reply.code(success ? 200 : 423).send({ success, namespace, lockName, ...members });
     },
