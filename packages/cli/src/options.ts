@@ -54,7 +54,7 @@ export const OPTIONS = {
   'jwt-rights': {
     type: 'string',
     value: 'LIST',
-    text: 'what tokens may do that do not say it themselves (lock:*); none for nothing',
+    text: 'what tokens may do that do not say it themselves (none)',
   },
   insecure: { type: 'boolean', text: 'serve everybody, also beyond loopback' },
   'tls-cert': { type: 'string', value: 'FILE', text: 'the certificate, for https' },

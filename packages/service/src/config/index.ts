@@ -31,7 +31,7 @@ export interface ServiceConfig {
   readonly limits: Limits;
   /** For every principal. */
   readonly principalLimits: PrincipalLimits;
-  /** Settings that were understood and have no effect, for the operator. */
+  /** What the operator should know: settings that have no effect, and what is not said. */
   readonly notes: readonly string[];
 }
 
@@ -48,7 +48,10 @@ const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const PORT_MAX = 65_535;
 /** What says whose tokens count. */
 const TOKENS = ['jwt-issuer', 'jwt-audience', 'jwt-jwks'] as const;
-const BEARERS = 'lock:*';
+/** What LockServiceCentral lets every bearer of a good token do. In words of ours they may do what somebody said. */
+const CENTRAL_RIGHTS = 'lock:*';
+const UNSAID =
+  'jwt-rights says nothing, so tokens without the claim "holdfast" may do nothing. Say what they may, or none.';
 
 export function configFrom({
   flags = {},
@@ -63,10 +66,8 @@ export function configFrom({
   const values: Values = { ...written, ...central.values, ...own, ...flags };
   for (const setting of SETTINGS) check(setting, values[setting.name]);
   const insecure = isTrue(values.insecure);
-  const jwt = jwtOf(
-    values,
-    TOKENS.some((name) => ours[name] !== undefined),
-  );
+  const strictly = TOKENS.some((name) => ours[name] !== undefined);
+  const jwt = jwtOf(values, strictly);
   if (insecure && (values.keys !== undefined || jwt !== null)) {
     throw new InvalidArgumentError(
       'insecure lets everybody do everything, but keys or tokens are configured too: remove one of both.',
@@ -85,7 +86,7 @@ export function configFrom({
     logLevel: values['log-level'] ?? 'info',
     limits: limitsOf(limits),
     principalLimits: principalLimitsOf(principalLimits),
-    notes: central.notes,
+    notes: strictly && values['jwt-rights'] === undefined ? [...central.notes, UNSAID] : central.notes,
   };
 }
 
@@ -139,7 +140,8 @@ function jwtOf(values: Values, strictly: boolean): JwtConfig | null {
       'jwt-audience is missing: tokens made for other services would count here.',
     );
   }
-  return { issuer, audience, jwks, rights: rightsIn(values['jwt-rights'] ?? BEARERS) };
+  const rights = rightsIn(values['jwt-rights'] ?? (strictly ? 'none' : CENTRAL_RIGHTS));
+  return { issuer, audience, jwks, rights };
 }
 
 function pairOf(values: Values, cert: 'tls-cert', key: 'tls-key'): ServiceConfig['tls'] {

@@ -134,6 +134,19 @@ describe('the environment of LockServiceCentral', () => {
     expect(rightsFor('none')).toEqual([]);
   });
 
+  it('gives every token every lock, as that does; said in words of ours, tokens may do what somebody said', () => {
+    const central = from({ environment: { JWT_ISSUER: 'https://id.example', JWT_AUDIENCE: 'locks' } });
+    expect([central.jwt?.rights, central.notes]).toEqual([['lock:*'], []]);
+    const flags = { 'jwt-issuer': 'https://id.example', 'jwt-audience': 'locks' };
+    const own = from({ flags });
+    expect([own.jwt?.rights, own.notes.join()]).toEqual([
+      [],
+      expect.stringContaining('jwt-rights says nothing'),
+    ]);
+    const said = from({ flags: { ...flags, 'jwt-rights': 'none' } });
+    expect([said.jwt?.rights, said.notes]).toEqual([[], []]);
+  });
+
   it('counts less than settings of our own, and more than the file', () => {
     const environment = { SPRING_PROFILES_ACTIVE: 'postgres', LOCKER_POSTGRES_HOST: 'db' };
     expect(from({ environment, file: file({ store: 'memory:' }) }).store).toMatch(/^postgres:.*@db:5432/);
