@@ -124,22 +124,22 @@ describe('a 400 has message and details', () => {
 
 describe('everything else has message and errorId', () => {
   const evil = { origin: 'http://evil.example' };
-  const CASES: readonly (readonly [string, number, Sent, Partial<ServiceOptions>?])[] = [
-    ['a path that is not there, badly encoded', 404, { path: '/v1/%zz' }],
-    ['a long path that is not there', 404, { path: `/v1/${'x'.repeat(4_000)}` }],
-    ['a method that few know', 405, { method: 'PROPFIND', path: LOCK }],
-    ['what a browser asks first', 405, { method: 'OPTIONS', path: LOCK }],
+  const CASES: readonly (readonly [string, number, Sent, Partial<ServiceOptions>])[] = [
+    ['a path that is not there, badly encoded', 404, { path: '/v1/%zz' }, {}],
+    ['a long path that is not there', 404, { path: `/v1/${'x'.repeat(4_000)}` }, {}],
+    ['a method that few know', 405, { method: 'PROPFIND', path: LOCK }, {}],
+    ['what a browser asks first', 405, { method: 'OPTIONS', path: LOCK }, {}],
     [
       'a body that is too large',
       413,
       { ...acquire, body: ' '.repeat(2_000) },
       { limits: { bodyBytes: 1_000 } },
     ],
-    ['a page of another site', 403, { ...acquire, headers: evil }],
-    ['a name that is not of this machine', 403, { path: LOCK, headers: { host: 'evil.example' } }],
+    ['a page of another site', 403, { ...acquire, headers: evil }, {}],
+    ['a name that is not of this machine', 403, { path: LOCK, headers: { host: 'evil.example' } }, {}],
   ];
 
-  it.each(CASES)('%s: %i', async (_name, expected, sent, options = {}) => {
+  it.each(CASES)('%s: %i', async (_name, expected, sent, options) => {
     const { url } = await stage(options);
     const { status, type, body } = await send(url, sent);
     expect([status, Object.keys(body)]).toEqual([expected, ['message', 'errorId']]);
