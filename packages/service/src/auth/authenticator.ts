@@ -14,7 +14,7 @@ import { idIn, KEY_PREFIX } from './api-key.js';
 import { Attempts, neighbourhood } from './attempts.js';
 import { type JwtOptions, JwtReader } from './jwt.js';
 import { KeyRing } from './key-ring.js';
-import { allows, type Right } from './rights.js';
+import { allows, type Right, reachOf } from './rights.js';
 
 export interface AuthOptions {
   /** The file of API keys. */
@@ -99,6 +99,7 @@ function principalOf({ id, owner, rights }: Known, allowance: Allowance): Princi
     id,
     owner,
     may: (role, namespace) => allows(rights(), role, namespace),
+    reach: (role) => reachOf(rights(), role),
     undertake: (what) => allowance.undertake(what),
     holds: (key, hold, ttlMs) => allowance.holds(key, hold, ttlMs),
     queues: (key, hold, forMs) => allowance.queues(key, hold, forMs),

@@ -43,6 +43,21 @@ export function allows(rights: readonly Right[], role: Role, namespace: string):
   return rights.some((right) => RANK[right.role] >= RANK[role] && covers(right, namespace));
 }
 
+/** What the keys begin with that are allowed, in order. One that begins with another is in that one. */
+export function reachOf(rights: readonly Right[], role: Role): readonly string[] {
+  const enough = rights.filter((right) => RANK[right.role] >= RANK[role]);
+  const reach: string[] = [];
+  for (const begin of enough.map(beginOf).sort()) {
+    const last = reach.at(-1);
+    if (last === undefined || !begin.startsWith(last)) reach.push(begin);
+  }
+  return reach;
+}
+
+function beginOf({ namespace, prefix }: Right): string {
+  return prefix ? namespace : `${namespace}/`;
+}
+
 function covers(right: Right, namespace: string): boolean {
   if (!right.prefix) return right.namespace === namespace;
   return namespace.startsWith(right.namespace);

@@ -22,6 +22,11 @@ export interface Principal {
   /** What holders are called that name no owner of their own. */
   readonly owner: string;
   may(role: Role, namespace: string): boolean;
+  /**
+   * What the keys begin with that it may have now, in order, none beginning with another; `['']` for all. Nothing else
+   * is looked for. `may` decides on every key all the same.
+   */
+  reach(role: Role): readonly string[];
   /** Throws a `Problem` when this principal has too much already; gives what to call when the waiting is over. */
   undertake?(what: Undertaking): () => void;
   /** Told after every grant and renewal, for how long; with 0 after a release or a loss. */
@@ -37,7 +42,12 @@ export interface Authenticator {
   close?(): void | Promise<void>;
 }
 
-export const ANONYMOUS: Principal = { id: 'anonymous', owner: 'anonymous', may: () => true };
+export const ANONYMOUS: Principal = {
+  id: 'anonymous',
+  owner: 'anonymous',
+  may: () => true,
+  reach: () => [''],
+};
 
 /** What a route declares in its `config`. A route that declares nothing is refused to everybody. */
 export interface Needs {

@@ -1,5 +1,6 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { allows, rightOf, rightsOf } from '../../src/auth/rights.js';
+import { allows, reachOf, rightOf, rightsOf } from '../../src/auth/rights.js';
 
 const may = (rights: readonly string[], role: 'read' | 'lock' | 'admin', namespace: string): boolean =>
   allows(rightsOf(rights), role, namespace);
@@ -52,5 +53,45 @@ describe('rights', () => {
       expect(() => rightsOf([text])).toThrow(/is no right/);
     }
     expect(() => rightsOf(Array<string>(101).fill('read:a'))).toThrow(/the most/);
+  });
+});
+
+describe('the reach of rights', () => {
+  const ROLES = ['read', 'lock', 'admin'] as const;
+  const reach = (rights: readonly string[], role: 'read' | 'lock' | 'admin' = 'read') =>
+    reachOf(rightsOf(rights), role);
+
+  it('is what keys begin with, in order', () => {
+    expect(reach(['read:eve'])).toEqual(['eve/']);
+    expect(reach(['read:team-*', 'lock:ann'])).toEqual(['ann/', 'team-']);
+    expect(reach(['admin:*'])).toEqual(['']);
+    expect(reach([])).toEqual([]);
+    expect(reach(['read:eve', 'lock:ann'], 'lock')).toEqual(['ann/']);
+  });
+
+  it('names nothing twice', () => {
+    expect(reach(['read:eve', 'lock:eve', 'read:eve*', 'read:eve-2', 'read:ev'])).toEqual(['ev/', 'eve']);
+    expect(reach(['read:a', 'read:*', 'read:b*'])).toEqual(['']);
+  });
+
+  it('holds every key that may be had, once, and comes from a right', () => {
+    const name = fc.string({ unit: fc.constantFrom('a', 'b', '-', '.'), minLength: 1, maxLength: 3 });
+    const right = fc
+      .tuple(fc.constantFrom(...ROLES), fc.oneof(name, fc.constant('')), fc.boolean())
+      .map(([role, begin, star]) => `${role}:${begin}${star || begin === '' ? '*' : ''}`);
+    const rights = fc.array(right, { maxLength: 8 });
+    fc.assert(
+      fc.property(rights, fc.constantFrom(...ROLES), name, (texts, role, namespace) => {
+        const begins = reach(texts, role);
+        const key = `${namespace}/x`;
+        const at = begins.filter((begin) => key.startsWith(begin));
+        expect(at).toHaveLength(may(texts, role, namespace) ? 1 : 0);
+        expect(begins).toEqual([...begins].sort());
+        for (const begin of begins) {
+          const pattern = begin.endsWith('/') ? begin.slice(0, -1) : `${begin}*`;
+          expect(texts.map((text) => text.slice(text.indexOf(':') + 1))).toContain(pattern);
+        }
+      }),
+    );
   });
 });

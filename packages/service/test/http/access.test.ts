@@ -13,7 +13,15 @@ const auth: Authenticator = {
       throw new Problem('unauthorized', 'Say who you are.', { headers: { 'www-authenticate': 'Bearer' } });
     }
     const [id = '', ...rights] = said.split(' ');
-    return { id, owner: id, may: (role: Role, namespace: string) => rights.includes(`${role}:${namespace}`) };
+    return {
+      id,
+      owner: id,
+      may: (role: Role, namespace: string) => rights.includes(`${role}:${namespace}`),
+      reach: (role: Role) =>
+        rights
+          .filter((right) => right.startsWith(`${role}:`))
+          .map((right) => `${right.slice(role.length + 1)}/`),
+    };
   },
 };
 
@@ -162,7 +170,12 @@ describe('who may do what', () => {
   it('a right that is taken away while somebody waits: 403, and the lock is given back', async () => {
     let mayLock = true;
     const fickle: Authenticator = {
-      authenticate: () => ({ id: 'ada', owner: 'ada', may: (role) => role !== 'lock' || mayLock }),
+      authenticate: () => ({
+        id: 'ada',
+        owner: 'ada',
+        may: (role) => role !== 'lock' || mayLock,
+        reach: () => [''],
+      }),
     };
     const { url, acquire, post, get, store } = await stage({ auth: fickle });
     const { hold } = await acquire('a/b');
@@ -184,6 +197,7 @@ describe('who may do what', () => {
         id: 'ada',
         owner: 'ada',
         may: () => true,
+        reach: () => [''],
         undertake: ({ ttlMs }) => {
           if (ttlMs > 60_000) throw new Problem('forbidden', 'No longer than a minute.');
           return () => undefined;
@@ -237,6 +251,7 @@ describe('who may do what', () => {
         id: 'ada',
         owner: 'ada',
         may: () => true,
+        reach: () => [''],
         undertake: ({ ttlMs }) => {
           if (ttlMs > 10_000) throw new Problem('forbidden', 'No longer than 10 s.');
           under += 1;

@@ -102,7 +102,7 @@ describe('who may', () => {
       if (!owner) {
         throw new Problem('unauthorized', 'Who are you?', { headers: { 'www-authenticate': 'Bearer' } });
       }
-      return { id: owner, owner, may: (_role, namespace) => namespace === owner };
+      return { id: owner, owner, may: (_role, namespace) => namespace === owner, reach: () => [`${owner}/`] };
     },
   };
   const ada = { authorization: 'Bearer ada-space' };
@@ -143,6 +143,7 @@ describe('who may', () => {
         id: 'ada',
         owner: 'ada',
         may: () => true,
+        reach: () => [''],
         undertake({ key, ttlMs, hold, renews }) {
           if (ttlMs > 100_000) throw new Problem('forbidden', 'Too long.');
           const isHeld = renews || (hold !== undefined && held.has(`${key} ${hold}`));
