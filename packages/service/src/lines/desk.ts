@@ -20,6 +20,8 @@ import { type Speaker, Talk } from './talk.js';
 const BATCH_MAX = 512;
 /** While the store is away: what was claimed longest ago is the first to expire by itself. */
 const FAREWELLS_MAX = 10_000;
+/** After so many listed locks others have their turn. */
+const BREATH = 250;
 
 interface Outgoing {
   readonly command: Command;
@@ -101,9 +103,21 @@ export class Desk {
     return this.#look('read', key, () => this.store.read(key));
   }
 
-  /** At most `limit` of them: a listing is one answer, not a stream. */
-  list(query: ListQuery & { readonly limit: number }): Promise<readonly Snapshot[]> {
-    return this.#look('list', undefined, () => collect(this.store, query));
+  async list(query: ListQuery & { readonly limit: number }): Promise<readonly Snapshot[]> {
+    const found: Snapshot[] = [];
+    await this.each(query, (snapshot) => found.push(snapshot) < query.limit);
+    return found;
+  }
+
+  /** One by one, in the order of their keys, until `take` says no. Rejects in time, and then takes no more. */
+  each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+    let isAwaited = true;
+    const look = this.#look('list', undefined, () =>
+      feed(this.store, query, (snapshot) => isAwaited && take(snapshot)),
+    );
+    return look.finally(() => {
+      isAwaited = false;
+    });
   }
 
   probe(): ReturnType<Store['probe']> {
@@ -212,14 +226,12 @@ export class Desk {
   }
 }
 
-async function collect(
-  store: Store,
-  query: ListQuery & { readonly limit: number },
-): Promise<readonly Snapshot[]> {
-  const found: Snapshot[] = [];
+async function feed(store: Store, query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+  let count = 0;
   for await (const snapshot of store.list(query)) {
-    found.push(snapshot);
-    if (found.length >= query.limit) break;
+    if (!take(snapshot)) return;
+    count += 1;
+    // A store in this process gives all of them at once: renewals are not to wait until it has.
+    if (count % BREATH === 0) await new Promise<void>(soon);
   }
-  return found;
 }

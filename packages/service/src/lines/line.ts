@@ -23,6 +23,14 @@ export interface LineParts {
   readonly emptied: () => void;
 }
 
+/** Who waits in this process, in order: those whom the store's own line shows too, and those behind them. */
+export interface WaitersHere {
+  readonly inStore: readonly WaiterView[];
+  readonly behind: readonly WaiterView[];
+}
+
+export const NOBODY: WaitersHere = { inStore: [], behind: [] };
+
 export class Line implements Judge, Keeper {
   readonly #parts: LineParts;
   readonly #waiters = new Set<Waiter>();
@@ -50,12 +58,11 @@ export class Line implements Judge, Keeper {
     return outcome;
   }
 
-  /** Those whom the store's own line does not show, in order. */
-  behind(): WaiterView[] {
-    const hidden = [...this.#waiters].filter(({ contender }) => !contender?.inStore);
-    return hidden.map(({ wanted: { owner, permits, capacity }, since }) => {
-      return { owner, permits, capacity, since, woken: false };
-    });
+  waiters(): WaitersHere {
+    const inStore: WaiterView[] = [];
+    const behind: WaiterView[] = [];
+    for (const { contender, view } of this.#waiters) (contender?.inStore ? inStore : behind).push(view);
+    return { inStore, behind };
   }
 
   hint(): void {

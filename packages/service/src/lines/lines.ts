@@ -1,12 +1,11 @@
 /** Acquires for clients: at once where nothing is waited for, through the line of the key otherwise. */
 import { HoldfastError, UnsupportedError } from 'holdfast';
-import type { WaiterView } from 'holdfast/protocol';
 import type { Bulletin } from '../bulletin.js';
 import { monotonicMs } from '../clock.js';
 import type { Desk } from './desk.js';
 import { Ear } from './ear.js';
 import { newHold } from './holds.js';
-import { Line } from './line.js';
+import { Line, NOBODY, type WaitersHere } from './line.js';
 import { claimOf, type Outcome, type Wanted } from './wanted.js';
 
 export class Lines {
@@ -35,9 +34,8 @@ export class Lines {
     return this.#waiting;
   }
 
-  /** Who waits in this process, as far as the store's own line does not show them. */
-  waitersBehind(key: string): readonly WaiterView[] {
-    return this.#lines.get(key)?.behind() ?? [];
+  waitersHere(key: string): WaitersHere {
+    return this.#lines.get(key)?.waiters() ?? NOBODY;
   }
 
   /** `gone` aborts when the client went away: then nothing of it stays. */

@@ -1,4 +1,5 @@
 /** One request that waits: until when, for whom, and what it is told in the end. */
+import type { WaiterView } from 'holdfast/protocol';
 import { after, type Cancel, wallMs } from '../clock.js';
 import type { Contender } from './contender.js';
 import type { Outcome, Wanted } from './wanted.js';
@@ -16,7 +17,7 @@ export class Waiter {
   overdue = false;
   /** It found the lock taken, or others before it. */
   contended = false;
-  readonly since = wallMs();
+  readonly #since = wallMs();
   readonly #keeper: Keeper;
   #resolve: (outcome: Outcome) => void = () => undefined;
   #cancel: Cancel = () => undefined;
@@ -43,6 +44,11 @@ export class Waiter {
       this.#stopListening = () => gone?.removeEventListener('abort', leave);
       if (gone?.aborted) leave();
     });
+  }
+
+  get view(): WaiterView {
+    const { owner, permits, capacity } = this.wanted;
+    return { owner, permits, capacity, since: this.#since, woken: false };
   }
 
   settle(outcome: Outcome): void {

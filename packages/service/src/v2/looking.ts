@@ -3,8 +3,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Snapshot } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import { NOBODY } from '../lines/line.js';
 import { checkKey, namespaceOf, namespaceOfKey, prefixOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
+import { listingsBehind, within } from './reach.js';
 import { described, listQuerySchema, listSchema, lockSchema, pathSchema } from './schemas.js';
 import { emptyView, type LockView, lockView, type MetadataForm } from './views.js';
 
@@ -17,9 +19,10 @@ interface ListQuery {
   readonly metadata?: MetadataForm;
 }
 
-const LIMIT = 100;
-/** A store that has more is listed by prefix. */
-const LISTED_MAX = 100_000;
+const LIMIT = '100';
+const LIMIT_MAX = 1_000;
+/** A page ends here, however many locks it has; a single lock is shown whole. */
+const PAGE_BYTES_MAX = 1_000_000;
 
 export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
   app.route({
@@ -63,55 +66,49 @@ async function inspect({ desk, lines }: ServiceParts, request: FastifyRequest): 
   const key = keyIn(request);
   // Asked all the same: how long the answer takes should not tell a foreign lock from an empty one.
   const snapshot = await desk.read(key);
-  if (request.foreign || !snapshot) return lockView(emptyView(key, snapshot?.now ?? wallMs()), [], 'json');
-  return lockView(snapshot, lines.waitersBehind(key), 'json');
+  if (request.foreign || !snapshot)
+    return lockView(emptyView(key, snapshot?.now ?? wallMs()), NOBODY, 'json');
+  return lockView(snapshot, lines.waitersHere(key), 'json');
+}
+
+interface Page {
+  readonly locks: readonly LockView[];
+  /** The last of them, where there are more. */
+  readonly next: string | null;
 }
 
 async function list(
   { desk, lines }: ServiceParts,
   request: FastifyRequest<{ Querystring: ListQuery }>,
-): Promise<{ readonly locks: readonly LockView[]; readonly next: string | null }> {
-  const { namespace, prefix = '', key, limit, after, metadata = 'json' } = request.query;
-  // Answered without a look: neither the time nor the answer tells a foreign namespace from an empty one.
-  const asked = key ?? (prefix.includes('/') ? prefix : undefined);
-  const only = namespace ?? (asked === undefined ? undefined : namespaceOfKey(asked));
-  if (only !== undefined && !request.may('read', only)) return { locks: [], next: null };
-  const most = Math.min(limit === undefined ? LIMIT : Number(limit), 1_000);
-  const found = key === undefined ? await listed(desk, namespace, prefix, after, most) : await one(desk, key);
-  const visible = found.filter((snapshot) => request.may('read', namespaceOfKey(snapshot.key)));
-  const page = visible.slice(0, most);
-  const next = visible.length > most ? (page.at(-1)?.key ?? null) : null;
-  return {
-    locks: page.map((snapshot) => lockView(snapshot, lines.waitersBehind(snapshot.key), metadata)),
-    next,
+): Promise<Page> {
+  const { namespace, prefix = '', key, limit = LIMIT, after, metadata = 'json' } = request.query;
+  const mayRead = (name: string): boolean => request.may('read', namespaceOfKey(name));
+  const show = (snapshot: Snapshot): LockView =>
+    lockView(snapshot, lines.waitersHere(snapshot.key), metadata);
+  if (key !== undefined) {
+    checkKey(key);
+    // Answered without a look: neither the time nor the answer tells a foreign namespace from an empty one.
+    const snapshot = mayRead(key) ? await desk.read(key) : null;
+    return { locks: snapshot ? [show(snapshot)] : [], next: null };
+  }
+  const most = Math.min(Number(limit), LIMIT_MAX);
+  const locks: LockView[] = [];
+  let bytes = 0;
+  let isFull = false;
+  const take = (snapshot: Snapshot): boolean => {
+    if (!mayRead(snapshot.key)) return true;
+    const view = show(snapshot);
+    bytes += Buffer.byteLength(JSON.stringify(view));
+    // Found by one that no longer fits, so that there is a next page only where something is on it.
+    isFull = locks.length === most || (locks.length > 0 && bytes > PAGE_BYTES_MAX);
+    if (!isFull) locks.push(view);
+    return !isFull;
   };
-}
-
-async function one(desk: ServiceParts['desk'], key: string): Promise<readonly Snapshot[]> {
-  const snapshot = await desk.read(checkKey(key));
-  return snapshot ? [snapshot] : [];
-}
-
-/** Stores list from the start only, so a later page costs what all before it cost. */
-async function listed(
-  desk: ServiceParts['desk'],
-  namespace: string | undefined,
-  prefix: string,
-  after: string | undefined,
-  most: number,
-): Promise<readonly Snapshot[]> {
-  const from = prefixOf(prefix);
-  const whole = namespace === undefined ? from : `${namespaceOf(namespace)}/${from}`;
-  // One more than asked for tells whether there are more. Across namespaces nobody knows how many may be read.
-  const isFirst = namespace !== undefined && after === undefined;
-  const all = await desk.list({ prefix: whole, limit: isFirst ? most + 1 : LISTED_MAX });
-  return after === undefined ? all : all.slice(startBehind(all, after));
-}
-
-/** Where the page behind this key begins. The key may be gone by now: then the first that sorts behind it. */
-function startBehind(all: readonly Snapshot[], after: string): number {
-  const at = all.findIndex(({ key }) => key === after);
-  if (at !== -1) return at + 1;
-  const behind = all.findIndex(({ key }) => Buffer.compare(Buffer.from(key), Buffer.from(after)) > 0);
-  return behind === -1 ? all.length : behind;
+  const asked = `${namespace === undefined ? '' : `${namespaceOf(namespace)}/`}${prefixOf(prefix)}`;
+  const begins = within(request.principal.reach('read'), asked);
+  for (const query of listingsBehind(begins, after === undefined ? after : checkKey(after))) {
+    await desk.each(query, take);
+    if (isFull) return { locks, next: locks.at(-1)?.key ?? null };
+  }
+  return { locks, next: null };
 }

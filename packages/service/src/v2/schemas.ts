@@ -52,12 +52,13 @@ const waiter = {
 
 export const lockSchema = {
   type: 'object',
-  required: ['key', 'now', 'token', 'holders', 'waiters', 'waiting'],
+  required: ['key', 'now', 'token', 'holders', 'holding', 'waiters', 'waiting'],
   properties: {
     key: { type: 'string' },
     now: time('When this was so.'),
     token: { type: 'integer', description: 'The highest token so far; 0 where nothing is known.' },
-    holders: { type: 'array', items: holder },
+    holders: { type: 'array', items: holder, description: 'At most 1,000.' },
+    holding: { type: 'integer', description: 'How many hold in all.' },
     waiters: {
       type: 'array',
       items: waiter,
@@ -209,7 +210,11 @@ export const listQuerySchema = {
     namespace: { type: 'string', maxLength: 64 },
     prefix: { type: 'string', maxLength: 577, description: 'Of names with a namespace, else of whole keys.' },
     key: { type: 'string', maxLength: 577, description: 'Only this whole key.' },
-    limit: { type: 'string', pattern: '^[1-9][0-9]{0,3}$', description: 'At most so many; 100 unless told.' },
+    limit: {
+      type: 'string',
+      pattern: '^[1-9][0-9]{0,3}$',
+      description: 'At most so many; 100 unless told, never more than 1,000.',
+    },
     after: { type: 'string', maxLength: 577, description: 'What `next` said.' },
     metadata: { enum: ['json', 'text'], description: 'text: exactly as the holder gave it.' },
   },

@@ -1,4 +1,4 @@
-/** Server-sent events: one open answer, kept alive, ended when the client goes, lags too far behind, or we close. */
+/** Server-sent events: one open answer, kept alive, ended when the client goes, no longer reads, or we close. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { after, type Cancel } from '../clock.js';
 import { Problem } from '../http/problem.js';
@@ -7,7 +7,7 @@ import type { ServiceParts } from '../http/service-parts.js';
 /** One principal may have so large a part of all streams. */
 const SHARES = 4;
 const BEAT_MS = 15_000;
-/** One that reads too slowly is cut off; it comes again and is told how things stand. */
+/** What is sent on top of this cuts the client off; it comes again and is told how things stand. */
 const BACKLOG_BYTES_MAX = 1_024 * 1_024;
 
 export class Streams {
@@ -54,6 +54,8 @@ export class Stream {
   readonly #ends: (() => void)[] = [];
   #cancel: Cancel = () => undefined;
   #ended = false;
+  /** Nothing was read since the last beat. */
+  #isStuck = false;
 
   constructor(request: FastifyRequest, reply: FastifyReply, closing: AbortSignal) {
     this.#raw = reply.raw;
@@ -73,7 +75,20 @@ export class Stream {
     const onClosing = (): void => this.end();
     closing.addEventListener('abort', onClosing, { once: true });
     this.onEnd(() => closing.removeEventListener('abort', onClosing));
+    this.onDrain(() => {
+      this.#isStuck = false;
+    });
     this.#beat();
+  }
+
+  /** What was sent has not gone out yet. */
+  get isBehind(): boolean {
+    return this.#raw.writableNeedDrain;
+  }
+
+  /** Called whenever it is behind no more. */
+  onDrain(run: () => void): void {
+    this.#raw.on('drain', run);
   }
 
   send(event: string, data: object): void {
@@ -92,13 +107,18 @@ export class Stream {
 
   #write(text: string): void {
     if (this.#ended) return;
-    this.#raw.write(text);
     if (this.#raw.writableLength > BACKLOG_BYTES_MAX) this.#raw.destroy();
+    else this.#raw.write(text);
   }
 
   #beat(): void {
     this.#cancel = after(BEAT_MS, () => {
+      if (this.#isStuck) {
+        this.#raw.destroy();
+        return;
+      }
       this.#write(': still here\n\n');
+      this.#isStuck = this.isBehind;
       this.#beat();
     });
   }

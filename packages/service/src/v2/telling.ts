@@ -7,13 +7,13 @@ import type { LockView } from './views.js';
 import type { ChangeKind } from './watch.js';
 
 export class Telling {
-  readonly #stream: Stream;
+  readonly #stream: Pick<Stream, 'send' | 'isBehind' | 'onDrain'>;
   readonly #may: (key: string) => boolean;
   readonly #changes = new Map<string, { readonly kind: ChangeKind; readonly lock: LockView }>();
   #state: 'new' | 'complete' | 'ready' | 'trouble' = 'new';
 
   /** `may` is asked right before each is sent: a right that was taken away ends with the next event. */
-  constructor(stream: Stream, may: (key: string) => boolean) {
+  constructor(stream: Pick<Stream, 'send' | 'isBehind' | 'onDrain'>, may: (key: string) => boolean) {
     this.#stream = stream;
     this.#may = may;
     stream.onDrain(() => this.#send());

@@ -1,13 +1,18 @@
 /** Locks as anybody who may read them sees them. Put together member by member: no hold or inbox can slip in. */
 import type { Busy, HolderView, Snapshot, WaiterView } from 'holdfast/protocol';
+import type { WaitersHere } from '../lines/line.js';
 
 const WAITERS_SHOWN = 128;
+/** Each may have 4 KB of metadata. */
+const HOLDERS_SHOWN = 1_000;
 
 export interface LockView {
   readonly key: string;
   readonly now: number;
   readonly token: number;
   readonly holders: readonly HolderJson[];
+  /** How many there are, shown or not. */
+  readonly holding: number;
   readonly waiters: readonly WaiterView[];
   readonly waiting: number;
 }
@@ -18,18 +23,42 @@ export interface HolderJson extends Omit<HolderView, 'metadata'> {
 
 export type MetadataForm = 'json' | 'text';
 
-/** `behind`: those who wait in this process, behind what the store knows of. */
-export function lockView(snapshot: Snapshot, behind: readonly WaiterView[], form: MetadataForm): LockView {
-  const { key, now, token, holders, waiters } = snapshot;
-  const all = behind.length === 0 ? waiters : waiters.concat(behind);
+export function lockView(snapshot: Snapshot, here: WaitersHere, form: MetadataForm): LockView {
+  const { key, now, token, holders } = snapshot;
+  const waiters = [...sinceFirst(snapshot.waiters, here.inStore), ...here.behind];
   return {
     key,
     now,
     token,
-    holders: holders.map((holder) => holderJson(holder, form)),
-    waiters: all.slice(0, WAITERS_SHOWN).map(waiterJson),
-    waiting: all.length,
+    holders: holders.slice(0, HOLDERS_SHOWN).map((holder) => holderJson(holder, form)),
+    holding: holders.length,
+    waiters: waiters.slice(0, WAITERS_SHOWN).map(waiterJson),
+    waiting: waiters.length,
   };
+}
+
+/**
+ * The store knows since when somebody claims; one who stood behind others in this process has waited for longer. Which
+ * of those in the store's line they are is a guess, as holds are in no view: the first who is like them and did not
+ * come before them. By this machine's clock, and only shown: it decides nothing.
+ */
+function sinceFirst(inLine: readonly WaiterView[], here: readonly WaiterView[]): readonly WaiterView[] {
+  const shown = [...inLine];
+  let from = 0;
+  for (const own of here) {
+    const at = shown.findIndex(
+      (waiter, index) => index >= from && isLike(waiter, own) && waiter.since >= own.since,
+    );
+    const found = shown[at];
+    if (!found) continue;
+    shown[at] = { ...found, since: own.since };
+    from = at + 1;
+  }
+  return shown;
+}
+
+function isLike(a: WaiterView, b: WaiterView): boolean {
+  return a.owner === b.owner && a.permits === b.permits && a.capacity === b.capacity;
 }
 
 export function emptyView(key: string, now: number): Snapshot {

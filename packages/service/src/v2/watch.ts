@@ -1,11 +1,12 @@
 /**
- * What changes, for all who watch: one look at the store serves them all, and nobody looks while nobody watches. Keys
- * that went through this process are looked at within moments; what others did is seen by the next look at everything.
- * What comes and goes between two looks is not seen.
+ * What changes among the keys that begin alike, for all who watch them: one look at the store serves them all. Keys
+ * that went through this process are looked at within moments; what others did is seen by the next round, which goes
+ * through all of them, a page at a time. What comes and goes between two looks is not seen.
  */
 import type { Snapshot } from 'holdfast/protocol';
-import { after, type Cancel, monotonicMs } from '../clock.js';
+import { after, type Cancel } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import type { Turns } from './turns.js';
 import { type LockView, lockView } from './views.js';
 
 export type ChangeKind = 'appeared' | 'changed' | 'renewed' | 'gone';
@@ -22,117 +23,155 @@ interface Known {
   readonly view: LockView;
   readonly outline: string;
   readonly expiries: string;
+  /** The last in which it was there. */
+  readonly round: number;
 }
 
-const LOOK_MS = 1_000;
-const TOUCHED_MS = 20;
-/** More at once are seen by a look at everything. */
-const TOUCHED_MAX = 64;
+/** Between two rounds. */
+const ROUND_MS = 1_000;
+/** Large, as there are stores that go through all their keys for every page. */
+const PAGE = 10_000;
 /** Keys beyond these are not watched. */
-const WATCHED_MAX = 10_000;
+const WATCHED_MAX = 100_000;
 const MISSING_MAX = 1_000;
+const TOUCHED_MS = 20;
+/** So many at once. */
+const TOUCHED_STEP = 64;
+/** More are left to the next round. */
+const TOUCHED_MAX = 1_000;
 
 export class Watch {
   readonly #parts: ServiceParts;
+  readonly #prefix: string;
+  readonly #turns: Turns;
   readonly #watchers = new Set<Watcher>();
-  #known = new Map<string, Known>();
-  #touched = new Set<string>();
-  #stopTouched: () => void = () => undefined;
-  #cancel: Cancel | null = null;
-  #looking = false;
-  /** When everything has to be looked at again. */
-  #allDueMs = 0;
-  #state: 'new' | 'ready' | 'trouble' = 'new';
+  readonly #known = new Map<string, Known>();
+  readonly #touched = new Set<string>();
+  readonly #stopTouched: () => void;
+  #cancelPage: Cancel = () => undefined;
+  #cancelTouched: Cancel | null = null;
+  /** The last work at the store: what was read earlier is not to be taken for news. */
+  #work: Promise<void> = Promise.resolve();
+  #state: 'new' | 'ready' | 'trouble' | 'over' = 'new';
+  #round = 0;
+  /** How far this round has come. */
+  #listed = 0;
+  #last: string | undefined;
 
-  constructor(parts: ServiceParts) {
+  /** Looks from now on, until the last watcher leaves. */
+  constructor(parts: ServiceParts, prefix: string, turns: Turns) {
     this.#parts = parts;
+    this.#prefix = prefix;
+    this.#turns = turns;
+    this.#stopTouched = parts.bulletin.on('touched', ({ key }) => this.#touch(key));
+    this.#arrangePage(0);
+  }
+
+  get isOver(): boolean {
+    return this.#state === 'over';
   }
 
   /** Returns a function that ends it. */
   add(watcher: Watcher): () => void {
     this.#watchers.add(watcher);
-    if (this.#watchers.size === 1) this.#start();
-    else if (this.#state !== 'new') {
-      for (const { view } of this.#known.values()) watcher.onChange('appeared', view);
-      if (this.#state === 'ready') watcher.onReady();
-      else watcher.onTrouble();
-    }
+    for (const { view } of this.#known.values()) watcher.onChange('appeared', view);
+    if (this.#state === 'ready') watcher.onReady();
+    if (this.#state === 'trouble') watcher.onTrouble();
     return () => {
       if (this.#watchers.delete(watcher) && this.#watchers.size === 0) this.#stop();
     };
   }
 
-  #start(): void {
-    this.#stopTouched = this.#parts.bulletin.on('touched', ({ key }) => {
-      this.#touched.add(key);
-      if (!this.#looking && this.#state === 'ready') this.#schedule(TOUCHED_MS);
-    });
-    this.#allDueMs = 0;
-    this.#schedule(0);
-  }
-
   #stop(): void {
+    this.#state = 'over';
     this.#stopTouched();
-    this.#cancel?.();
-    this.#cancel = null;
-    this.#known = new Map();
-    this.#touched = new Set();
-    this.#state = 'new';
+    this.#cancelPage();
+    this.#cancelTouched?.();
   }
 
-  /** Sooner than already arranged, never later. */
-  #schedule(delayMs: number): void {
-    const dueMs = Math.max(0, Math.min(delayMs, this.#allDueMs - monotonicMs()));
-    this.#cancel?.();
-    this.#cancel = after(dueMs, () => void this.#look());
+  #alone(work: () => Promise<void>): Promise<void> {
+    this.#work = this.#work.then(async () => {
+      try {
+        if (!this.isOver) await work();
+      } catch (error) {
+        this.#tellTrouble(error);
+      }
+    });
+    return this.#work;
   }
 
-  async #look(): Promise<void> {
-    // The look of those who left may still be on its way.
-    if (this.#looking) return;
-    this.#looking = true;
-    const sinceMs = monotonicMs();
-    const everything = sinceMs >= this.#allDueMs || this.#touched.size > TOUCHED_MAX;
-    const touched = [...this.#touched];
-    this.#touched = new Set();
-    const known = this.#known;
+  #touch(key: string): void {
+    if (!key.startsWith(this.#prefix) || this.#touched.size === TOUCHED_MAX) return;
+    this.#touched.add(key);
+    this.#arrangeTouched();
+  }
+
+  #arrangeTouched(): void {
+    if (this.#touched.size === 0 || this.#state !== 'ready') return;
+    this.#cancelTouched ??= after(TOUCHED_MS, () => void this.#alone(() => this.#lookAtTouched()));
+  }
+
+  async #lookAtTouched(): Promise<void> {
+    this.#cancelTouched = null;
+    const keys = [...this.#touched].slice(0, TOUCHED_STEP);
+    for (const key of keys) this.#touched.delete(key);
+    await Promise.all(keys.map((key) => this.#lookAt(key)));
+    this.#arrangeTouched();
+  }
+
+  #arrangePage(delayMs: number): void {
+    this.#cancelPage = after(delayMs, () => {
+      this.#cancelPage = this.#turns.ask(() => this.#alone(() => this.#lookAtPage()));
+    });
+  }
+
+  async #lookAtPage(): Promise<void> {
+    let count = 0;
+    let isRoundOver = true;
     try {
-      if (everything) await this.#lookAtAll(known);
-      else await Promise.all(touched.map((key) => this.#lookAt(known, key)));
-      if (this.#state !== 'ready' && known === this.#known) this.#tellReady();
-    } catch (error) {
-      this.#tellTrouble(error);
+      const query = { prefix: this.#prefix, limit: PAGE };
+      const from = this.#last === undefined ? query : { ...query, after: this.#last };
+      await this.#parts.desk.each(from, (snapshot) => {
+        count += 1;
+        this.#last = snapshot.key;
+        this.#see(snapshot.key, snapshot);
+        return count < PAGE && !this.isOver;
+      });
+      this.#listed += count;
+      isRoundOver = count < PAGE || this.#listed >= WATCHED_MAX;
+      if (isRoundOver) await this.#lookForMissing(count < PAGE);
+    } finally {
+      if (isRoundOver) {
+        this.#round += 1;
+        this.#listed = 0;
+        this.#last = undefined;
+      }
+      if (!this.isOver) this.#arrangePage(isRoundOver ? ROUND_MS : 0);
     }
-    this.#looking = false;
-    // A look that is slow is not to be all that the store does.
-    if (everything) this.#allDueMs = monotonicMs() + Math.max(LOOK_MS, 4 * (monotonicMs() - sinceMs));
-    if (known !== this.#known) this.#allDueMs = 0;
-    if (this.#watchers.size > 0) this.#schedule(this.#touched.size > 0 ? TOUCHED_MS : LOOK_MS);
+    if (isRoundOver) this.#tellReady();
   }
 
-  async #lookAtAll(known: Map<string, Known>): Promise<void> {
-    const found = await this.#parts.desk.list({ prefix: '', limit: WATCHED_MAX });
-    const keys = new Set(found.map(({ key }) => key));
-    for (const snapshot of found) this.#see(known, snapshot.key, snapshot);
-    const missing = [...known.keys()].filter((key) => !keys.has(key));
-    // A listing that is full says nothing of what is not in it: others may have so many locks on purpose.
-    if (found.length < WATCHED_MAX) for (const key of missing) this.#see(known, key, null);
-    else await Promise.all(missing.slice(0, MISSING_MAX).map((key) => this.#lookAt(known, key)));
+  async #lookForMissing(isWhole: boolean): Promise<void> {
+    const missing = [...this.#known].filter(([, { round }]) => round !== this.#round).map(([key]) => key);
+    // A round that was cut short says nothing of what is behind it: others may have so many locks on purpose.
+    if (isWhole) for (const key of missing) this.#see(key, null);
+    else await Promise.all(missing.slice(0, MISSING_MAX).map((key) => this.#lookAt(key)));
   }
 
-  async #lookAt(known: Map<string, Known>, key: string): Promise<void> {
-    this.#see(known, key, await this.#parts.desk.read(key));
+  async #lookAt(key: string): Promise<void> {
+    this.#see(key, await this.#parts.desk.read(key));
   }
 
-  #see(known: Map<string, Known>, key: string, snapshot: Snapshot | null): void {
-    const before = known.get(key);
+  #see(key: string, snapshot: Snapshot | null): void {
+    const before = this.#known.get(key);
     if (!snapshot) {
-      known.delete(key);
-      if (before) this.#tell('gone', { ...before.view, holders: [], waiters: [], waiting: 0 });
+      this.#known.delete(key);
+      if (before) this.#tell('gone', { ...before.view, holders: [], holding: 0, waiters: [], waiting: 0 });
       return;
     }
-    const next = outlined(lockView(snapshot, this.#parts.lines.waitersBehind(key), 'json'));
-    known.set(key, next);
+    if (!before && this.#known.size >= WATCHED_MAX) return;
+    const next = outlined(lockView(snapshot, this.#parts.lines.waitersHere(key), 'json'), this.#round);
+    this.#known.set(key, next);
     if (!before) this.#tell('appeared', next.view);
     else if (before.outline !== next.outline) this.#tell('changed', next.view);
     else if (before.expiries !== next.expiries) this.#tell('renewed', next.view);
@@ -143,26 +182,28 @@ export class Watch {
   }
 
   #tellReady(): void {
+    if (this.isOver || this.#state === 'ready') return;
     this.#state = 'ready';
     for (const watcher of this.#watchers) watcher.onReady();
+    this.#arrangeTouched();
   }
 
   #tellTrouble(error: unknown): void {
     this.#parts.log.warn({ error: String(error) }, 'watching: the store did not answer');
-    this.#allDueMs = 0;
-    if (this.#state === 'trouble') return;
+    if (this.isOver || this.#state === 'trouble') return;
     this.#state = 'trouble';
     for (const watcher of this.#watchers) watcher.onTrouble();
   }
 }
 
 /** Who holds and who waits; when that ends is told apart from it. */
-function outlined(view: LockView): Known {
-  const { holders, waiters, waiting } = view;
+function outlined(view: LockView, round: number): Known {
+  const { holders, holding, waiters, waiting } = view;
   const outline = JSON.stringify([
     holders.map(({ owner, token, resting }) => [owner, token, resting]),
+    holding,
     waiters.map(({ owner, since }) => [owner, since]),
     waiting,
   ]);
-  return { view, outline, expiries: holders.map(({ expiresAt }) => expiresAt).join() };
+  return { view, outline, expiries: holders.map(({ expiresAt }) => expiresAt).join(), round };
 }
