@@ -58,6 +58,27 @@ for (const [name, newStore] of Object.entries(STORES)) {
       expect(order).toEqual(Array.from({ length: 12 }, (_, number) => number));
     });
 
+    it('who comes to the front is shown as waiting since it came, not since it is in front', async () => {
+      const scene = await stage({ store: newStore() });
+      const { hold } = await scene.acquire('a/b');
+      const pending = [];
+      for (const [number, owner] of ['first', 'second', 'third'].entries()) {
+        pending.push(open(scene.url, ACQUIRE, { ttl: '30s', wait: '25s', owner }));
+        await until(async () => (await waiting(scene)) === number + 1, `${owner} waits`);
+      }
+      const waiters = async () =>
+        (await scene.get('/v2/locks/a/b')).body.waiters as { owner: string; since: number }[];
+      const before = await waiters();
+      await pause(300);
+      await scene.post('/v2/locks/a/b/release', { hold });
+      await pending[0]?.answer;
+      const inStore = async () => (await scene.store.read('a/b'))?.waiters ?? [];
+      await until(async () => (await inStore()).length === 1, 'the second stands at the store');
+      const [head] = await inStore();
+      expect(head?.since).toBeGreaterThanOrEqual((before[1]?.since ?? 0) + 300);
+      expect(await waiters()).toEqual(before.slice(1));
+    });
+
     it('a wait that ends without the lock is 423 busy, and leaves nothing', async () => {
       const scene = await stage({ store: newStore() });
       await scene.acquire('a/b', { owner: 'ada' });

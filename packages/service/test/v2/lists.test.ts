@@ -1,0 +1,158 @@
+import fc from 'fast-check';
+import { httpStore } from 'holdfast/http';
+import { memoryStore } from 'holdfast/memory';
+import { afterEach, describe, expect, it } from 'vitest';
+import { allows, rightsOf } from '../../src/auth/rights.js';
+import { atTheEnd, clearScene, STORES, type Stage, stage } from '../scene.js';
+import { byRights, fill, observed } from './full-store.js';
+
+afterEach(clearScene);
+
+interface Listed {
+  readonly keys: readonly string[];
+  readonly next: string | null;
+  readonly bytes: number;
+}
+
+async function page({ call }: Stage, query: Readonly<Record<string, string>>, rights = ''): Promise<Listed> {
+  const { status, body, text } = await call('GET', `/v2/locks?${new URLSearchParams(query)}`, undefined, {
+    'x-rights': rights,
+  });
+  expect([status, text]).toEqual([200, text]);
+  const keys = (body.locks as { key: string }[]).map(({ key }) => key);
+  return { keys, next: body.next as string | null, bytes: Buffer.byteLength(text) };
+}
+
+async function pages(scene: Stage, query: Readonly<Record<string, string>>, rights = ''): Promise<Listed[]> {
+  const all = [await page(scene, query, rights)];
+  for (let last = all[0]; last?.next; last = all.at(-1)) {
+    all.push(await page(scene, { ...query, after: last.next }, rights));
+  }
+  return all;
+}
+
+const inOrder = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+const namespaceOf = (key: string): string => key.slice(0, Math.max(key.indexOf('/'), 0));
+
+describe('a list', () => {
+  const namespace = fc.constantFrom('a', 'a-', 'ab', 'b', 'team-1', 'team-2', '');
+  const name = fc.constantFrom('x', 'xy', '~', 'é', '\uffee', '😀', '😀a', 'x/y', 'team-1', 'a');
+  const key = fc.tuple(namespace, name).map(([space, own]) => (space === '' ? own : `${space}/${own}`));
+  const pattern = fc.constantFrom('a', 'ab', 'a*', 'a-*', 'b', 'team-*', 'team-2', 't*', 'none', '*');
+  const right = fc.tuple(fc.constantFrom('read', 'lock', 'admin'), pattern).map((parts) => parts.join(':'));
+  const asked = fc.constantFrom<Readonly<Record<string, string>>>(
+    {},
+    { prefix: 'a' },
+    { prefix: 'a/' },
+    { prefix: 'team-' },
+    { prefix: 'team-1/x' },
+    { prefix: '😀' },
+    { namespace: 'a' },
+    { namespace: 'team-2' },
+    { namespace: 'a', prefix: 'x' },
+  );
+
+  it('is exactly what somebody may read, in order, each once, whatever their rights and the size of a page', async () => {
+    const inner = memoryStore();
+    let current = observed(memoryStore());
+    const scene = await stage({ store: { ...inner, list: (query) => current.list(query) }, auth: byRights });
+    const keys = fc.uniqueArray(key, { maxLength: 25 });
+    const rights = fc.array(right, { maxLength: 4 });
+    await fc.assert(
+      fc.asyncProperty(
+        keys,
+        rights,
+        fc.integer({ min: 1, max: 6 }),
+        asked,
+        async (all, texts, limit, query) => {
+          current = observed(memoryStore());
+          await fill(
+            current,
+            all.map((one) => ({ key: one })),
+          );
+          const found = await pages(scene, { ...query, limit: String(limit) }, texts.join(' '));
+          const begin = `${query.namespace === undefined ? '' : `${query.namespace}/`}${query.prefix ?? ''}`;
+          const may = (one: string): boolean => allows(rightsOf(texts), 'read', namespaceOf(one));
+          const wanted = all.filter((one) => one.startsWith(begin) && may(one)).sort(inOrder);
+          expect(found.flatMap((one) => one.keys)).toEqual(wanted);
+          expect(found).toHaveLength(Math.max(1, Math.ceil(wanted.length / limit)));
+          // And a page costs a page: besides it, one more is looked at, and keys that are in no namespace.
+          const strays = all.filter((one) => namespaceOf(one) === '').length;
+          const given = current.listed.reduce((sum, one) => sum + one.given, 0);
+          expect(given).toBeLessThanOrEqual(wanted.length + found.length * (1 + strays));
+        },
+      ),
+      { numRuns: 150 },
+    );
+  });
+
+  it('looks at nothing else than what somebody may read and asks for', async () => {
+    const store = observed(memoryStore());
+    const scene = await stage({ store, auth: byRights });
+    await fill(
+      store,
+      ['ann/a', 'eve/a', 'eve/b', 'team-1/a', 'zoe/a'].map((key) => ({ key })),
+    );
+    const looks = async (query: Readonly<Record<string, string>>): Promise<unknown> => {
+      store.listed.length = 0;
+      await pages(scene, query, 'read:team-* lock:eve read:eve');
+      return store.listed.map(({ query: { prefix, after } }) => [prefix, after]);
+    };
+    expect(await looks({})).toEqual([
+      ['eve/', undefined],
+      ['team-', undefined],
+    ]);
+    expect(await looks({ namespace: 'eve', prefix: 'b' })).toEqual([['eve/b', undefined]]);
+    expect(await looks({ prefix: 'e' })).toEqual([['eve/', undefined]]);
+    expect(await looks({ namespace: 'zoe' })).toEqual([]);
+    expect(await looks({ prefix: 'zoe/a' })).toEqual([]);
+    expect(await looks({ after: 'eve/a' })).toEqual([
+      ['eve/', 'eve/a'],
+      ['team-', undefined],
+    ]);
+    expect(await looks({ after: 'eve0' })).toEqual([['team-', undefined]]);
+    expect(await looks({ after: 'zoe/a' })).toEqual([]);
+  });
+
+  it('refuses an `after` that can be no key', async () => {
+    const { get } = await stage();
+    expect((await get('/v2/locks?after=a%00b')).status).toBe(400);
+    expect((await get('/v2/locks?after=')).status).toBe(400);
+  });
+});
+
+for (const [store, newStore] of Object.entries(STORES)) {
+  describe(`large answers on ${store}`, () => {
+    const text = 'm'.repeat(3_900);
+
+    it('a page ends at a megabyte, and the next goes on there, for the library too', async () => {
+      const scene = await stage({ store: newStore() });
+      const keys = Array.from({ length: 600 }, (_, index) => `a/${String(index).padStart(4, '0')}`);
+      await fill(
+        scene.store,
+        keys.map((key) => ({ key, metadata: JSON.stringify({ text }) })),
+      );
+      const found = await pages(scene, { namespace: 'a', limit: '1000' });
+      expect(found.flatMap((one) => one.keys)).toEqual(keys);
+      for (const { bytes } of found) expect(bytes).toBeLessThan(1_010_000);
+      expect(found).toHaveLength(3);
+      const client = httpStore({ url: scene.url });
+      atTheEnd(() => client.close());
+      const listed = [];
+      for await (const { key } of client.list({ prefix: 'a/', limit: 550 })) listed.push(key);
+      expect(listed).toEqual(keys.slice(0, 550));
+    });
+
+    it('of many holders a thousand are shown, with how many there are; a page has at least one lock', async () => {
+      const scene = await stage({ store: newStore() });
+      const holder = { metadata: JSON.stringify({ text }), capacity: 2_000 };
+      for (const key of ['a/many', 'a/more']) await fill(scene.store, Array(1_100).fill({ key, ...holder }));
+      const { body } = await scene.get('/v2/locks/a/many');
+      expect([(body.holders as unknown[]).length, body.holding, body.waiting]).toEqual([1_000, 1_100, 0]);
+      const found = await pages(scene, { namespace: 'a' });
+      expect(found.map((one) => one.keys)).toEqual([['a/many'], ['a/more']]);
+      const busy = await scene.post('/v2/locks/a/many/acquire', { ttl: '30s' });
+      expect([busy.status, (busy.body.holders as unknown[]).length]).toEqual([423, 16]);
+    });
+  });
+}

@@ -1,0 +1,97 @@
+import { expect, it } from 'vitest';
+import { Telling } from '../../src/v2/telling.js';
+import { emptyView, lockView } from '../../src/v2/views.js';
+import type { ChangeKind } from '../../src/v2/watch.js';
+
+const NOBODY = { inStore: [], behind: [] };
+const lock = (key: string, now = 1) => lockView(emptyView(key, now), NOBODY, 'json');
+
+function slowStream() {
+  const sent: unknown[] = [];
+  let drained = (): void => undefined;
+  const stream = {
+    isBehind: true,
+    send: (event: string, data: object) => {
+      const { key, now } = data as { key?: string; now?: number };
+      sent.push(key === undefined ? event : [event, key, now]);
+    },
+    onDrain: (run: () => void) => {
+      drained = run;
+    },
+  };
+  const read = (): void => {
+    stream.isBehind = false;
+    drained();
+  };
+  return { stream, sent, read };
+}
+
+/** What one is told in the end who was not reading while all this happened. */
+function toldOf(kinds: readonly ChangeKind[]): unknown[] {
+  const { stream, sent, read } = slowStream();
+  const telling = new Telling(stream, () => true);
+  for (const [at, kind] of kinds.entries()) telling.change(kind, lock('a/b', at));
+  expect(sent).toEqual([]);
+  telling.ready();
+  read();
+  return sent;
+}
+
+it.each<[readonly ChangeKind[], unknown[]]>([
+  [['appeared'], [['appeared', 'a/b', 0], 'ready']],
+  [
+    ['appeared', 'changed', 'renewed'],
+    [['appeared', 'a/b', 2], 'ready'],
+  ],
+  [['appeared', 'gone'], ['ready']],
+  [
+    ['appeared', 'gone', 'appeared'],
+    [['appeared', 'a/b', 2], 'ready'],
+  ],
+  [
+    ['changed', 'renewed'],
+    [['changed', 'a/b', 1], 'ready'],
+  ],
+  [
+    ['renewed', 'changed'],
+    [['changed', 'a/b', 1], 'ready'],
+  ],
+  [
+    ['renewed', 'gone'],
+    [['gone', 'a/b', 1], 'ready'],
+  ],
+  [
+    ['gone', 'appeared'],
+    [['changed', 'a/b', 1], 'ready'],
+  ],
+  [
+    ['gone', 'appeared', 'gone'],
+    [['gone', 'a/b', 2], 'ready'],
+  ],
+])('%j comes to %j for one who was behind', (kinds, told) => {
+  expect(toldOf(kinds)).toEqual(told);
+});
+
+it('a right that is gone by the time of sending counts no more', () => {
+  const { stream, sent, read } = slowStream();
+  let mayRead = true;
+  const telling = new Telling(stream, () => mayRead);
+  telling.change('appeared', lock('a/b'));
+  mayRead = false;
+  read();
+  expect(sent).toEqual([]);
+});
+
+it('trouble is told at once and once, and takes the ready back that was not said yet', () => {
+  const { stream, sent, read } = slowStream();
+  const telling = new Telling(stream, () => true);
+  telling.change('appeared', lock('a/b'));
+  telling.ready();
+  telling.trouble();
+  telling.trouble();
+  expect(sent).toEqual(['trouble']);
+  read();
+  expect(sent).toEqual(['trouble', ['appeared', 'a/b', 1]]);
+  telling.ready();
+  expect(sent.at(-1)).toBe('ready');
+});
