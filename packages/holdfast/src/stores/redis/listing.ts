@@ -16,17 +16,14 @@ export async function keysListed(
   const servers = await connection.servers();
   // One that is still connecting knows none: that is not the same as no keys.
   if (servers.length === 0) throw new Error('The cluster has no server that can be asked.');
-  await Promise.all(
-    servers.map((server) =>
-      scan(server, begin + query.prefix, (key) => {
-        keys.add(key.slice(begin.length));
-      }),
-    ),
+  await Promise.all(servers.map((server) => scan(server, begin + query.prefix, keys)));
+  return keysInOrder(
+    [...keys].map((key) => key.slice(begin.length)),
+    query,
   );
-  return keysInOrder(keys, query);
 }
 
-async function scan(server: Server, begin: string, found: (key: string) => void): Promise<void> {
+async function scan(server: Server, begin: string, keys: Set<string>): Promise<void> {
   let cursor = '0';
   do {
     const reply = await server.send(
@@ -38,7 +35,7 @@ async function scan(server: Server, begin: string, found: (key: string) => void)
       String(SCAN_STEP),
     );
     const [next, page] = listOf(reply);
-    for (const key of listOf(page)) found(textOf(key));
+    for (const key of listOf(page)) keys.add(textOf(key));
     cursor = textOf(next);
   } while (cursor !== '0');
 }
