@@ -3,7 +3,7 @@
 /**
  * @typedef {{ owner: string, permits: number, capacity: number, token: number, acquiredAt: number, expiresAt: number, metadata: unknown, resting: boolean }} Holder
  * @typedef {{ owner: string, permits: number, capacity: number, since: number, woken: boolean }} Waiter
- * @typedef {{ key: string, now: number, token: number, holders: Holder[], waiters: Waiter[], waiting: number }} Lock
+ * @typedef {{ key: string, now: number, token: number, holders: Holder[], waiters: Waiter[], waiting: number, holding?: number }} Lock
  * @typedef {'name' | 'waiting' | 'ends'} Order
  */
 
@@ -98,6 +98,14 @@ export function showMetadata(metadata) {
   return typeof metadata === 'string'
     ? metadata
     : JSON.stringify(metadata, null, 1).replaceAll(/\n\s*/g, ' ');
+}
+
+/**
+ * Also those that are not shown, of a lock that very many hold.
+ * @param {Lock} lock
+ */
+export function countHolders({ holders, holding }) {
+  return holding ?? holders.length;
 }
 
 /** @param {Lock} lock */

@@ -12,6 +12,18 @@ export function byId(id) {
 }
 
 /**
+ * What cannot be seen, or turns around what stands beside it, is shown as its code: two names that differ look different.
+ * Joiners stay: emoji and some scripts need them.
+ * @param {string} text
+ */
+function visible(text) {
+  return text.replaceAll(
+    /(?![\n\u200c\u200d])[\p{Cc}\p{Cf}]/gu,
+    (letter) => `\\u{${letter.codePointAt(0)?.toString(16)}}`,
+  );
+}
+
+/**
  * @template {keyof HTMLElementTagNameMap} T
  * @param {T} tag
  * @param {string} [className]
@@ -21,7 +33,7 @@ export function byId(id) {
 export function make(tag, className = '', ...children) {
   const element = document.createElement(tag);
   if (className !== '') element.className = className;
-  element.append(...children);
+  element.append(...children.map((child) => (typeof child === 'string' ? visible(child) : child)));
   return element;
 }
 
@@ -31,7 +43,8 @@ export function make(tag, className = '', ...children) {
  * @param {string} text
  */
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text;
+  const seen = visible(text);
+  if (element.textContent !== seen) element.textContent = seen;
 }
 
 /** @param {string} key */

@@ -10,7 +10,6 @@ export class EventLog {
     this.list = byId('events');
     // It scrolls: the keyboard has to get there.
     this.list.tabIndex = 0;
-    this.quiet = byId('quiet');
     /** @type {string[]} */
     this.words = [];
     /** @type {WeakMap<Element, string>} */
@@ -32,7 +31,6 @@ export class EventLog {
     this.filter(item);
     this.list.prepend(item);
     if (this.list.children.length > KEPT_MAX) this.list.lastElementChild?.remove();
-    this.quiet.hidden = true;
   }
 
   /** @param {string} search */

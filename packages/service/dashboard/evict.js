@@ -1,4 +1,5 @@
 /** Evicting asks first. What is confirmed is what was shown: who came to hold the lock meanwhile is left alone. */
+import { countHolders } from './board.js';
 import { byId, make, setText } from './dom.js';
 import { evict, Refusal } from './service.js';
 
@@ -23,10 +24,14 @@ export class EvictDialog {
   }
 
   /** @param {Lock} lock */
-  ask({ key, holders }) {
-    this.asked = { key, upToToken: Math.max(...holders.map(({ token }) => token)) };
+  ask(lock) {
+    const { key, holders } = lock;
+    const hidden = countHolders(lock) - holders.length;
+    const upToToken = hidden > 0 ? lock.token : Math.max(...holders.map(({ token }) => token));
+    this.asked = { key, upToToken };
     setText(byId('evict-title'), `Evict who holds ${key}?`);
     const lines = holders.map(({ owner, token }) => make('li', '', make('b', '', owner), ` token ${token}`));
+    if (hidden > 0) lines.push(make('li', '', `and ${hidden} more`));
     byId('evict-holders').replaceChildren(...lines);
     setText(this.error, '');
     this.yes.disabled = false;

@@ -1,4 +1,5 @@
 /** What changed between two looks at a lock, in words. */
+import { countHolders } from './board.js';
 
 /**
  * @typedef {import('./board.js').Lock} Lock
@@ -20,6 +21,8 @@ export function storiesOf(before, lock, kind) {
     });
     return owners.map(({ owner }) => story('renewed', `by ${owner}`));
   }
+  // Of very many holders only the first are shown: who comes into view was not granted it just now.
+  if (before && [before, lock].some((seen) => countHolders(seen) > seen.holders.length)) return [];
   const had = new Map(before?.holders.map((holder) => [holder.token, holder]));
   const has = new Map(lock.holders.map((holder) => [holder.token, holder]));
   /** @type {Story[]} */

@@ -5,61 +5,47 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
-import { fileURLToPath } from 'node:url';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { Problem } from '../http/problem.js';
 import type { Part } from '../http/service-parts.js';
 
 interface Asset {
-  readonly type: string;
-  readonly etag: string;
+  readonly headers: Readonly<Record<string, string>>;
   readonly plain: Buffer;
-  readonly packed: Buffer;
+  /** By encoding, made when first asked for. */
+  readonly packed: Map<string, Buffer>;
 }
 
 const FOLDER = new URL('../../dashboard/', import.meta.url);
 const PAGE = 'index.html';
-/** By name, so that nothing else that lies in the folder is ever served. */
-const FILES = [
-  PAGE,
-  'dashboard.css',
-  'icon.svg',
-  'main.js',
-  'board.js',
-  'chart.js',
-  'connection.js',
-  'dom.js',
-  'event-log.js',
-  'evict.js',
-  'lock-row.js',
-  'lock-rows.js',
-  'service.js',
-  'stories.js',
-  'time.js',
-] as const;
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
+/** The better one first. Browsers take `br` over TLS and from loopback. */
+const PACKERS = [
+  { encoding: 'br', pack: (plain: Buffer) => brotliCompressSync(plain) },
+  { encoding: 'gzip', pack: (plain: Buffer) => gzipSync(plain, { level: 9 }) },
+] as const;
 /** Names and metadata of locks come from anybody: whatever they hold, it is never run, and the key goes nowhere else. */
-const HEADERS: Readonly<Record<string, string>> = {
+const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
     "form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-  'cache-control': 'no-cache',
   'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
   'referrer-policy': 'no-referrer',
-  vary: 'accept-encoding',
 };
 
 export const dashboard: Part = {
   name: 'dashboard',
   register(app) {
-    const assets = new Map<string, Asset>(FILES.map((name) => [name, readAsset(name)]));
+    const page = readText(PAGE);
+    // What the page names, and nothing else that lies in the folder.
+    const files = [...page.matchAll(/"dashboard\/([\w.-]+)"/g)].map(([, name = '']) => name);
+    const assets = new Map([PAGE, ...files].map((name) => [name, readAsset(name)]));
     app.route({
       method: 'GET',
       url: '/',
@@ -99,27 +85,49 @@ function sessionRoute(app: FastifyInstance): void {
   });
 }
 
+function readText(name: string): string {
+  return readFileSync(new URL(name, FOLDER), 'utf8');
+}
+
 function readAsset(name: string): Asset {
-  const plain = readFileSync(fileURLToPath(new URL(name, FOLDER)));
+  const plain = Buffer.from(lean(readText(name)));
   const digest = createHash('sha256').update(plain).digest('base64url').slice(0, 22);
-  // Weak: packed or not, it is the same file.
   return {
-    type: TYPES[extname(name)] ?? 'application/octet-stream',
-    etag: `W/"${digest}"`,
+    headers: {
+      'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
+      // Weak: packed or not, it is the same file.
+      etag: `W/"${digest}"`,
+      'cache-control': 'no-cache',
+      'cross-origin-resource-policy': 'same-origin',
+      vary: 'accept-encoding',
+      ...(name === PAGE ? PAGE_HEADERS : {}),
+    },
     plain,
-    packed: gzipSync(plain, { level: 9 }),
+    packed: new Map(),
   };
+}
+
+/** Without comments that have lines of their own, and without indentation: browsers need neither. */
+function lean(text: string): string {
+  return text.replaceAll(/^\s*(?:\/\/.*|\/\*(?:[^*]|\*(?!\/))*\*\/)\n/gm, '').replaceAll(/^\s+/gm, '');
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, asset: Asset | undefined): FastifyReply {
   if (!asset) throw new Problem('not-found', 'The dashboard has no such file.');
-  const { type, etag, plain, packed } = asset;
-  reply.headers({ ...HEADERS, etag });
+  const { headers, plain, packed } = asset;
+  reply.headers(headers);
   const known = request.headers['if-none-match']?.split(/\s*,\s*/) ?? [];
-  if (known.includes(etag)) return reply.code(304).send();
-  reply.type(type);
-  const takesGzip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/.test(
-    String(request.headers['accept-encoding'] ?? ''),
-  );
-  return takesGzip ? reply.header('content-encoding', 'gzip').send(packed) : reply.send(plain);
+  if (known.includes(headers.etag ?? '')) return reply.code(304).send();
+  const accepted = String(request.headers['accept-encoding'] ?? '');
+  const packer = PACKERS.find(({ encoding }) => takes(accepted, encoding));
+  if (!packer) return reply.send(plain);
+  const { encoding, pack } = packer;
+  const body = packed.get(encoding) ?? pack(plain);
+  packed.set(encoding, body);
+  return reply.header('content-encoding', encoding).send(body);
+}
+
+function takes(accepted: string, encoding: string): boolean {
+  const asked = accepted.split(',').find((one) => one.trim().split(/[;\s]/)[0] === encoding);
+  return asked !== undefined && !/;\s*q=0(?:\.0*)?\s*$/.test(asked);
 }
