@@ -161,42 +161,20 @@ describe.runIf(available('chromium'))('logging in', () => {
     await page.getByRole('button', { name: 'Try now' }).click();
     await shows(page, '#status', 'Live');
   });
-});
 
-describe.runIf(available('chromium'))('whatever locks are called', () => {
-  it('stays text: nothing of it becomes an element, and nothing of it runs', async () => {
-    const scene = await newScene();
-    const page = await lookLive(scene);
-    const evil = '<img src=x onerror="globalThis.owned=1"><script>globalThis.owned=1</script>';
-    const key = `evil/${evil}`;
-    await scene.acquire(key, { owner: `${evil}&lt;b&gt;`, metadata: { [evil]: `"><svg onload=1>` } });
-    void scene.wait(key, `${evil} waits`);
-    await shows(page, '.line', '1 waiting');
-    expect(await names(page)).toEqual([key]);
-    await page.locator('summary').click();
-    await shows(page, '.holders', '&lt;b&gt;');
-    await page.getByRole('button', EVICT).click();
-    await shows(page, '#evict-title', `Evict who holds ${key}?`);
-    expect(await page.evaluate('globalThis.owned')).toBeUndefined();
-    expect(await page.locator('img').count()).toBe(1);
-    expect(await page.locator('script').count()).toBe(1);
-    await page.getByRole('dialog').getByRole('button', { name: 'Evict' }).click();
-    await shows(page, '#toast', `Evicted from ${key}: 1.`);
-  });
-
-  it('is kept within the page, however long', async () => {
-    const scene = await newScene();
-    await scene.acquire(`long/${'x'.repeat(500)}`, {
-      owner: 'y'.repeat(250),
-      metadata: { z: 'z'.repeat(2_000) },
-    });
-    const page = await lookLive(scene, { viewport: { width: 320, height: 640 } });
-    await page.locator('summary').click();
-    await shows(page, '.holders', 'yyy');
-    const beyond = await page.evaluate(
-      'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+  it('one whose key is refused may log in with another', async () => {
+    const { scene, reader, admin } = await newGuardedScene();
+    await scene.acquire('secret/thing');
+    const page = await look(scene);
+    const fulfil = { status: 403, contentType: 'application/problem+json', body: '{}' };
+    await page.route('**/v2/events', (route, request) =>
+      request.headers().authorization === `Bearer ${reader}` ? route.fulfill(fulfil) : route.continue(),
     );
-    expect(beyond).toBe(0);
+    await logIn(page, reader);
+    await shows(page, '#banner', 'This key may not look here.');
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await logIn(page, admin);
+    await shows(page, '#locks', 'secret/thing');
   });
 });
 

@@ -48,7 +48,7 @@ export class Chart {
     setText(this.from, `${minutes} min ago`);
     const now = Math.max(this.samples.at(-1)?.waiting ?? 0, 0);
     const label =
-      most === 0 ? 'Nobody has waited.' : `${now} wait now; at most ${most} did in the last ${minutes} min.`;
+      most === 0 ? 'Nobody has waited.' : `${now} waiting now, at most ${most} in the last ${minutes} min.`;
     if (this.picture.getAttribute('aria-label') !== label) this.picture.setAttribute('aria-label', label);
   }
 

@@ -43,6 +43,8 @@ export class LockRow {
       this.tick();
       onOpen(this);
     });
+    this.holders.list.ariaLabel = 'Holders';
+    this.waiters.list.ariaLabel = 'Waiting, in order';
     this.root = make('li', '', this.details);
     this.show(lock);
   }
@@ -65,7 +67,7 @@ export class LockRow {
   allow(isAdmin) {
     this.evict.hidden = isAdmin !== true || this.lock.holders.length === 0;
     setText(this.mayEvict, isAdmin === false ? 'Only an admin of this namespace may evict.' : '');
-    this.evict.setAttribute('aria-label', `Evict who holds ${this.lock.key}`);
+    this.evict.ariaLabel = `Evict who holds ${this.lock.key}`;
   }
 
   tick() {

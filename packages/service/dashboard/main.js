@@ -118,6 +118,9 @@ function show(next, why = '') {
   setText(byId('status-text'), status);
   byId('login').hidden = next !== 'login';
   byId('board').hidden = next === 'login';
+  // Also to who is refused: another key may do.
+  byId('who').hidden = next === 'login';
+  byId('logout').hidden = key() === null;
   byId('banner').hidden = title === '';
   byId('retry').hidden = next === 'trouble';
   setText(byId('banner-title'), title);
@@ -185,7 +188,7 @@ function forget() {
   board.begin();
   board.complete();
   isTold = false;
-  byId('who').hidden = true;
+  setText(byId('principal'), '');
   byId('events').replaceChildren();
   chart.samples = [];
   chart.draw();
@@ -196,8 +199,6 @@ async function greet() {
   try {
     const { principal } = await session('');
     setText(byId('principal'), principal);
-    byId('who').hidden = false;
-    byId('logout').hidden = key() === null;
   } catch (error) {
     // Any other trouble shows at the stream.
     if (error instanceof Refusal && error.status === 401) askForKey(error.message);
