@@ -1,3 +1,5 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { memoryStore } from 'holdfast/memory';
 import { createService } from 'holdfast-service';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -14,10 +16,11 @@ const dashboard = JSON.parse(read('packages/service/grafana/holdfast.json')) as 
 
 const store = memoryStore();
 const service = createService({ store });
+let url = '';
 let text = '';
 
 beforeAll(async () => {
-  const url = await service.listen();
+  url = await service.listen();
   // Everything that is counted happens once: series with labels are there only from then on.
   const act = async (what: string, body: object): Promise<{ hold: string }> => {
     const answer = await fetch(`${url}/v2/locks/shop/stock/${what}`, {
@@ -82,6 +85,16 @@ describe('the image', () => {
     expect(clients.length).toBe(5);
     for (const [, name = '', version] of clients)
       expect([name, devDependencies[name]]).toEqual([name, version]);
+  });
+
+  it('is healthy while the service answers, and only then', async () => {
+    const [, command = '[]'] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile) ?? [];
+    const [program, ...words] = JSON.parse(command) as string[];
+    expect(program).toBe('node');
+    const ask = (port: string): Promise<unknown> =>
+      promisify(execFile)(process.execPath, words, { env: { HOLDFAST_PORT: port } });
+    await ask(new URL(url).port);
+    await expect(ask('1')).rejects.toMatchObject({ code: 1 });
   });
 
   it('says that it was not run yet, as the compose file does', () => {
