@@ -67,7 +67,11 @@ async function worstContrast(page: Page): Promise<readonly [number, string]> {
   return worst;
 }
 
-const SCREENS = { desk: { width: 1280, height: 860 }, phone: { width: 320, height: 640 } };
+const SCREENS = {
+  desk: { width: 1280, height: 860 },
+  'at 200 %': { width: 640, height: 430 },
+  phone: { width: 320, height: 640 },
+};
 
 describe.runIf(available('chromium'))('the look of the dashboard', () => {
   for (const colorScheme of ['light', 'dark'] as const) {

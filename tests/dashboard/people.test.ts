@@ -211,6 +211,21 @@ describe.runIf(available('chromium'))('with the keyboard alone', () => {
     await until(async () => (await focused()) === 'search', 'focus is in the search again');
   });
 
+  it('where they are not side by side, the events are a link away from the search', async () => {
+    const scene = await newScene();
+    for (let number = 0; number < 30; number += 1) await scene.acquire(`a/${number}`);
+    const page = await lookLive(scene, { viewport: { width: 390, height: 700 } });
+    await until(async () => (await names(page)).length === 30, 'all are there');
+    const isSeen = (): Promise<unknown> =>
+      page.evaluate(`document.querySelector('#events-title').getBoundingClientRect().top < innerHeight`);
+    expect(await isSeen()).toBe(false);
+    await page.keyboard.press('/');
+    for (const key of ['Tab', 'Tab', 'Enter']) await page.keyboard.press(key);
+    await until(async () => (await isSeen()) === true, 'the events are in sight');
+    await page.keyboard.press('Tab');
+    expect(await page.evaluate('document.activeElement.id')).toBe('renewals');
+  });
+
   it('what is focused can be seen', async () => {
     const scene = await newScene();
     const page = await lookLive(scene);

@@ -44,7 +44,7 @@ export class LockRow {
       onOpen(this);
     });
     this.holders.list.ariaLabel = 'Holders';
-    this.waiters.list.ariaLabel = 'Waiting, in order';
+    this.waiters.list.ariaLabel = 'Waiting line';
     this.root = make('li', '', this.details);
     this.show(lock);
   }
