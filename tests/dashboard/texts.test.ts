@@ -105,12 +105,16 @@ describe.runIf(available('chromium'))('whatever locks are called', () => {
     const page = await look(scene);
     const holder = { owner: 'ada', permits: 1, capacity: 500, acquiredAt: 1, expiresAt: 2, resting: false };
     const lock = { key: 'a/slots', now: 1, token: 400, waiters: [], waiting: 0, holding: 300 };
-    const view = { ...lock, holders: [1, 2].map((token) => ({ ...holder, token, metadata: null })) };
+    const view = {
+      ...lock,
+      holders: Array.from({ length: 150 }, (_, token) => ({ ...holder, token, metadata: null })),
+    };
     const body = `event: appeared\ndata: ${JSON.stringify(view)}\n\nevent: ready\ndata: {}\n\n`;
     await page.route('**/v2/events', (route) => route.fulfill({ contentType: 'text/event-stream', body }));
     await page.reload();
     await shows(page, '.owner', 'ada and 299 more');
     await page.locator('summary').click();
-    await shows(page, '.inside', 'and 298 more');
+    await shows(page, '.inside', 'and 200 more');
+    expect(await page.locator('.holders > li').count()).toBe(100);
   });
 });

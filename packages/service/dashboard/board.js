@@ -3,7 +3,7 @@
 /**
  * @typedef {{ owner: string, permits: number, capacity: number, token: number, acquiredAt: number, expiresAt: number, metadata: unknown, resting: boolean }} Holder
  * @typedef {{ owner: string, permits: number, capacity: number, since: number, woken: boolean }} Waiter
- * @typedef {{ key: string, now: number, token: number, holders: Holder[], waiters: Waiter[], waiting: number, holding?: number }} Lock
+ * @typedef {{ key: string, now: number, token: number, holders: Holder[], holding?: number, waiters: Waiter[], waiting: number }} Lock
  * @typedef {'name' | 'waiting' | 'ends'} Order
  */
 

@@ -4,6 +4,9 @@ import { keyElement, make, setText } from './dom.js';
 import { Entries, HolderEntry, timeLeft, WaiterEntry } from './entries.js';
 import { storeNow } from './time.js';
 
+/** More are only counted: nobody reads them, and each counts every second. */
+const HOLDERS_MAX = 100;
+
 /** @typedef {import('./board.js').Lock} Lock */
 
 export class LockRow {
@@ -80,8 +83,8 @@ export class LockRow {
 
   fill() {
     const { holders, waiters, waiting } = this.lock;
-    this.holders.show(holders);
-    const hidden = countHolders(this.lock) - holders.length;
+    this.holders.show(holders.slice(0, HOLDERS_MAX));
+    const hidden = countHolders(this.lock) - Math.min(holders.length, HOLDERS_MAX);
     const nobody = holders.length === 0 ? 'Nobody holds it at the moment.' : '';
     setText(this.otherHolders, hidden > 0 ? `and ${hidden} more` : nobody);
     this.waiters.show(waiters);
