@@ -43,6 +43,8 @@ export async function startPostgrest(options: PostgrestOptions): Promise<Postgre
         PGRST_SERVER_HOST: '127.0.0.1',
         PGRST_SERVER_PORT: String(port),
         PGRST_ADMIN_SERVER_PORT: String(adminPort),
+        // On a busy machine the ten connections may all be taken for longer than the usual 10 s.
+        PGRST_DB_POOL_ACQUISITION_TIMEOUT: '60',
         ...(options.jwtSecret === undefined ? {} : { PGRST_JWT_SECRET: options.jwtSecret }),
         ...options.settings,
       };

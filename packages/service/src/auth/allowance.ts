@@ -91,6 +91,11 @@ export class Allowance {
     socket.once('close', () => this.#sockets.delete(socket));
   }
 
+  /** The last request was as much work as so many more: those that come next wait for it. */
+  spend(requests: number): void {
+    this.#requests.spend(requests);
+  }
+
   undertake(what: Undertaking): () => void {
     const { key, ttlMs, waitMs, hold, renews } = what;
     const { ttlMsMax } = this.#limits;

@@ -100,6 +100,7 @@ function principalOf({ id, owner, rights }: Known, allowance: Allowance): Princi
     owner,
     may: (role, namespace) => allows(rights(), role, namespace),
     reach: (role) => reachOf(rights(), role),
+    spend: (requests) => allowance.spend(requests),
     undertake: (what) => allowance.undertake(what),
     holds: (key, hold, ttlMs) => allowance.holds(key, hold, ttlMs),
     queues: (key, hold, forMs) => allowance.queues(key, hold, forMs),

@@ -30,6 +30,12 @@ export class Bucket {
     return true;
   }
 
+  /** Takes so many, also those that are still to come. */
+  spend(count: number): void {
+    this.#fill();
+    this.#tokens -= count;
+  }
+
   /** Until there is one again. */
   get waitMs(): number {
     this.#fill();

@@ -27,6 +27,8 @@ export interface Principal {
    * is looked for. `may` decides on every key all the same.
    */
   reach(role: Role): readonly string[];
+  /** A request was as much work as so many more, which counts against its rate. */
+  spend?(requests: number): void;
   /** Throws a `Problem` when this principal has too much already; gives what to call when the waiting is over. */
   undertake?(what: Undertaking): () => void;
   /** Told after every grant and renewal, for how long; with 0 after a release or a loss. */

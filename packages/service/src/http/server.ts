@@ -14,6 +14,7 @@ import type { Authenticator } from './principal.js';
 import { Problem } from './problem.js';
 import { problemOf } from './problems.js';
 import { proxiesOf } from './proxies.js';
+import { closeSilent } from './silent.js';
 
 export interface ServerParts {
   readonly log: Logger;
@@ -87,6 +88,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   });
   app.server.maxConnections = limits.connections;
   if (tls?.changed) followCertificate(app, tls, log);
+  closeSilent(app, closing);
   capConnections(app.server, limits.addressConnections, isProxy, log);
   app.removeContentTypeParser('text/plain');
   keepJournal(app, log, bulletin);

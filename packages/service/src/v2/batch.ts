@@ -16,6 +16,11 @@ type Entry =
   | { readonly problem: Problem }
   | { readonly problem: null; readonly finish: (() => void) | undefined };
 
+/** So many commands are as much work as a request of their own. */
+const COMMANDS_A_REQUEST = 50;
+/** Metadata of those who hold what was wanted: for people, and not at the price of an answer of many megabytes. */
+const METADATA_BYTES_MAX = 1_000_000;
+
 export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
   app.route<{ Body: { readonly commands: readonly Command[] } }>({
     method: 'POST',
@@ -30,8 +35,9 @@ export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
     }),
     handler: async (request) => {
       const { commands } = request.body;
+      request.principal.spend?.(Math.floor(commands.length / COMMANDS_A_REQUEST));
       request.note.secrets = commands.flatMap((command) => ('hold' in command ? [command.hold.process] : []));
-      return { replies: await answersTo(parts, request, commands) };
+      return { replies: bounded(await answersTo(parts, request, commands)) };
     },
   });
 }
@@ -54,6 +60,17 @@ async function answersTo(
     }
   });
   return await Promise.all(answers);
+}
+
+/** From where it is too much, holders are shown without it. */
+function bounded(answers: readonly Answer[]): readonly Answer[] {
+  let bytes = 0;
+  return answers.map((answer) => {
+    if ('problem' in answer || answer.kind !== 'busy') return answer;
+    for (const { metadata } of answer.holders) bytes += Buffer.byteLength(metadata ?? '');
+    if (bytes <= METADATA_BYTES_MAX) return answer;
+    return { ...answer, holders: answer.holders.map((holder) => ({ ...holder, metadata: null })) };
+  });
 }
 
 function entryOf(request: FastifyRequest, command: Command): Entry {

@@ -38,6 +38,18 @@ describe('a principal', () => {
     );
   });
 
+  it('pays for a large batch as for many requests', async () => {
+    const { call, post, ada, bob } = await limited({ requestsPerSecond: 1, requestBurst: 8 });
+    const renew = { kind: 'renew', key: 'own/a', ttlMs: 1_000, block: false };
+    const commands = Array.from({ length: 512 }, (_, index) => {
+      return { ...renew, hold: { process: 'nobody', number: index + 1 } };
+    });
+    expect((await post('/v2/batch', { commands }, ada)).status).toBe(200);
+    expect((await call('GET', LOOK, undefined, ada)).status).toBe(429);
+    expect((await post('/v2/batch', { commands: commands.slice(0, 49) }, bob)).status).toBe(200);
+    expect((await call('GET', LOOK, undefined, bob)).status).toBe(200);
+  });
+
   it('holds no more locks than it may, however many it asks for at once; renewing is not holding one more', async () => {
     const { post, ada, bob } = await limited({ held: 3 });
     const acquire = (name: number, as: As) => post(`/v2/locks/own/${name}/acquire`, { ttl: '30s' }, as);

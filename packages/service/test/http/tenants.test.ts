@@ -108,6 +108,29 @@ it('one principal takes a quarter of all streams and no more', async () => {
   for (const stream of [...streams, other]) stream.close();
 });
 
+it('a batch that finds much taken is answered within bounds', async () => {
+  const { post } = await stage();
+  const claim = { kind: 'claim', key: 'big/one', permits: 1, capacity: 20, ttlMs: 60_000 };
+  const metadata = JSON.stringify({ text: 'x'.repeat(4_000) });
+  const asked = (number: number, more: object = {}) => {
+    const hold = { process: `somebody-${number}`, number: 1 };
+    return { ...claim, hold, owner: 'eve', queue: false, inbox: null, metadata, ...more };
+  };
+  const take = Array.from({ length: 20 }, (_, number) => asked(number));
+  const { body } = await post('/v2/batch', { commands: take });
+  expect(body.replies).toMatchObject(take.map(() => ({ kind: 'granted' })));
+  const vain = Array.from({ length: 500 }, (_, number) => asked(100 + number, { metadata: null }));
+  const { status, text } = await post('/v2/batch', { commands: vain });
+  expect(status).toBe(200);
+  const { replies } = JSON.parse(text) as {
+    replies: { kind: string; holders: { owner: string; metadata: string | null }[] }[];
+  };
+  expect(new Set(replies.map(({ kind }) => kind))).toEqual(new Set(['busy']));
+  expect(replies[0]?.holders[0]).toMatchObject({ owner: 'eve', metadata });
+  expect(replies[499]?.holders[0]).toMatchObject({ owner: 'eve', metadata: null });
+  expect(text.length).toBeLessThan(4_000_000);
+});
+
 it('a foreign namespace is answered without a look at the store', async () => {
   const { path, keys } = await keyFile({ eve: ['read:eve'] });
   const store = memoryStore();
