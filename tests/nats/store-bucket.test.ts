@@ -45,7 +45,7 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
       discard: 'new',
       allow_rollup_hdrs: true,
       allow_direct: true,
-      max_age: 2 * 86_400 * NS_PER_S,
+      max_age: 4 * 86_400 * NS_PER_S,
     });
     expect(await createBucket(connection, { bucket: 'fresh' })).toEqual({ created: false });
     expect(await createBucket(connection, { bucket: 'made' })).toEqual({ created: true });
@@ -88,14 +88,14 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
 
   it('a lock may be taken for half of the time that records are kept, and not longer', async () => {
     const store = natsStore(connection, { bucket: 'ages' });
-    const day = 86_400_000;
-    const claim = claimOf('k', 'p', { ttlMs: day });
+    const longest = 2 * 86_400_000;
+    const claim = claimOf('k', 'p', { ttlMs: longest });
     expect((await say(store, claim)).kind).toBe('granted');
-    const longer = { ...claimOf('longer', 'p'), ttlMs: day + 1 };
+    const longer = { ...claimOf('longer', 'p'), ttlMs: longest + 1 };
     await expect(say(store, longer)).rejects.toThrow(
-      /86401 s are too long for this bucket.*172800 s \(max_age\)/s,
+      /172801 s are too long for this bucket.*345600 s \(max_age\)/s,
     );
-    const renew = { kind: 'renew', key: 'k', hold: claim.hold, ttlMs: day + 1, block: false } as const;
+    const renew = { kind: 'renew', key: 'k', hold: claim.hold, ttlMs: longest + 1, block: false } as const;
     await expect(say(store, renew)).rejects.toBeInstanceOf(UnsupportedError);
     expect(await store.read('longer')).toBeNull();
   });

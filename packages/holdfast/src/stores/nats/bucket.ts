@@ -11,8 +11,8 @@ import { API, isRefusal, JetStreamError } from './trouble.js';
 
 const NS_PER_MS = 1_000_000;
 const DAY_MS = 86_400_000;
-/** Records of processes that crashed go by themselves after this. */
-const MAX_AGE_MS = 2 * DAY_MS;
+/** Records of processes that crashed go by themselves after this. Half of it is more than the day that `/v1` may ask for. */
+const MAX_AGE_MS = 4 * DAY_MS;
 /** For how long message ids are remembered (versions.ts): much longer than an answer is awaited. */
 const DUPLICATES_MS = 10_000;
 /** A record has to outlive its marks by far. */
