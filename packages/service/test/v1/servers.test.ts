@@ -2,8 +2,8 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { migrationOf, openStore, type Store } from 'holdfast';
 import { createTable, dynamodbStore } from 'holdfast/dynamodb';
-import { available, startDynamodb, startPostgres, startRedis } from 'holdfast-servers';
-import { afterAll, afterEach, describe, expect, it } from 'vitest';
+import { available, startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
+import { afterAll, describe, expect, it } from 'vitest';
 import { clearScene } from '../scene.js';
 import { begin, type Scene } from './scene.js';
 import { follow, isForRealTime, type Step, TABLE } from './table.js';
@@ -14,6 +14,9 @@ interface Place {
   start(): Promise<{ open(): Promise<Store>; stop(): Promise<unknown> }>;
   canFollow(steps: readonly Step[]): boolean;
 }
+
+/** NATS knows the time to some milliseconds. */
+const DOUBT_MS = 100;
 
 const PLACES: Readonly<Record<string, Place>> = {
   Redis: {
@@ -28,6 +31,15 @@ const PLACES: Readonly<Record<string, Place>> = {
     needs: 'postgres-15',
     async start() {
       const server = await startPostgres();
+      await (await migrationOf(server.url)).apply();
+      return { open: () => openStore(server.url), stop: () => server.stop() };
+    },
+    canFollow: isForRealTime,
+  },
+  'NATS JetStream': {
+    needs: 'nats',
+    async start() {
+      const server = await startNats();
       await (await migrationOf(server.url)).apply();
       return { open: () => openStore(server.url), stop: () => server.stop() };
     },
@@ -53,8 +65,6 @@ const PLACES: Readonly<Record<string, Place>> = {
   },
 };
 
-afterEach(clearScene);
-
 for (const [name, { needs, start, canFollow }] of Object.entries(PLACES)) {
   describe.runIf(available(needs))(`the contract on ${name}`, () => {
     let server: ReturnType<Place['start']> | null = null;
@@ -64,11 +74,13 @@ for (const [name, { needs, start, canFollow }] of Object.entries(PLACES)) {
     const scene = async (): Promise<Scene> => {
       server ??= start();
       const store = await (await server).open();
-      const { look, acquire1, renew1, release1, ...rest } = await begin({ store });
-      const of = (lock: string): string => `${lock}-${locks}`;
+      const { look, acquire1, renew1, release1, pass, ...rest } = await begin({ store });
       locks += 1;
+      const end = `-${locks}`;
+      const of = (lock: string): string => lock + end;
       return {
         ...rest,
+        pass: (ms) => pass(ms + DOUBT_MS),
         look: (lock) => look(of(lock)),
         acquire1: (lock, ...more) => acquire1(of(lock), ...more),
         renew1: (lock, ...more) => renew1(of(lock), ...more),
@@ -77,17 +89,18 @@ for (const [name, { needs, start, canFollow }] of Object.entries(PLACES)) {
     };
 
     afterAll(async () => {
+      await clearScene();
       await (await server)?.stop();
     });
 
     for (const [sentence, steps] of Object.entries(TABLE)) {
       if (!canFollow(steps)) continue;
-      it(sentence, async () => {
+      it.concurrent(sentence, async () => {
         await follow(await scene(), steps, false);
       });
     }
 
-    it('ten instances acquire at once: one gets it; ten renewals at once add ten times', async () => {
+    it.concurrent('ten instances acquire at once: one gets it; ten renewals at once add ten times', async () => {
       const { acquire1, renew1, look } = await scene();
       const ten = Array.from({ length: 10 }, (_, at) => `instance-${at}`);
       const answers = await Promise.all(ten.map((instance) => acquire1('raced', instance, 60)));
