@@ -1,37 +1,50 @@
-/** Requests of every route, half of them right and the rest wrong in some way, from a seed. */
-import { FILES, HEADERS, type Json, MALFORMED, NAMES, PIECES, SECRET, WEIRD } from './oddities.js';
+/**
+ * Requests of every route by everybody, half of them right and the rest wrong in some way, from a seed. What they say
+ * tells whose it is: secrets have the name of their sender, owners and metadata that of the namespace, or of a stranger.
+ */
+import { type Draft, written } from './bending.js';
+import { FILES, type Json, MALFORMED, NAMES, SECRET, WEIRD } from './oddities.js';
+import type { Principal } from './principals.js';
+import { Random } from './random.js';
 
-interface Draft {
-  readonly method: string;
-  readonly path: string;
-  readonly body?: Json;
-  readonly headers?: readonly (readonly [string, string])[];
-}
+/** Locks of these numbers are held all the time in every namespace, and tried by strangers alone. */
+export const KEPT = 3;
+export const KEPT_HOLD = `${SECRET}-boss-kept`;
+export const NAMESPACES = ['shop-0', 'shop-1', 'shop-2', 'shop-3'] as const;
 
 export interface Fuzzed {
+  readonly who: Principal;
   readonly bytes: string;
   /** What it asks for, whether it is right or not. */
   readonly route: string;
 }
 
 export class Requests {
-  readonly #random: () => number;
-  readonly #key: string;
+  readonly #random: Random;
+  readonly #everybody: readonly Principal[];
+  #who: Principal;
+  #space = '';
 
-  constructor(seed: number, key: string) {
-    this.#random = randomOf(seed);
-    this.#key = key;
+  constructor(seed: number, everybody: readonly Principal[]) {
+    this.#random = new Random(seed);
+    this.#everybody = everybody;
+    this.#who = this.#pick(everybody);
   }
 
   next(): Fuzzed {
+    this.#who = this.#pick(this.#everybody);
+    const own = NAMESPACES.filter((space) => this.#who.may('read', space));
+    this.#space = this.#pick(own.length > 0 && this.#chance(0.7) ? own : NAMESPACES);
     const [route, draft] = this.#pick(this.#drafts)();
-    return { route, bytes: this.#written(draft) };
+    return { who: this.#who, route, bytes: written(this.#random, draft, this.#who.credential) };
   }
 
   /** What is no HTTP at all, or only nearly. */
-  nonsense(): string {
-    if (this.#chance(0.9)) return this.#pick(MALFORMED);
-    return Array.from({ length: 200 }, () => String.fromCharCode(this.#whole(256))).join('');
+  nonsense(): Fuzzed {
+    const noise = (): string =>
+      Array.from({ length: 200 }, () => String.fromCharCode(this.#whole(256))).join('');
+    const bytes = this.#chance(0.9) ? this.#pick(MALFORMED) : noise();
+    return { who: this.#who, route: 'nonsense', bytes };
   }
 
   readonly #drafts: readonly (() => [string, Draft])[] = [
@@ -54,9 +67,9 @@ export class Requests {
     const path = this.#pick([
       ...['/', '/healthz', '/readyz', '/v2/probe', '/v2/docs', '/nothing', '/v2', '/v1', '//'],
       `/dashboard/${this.#pick(FILES)}`,
-      `/dashboard/session${this.#chance(0.5) ? `?namespace=${this.#namespace()}` : ''}`,
+      `/dashboard/session${this.#chance(0.5) ? `?namespace=${this.#space}` : ''}`,
       // Dear, and with little to get wrong.
-      ...(this.#chance(0.05) ? ['/metrics', '/v2/openapi.json', '/v2/events', '/v2/inboxes/one/events'] : []),
+      ...(this.#chance(0.1) ? ['/metrics', '/v2/openapi.json', '/v2/events', this.#inbox()] : []),
     ]);
     return ['others', { method: this.#pick(['GET', 'GET', 'GET', 'POST', 'DELETE', 'OPTIONS']), path }];
   }
@@ -67,7 +80,7 @@ export class Requests {
 
   #central(action: string): [string, Draft] {
     const lease = action === 'release' ? {} : { leaseDuration: 1 + this.#whole(3) };
-    const body = { instanceId: `${SECRET}-${this.#whole(5)}`, ...lease };
+    const body = { instanceId: this.#tries() ? KEPT_HOLD : this.#secret(5), ...lease };
     return [`v1 ${action}`, { method: 'POST', path: `${this.#centralLock()}/${action}`, body }];
   }
 
@@ -76,8 +89,8 @@ export class Requests {
       // Shorter ones are over before a busy machine has answered: that is a 503, and rightly so.
       ttl: this.#pick<Json>([500, 800, '600ms', 2_000]),
       ...(this.#chance(0.3) && { wait: this.#whole(20) }),
-      ...(this.#chance(0.3) && { owner: this.#pick(['ann', 'bob', 'é']) }),
-      ...(this.#chance(0.2) && { metadata: { job: this.#whole(9), more: [this.#weird()] } }),
+      ...(this.#chance(0.3) && { owner: `${this.#label()}${this.#pick(['', ' é'])}` }),
+      ...(this.#chance(0.2) && { metadata: { job: this.#label(), more: [this.#weird()] } }),
       ...(this.#chance(0.2) && { permits: 1, capacity: this.#pick([2, 5]) }),
       ...(this.#chance(0.1) && { mode: this.#pick(['exclusive', 'read', 'write']) }),
       ...(this.#chance(0.5) && { hold: this.#hold() }),
@@ -87,17 +100,19 @@ export class Requests {
 
   #commands(): Json[] {
     return Array.from({ length: this.#whole(4) }, (): Json => {
-      const key = `${this.#namespace()}/${this.#name()}`;
-      const hold = { process: `${SECRET}${this.#whole(30)}`, number: 1 + this.#whole(3) };
+      this.#space = this.#chance(0.7) ? this.#space : this.#pick(NAMESPACES);
+      const key = `${this.#space}/${this.#name()}`;
+      const [process = '', number] = this.#hold().split('.');
+      const hold = { process, number: Number(number) };
       const ttlMs = 10 + this.#whole(200);
       const claim = {
-        owner: 'ann',
+        owner: this.#label(),
         permits: 1,
         capacity: 1,
         ttlMs,
         queue: this.#chance(0.3),
-        inbox: null,
-        metadata: null,
+        inbox: this.#chance(0.5) ? this.#secret(3) : null,
+        metadata: this.#chance(0.5) ? this.#label() : null,
       };
       return this.#pick<Json>([
         { kind: 'claim', key, hold, ...claim },
@@ -109,137 +124,65 @@ export class Requests {
   }
 
   #idempotency(): [string, string][] {
-    return [['idempotency-key', `${SECRET}-idempotency-${this.#whole(50)}`]];
+    return [['idempotency-key', this.#secret(50)]];
   }
 
   #query(): string {
     const parts: string[] = [];
     const add = (name: string, value: string): void =>
       void parts.push(`${name}=${encodeURIComponent(value.toWellFormed())}`);
-    if (this.#chance(0.5)) add('namespace', this.#namespace());
+    if (this.#chance(0.5)) add('namespace', this.#space);
     if (this.#chance(0.3)) add('prefix', this.#pick(['', 'lock', 'é', 'lock-1']));
     if (this.#chance(0.5)) add('limit', String(1 + this.#whole(20)));
-    if (this.#chance(0.2)) add('after', `${this.#namespace()}/${this.#name()}`);
+    if (this.#chance(0.2)) add('after', `${this.#space}/${this.#name()}`);
     if (this.#chance(0.1)) add('metadata', 'text');
     if (this.#chance(0.1)) add(this.#pick(NAMES), String(this.#weird()));
     return parts.length === 0 ? '' : `?${parts.join('&')}`;
   }
 
   #lock(): string {
-    return `/v2/locks/${this.#namespace()}/${encodeURIComponent(this.#name())}`;
+    return `/v2/locks/${this.#space}/${encodeURIComponent(this.#name())}`;
   }
 
   #centralLock(): string {
-    return `/v1/${this.#namespace()}/lock/central-${this.#whole(10)}`;
+    const name = this.#tries() ? `kept-${this.#whole(KEPT)}` : `central-${this.#whole(10)}`;
+    return `/v1/${this.#space}/lock/${name}`;
   }
 
-  #namespace = (): string => `shop-${this.#whole(4)}`;
-  #name = (): string =>
-    this.#pick([`lock-${this.#whole(50)}`, `lock-${this.#whole(50)}`, 'é/ß', 'constructor']);
-  #hold = (): string => `${SECRET}${this.#whole(30)}.${1 + this.#whole(3)}`;
-
-  /** As bytes, wrong in one way or another every second time. */
-  #written(draft: Draft): string {
-    const wrong = this.#chance(0.5) ? this.#whole(6) : -1;
-    const path = wrong === 0 ? this.#bentPath(draft.path) : draft.path;
-    const body = draft.body === undefined ? null : this.#bodyText(draft.body, wrong);
-    const headers: (readonly [string, string])[] = [
-      ['host', '127.0.0.1'],
-      ['authorization', wrong === 4 && this.#chance(0.2) ? this.#badCredential() : `Bearer ${this.#key}`],
-      ...(draft.headers ?? []),
-      ...(wrong === 5 ? [this.#pick(HEADERS)] : []),
-    ];
-    if (body !== null) {
-      headers.push(['content-type', wrong === 3 ? this.#oddType() : 'application/json']);
-      headers.push(['content-length', String(Buffer.byteLength(body))]);
-    }
-    const method =
-      wrong === 4 && this.#chance(0.3) ? this.#pick(['GET', 'PUT', 'PATCH', 'DELETE']) : draft.method;
-    const head = [`${method} ${path} HTTP/1.1`, ...headers.map(([name, value]) => `${name}: ${value}`)];
-    return `${head.join('\r\n')}\r\n\r\n${body ?? ''}`;
+  #inbox(): string {
+    return `/v2/inboxes/${this.#secret(3)}/events`;
   }
 
-  #bodyText(body: Json, wrong: number): string {
-    const text = JSON.stringify(wrong === 1 ? this.#bent(body) : body);
-    if (wrong !== 2) return text;
-    const deep = 1 + this.#whole(8_000);
-    return this.#pick([
-      '',
-      'null',
-      text.slice(0, this.#whole(text.length)),
-      `${text}${text}`,
-      text.replace('{', '{"__proto__":{"admin":true},'),
-      text.replace('{', '{"constructor":{"prototype":{"x":1}},'),
-      text.replaceAll(/\d+/g, '1e400'),
-      `${'['.repeat(deep)}${']'.repeat(deep)}`,
-      text.replace('{', `{"metadata":${'{"a":'.repeat(deep)}1${'}'.repeat(deep)},`),
-      `\ufeff${text}`,
-      `"${'x'.repeat(this.#whole(100_000))}"`,
-    ]);
+  #name(): string {
+    if (this.#tries()) return `kept-${this.#whole(KEPT)}`;
+    return this.#pick([`lock-${this.#whole(50)}`, `lock-${this.#whole(50)}`, 'é/ß', 'constructor']);
   }
 
-  /** One member, somewhere, is another one, or gone, or one more. */
-  #bent(value: Json): Json {
-    if (typeof value !== 'object' || value === null || this.#chance(0.1)) return this.#weird();
-    if (Array.isArray(value)) {
-      const at = this.#whole(value.length);
-      return value.length === 0
-        ? [this.#weird()]
-        : value.map((item, index) => (index === at ? this.#bent(item) : item));
-    }
-    const members = Object.entries(value);
-    if (this.#chance(0.15)) return Object.fromEntries([...members, [this.#pick(NAMES), this.#weird()]]);
-    const at = this.#whole(members.length);
-    if (this.#chance(0.15)) return Object.fromEntries(members.filter((_, index) => index !== at));
-    return Object.fromEntries(
-      members.map(([name, item], index) => [name, index === at ? this.#bent(item) : item]),
-    );
+  /** A stranger who has found out the hold is one still. */
+  #hold(): string {
+    return `${this.#tries() ? KEPT_HOLD : this.#secret(30)}.${1 + this.#whole(3)}`;
   }
 
-  #bentPath(path: string): string {
-    const at = 1 + this.#whole(path.length);
-    const piece = this.#chance(0.1) ? 'x'.repeat(this.#whole(4_000)) : this.#pick(PIECES);
-    return `${path.slice(0, at)}${piece}${path.slice(at + this.#whole(3))}`;
+  #secret(below: number): string {
+    return `${SECRET}-${this.#who.name}-${this.#whole(below)}`;
   }
 
-  #oddType(): string {
-    return this.#pick([
-      'text/plain',
-      'application/json; charset=latin1',
-      'application/xml',
-      '',
-      '__proto__',
-      'a/b;'.repeat(50),
-    ]);
+  #label(): string {
+    return this.#isStranger() ? `stranger-${this.#who.name}` : `inside-${this.#space}`;
   }
 
-  #badCredential(): string {
-    const token = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJ4In0.';
-    return this.#pick([
-      '',
-      'Bearer',
-      'Basic YTpi',
-      `Bearer ${this.#key}x`,
-      'Bearer hfk_',
-      `Bearer ${token}`,
-      'Bearer \u00ff',
-    ]);
+  #tries(): boolean {
+    return this.#isStranger() && this.#chance(0.5);
+  }
+
+  #isStranger(): boolean {
+    return !this.#who.may('lock', this.#space);
   }
 
   #weird = (): Json => this.#pick(WEIRD);
-  #chance = (share: number): boolean => this.#random() < share;
-  #whole = (below: number): number => Math.floor(this.#random() * below);
+  #chance = (share: number): boolean => this.#random.chance(share);
+  #whole = (below: number): number => this.#random.whole(below);
   #pick<T>(items: readonly T[]): T {
-    return items[this.#whole(items.length)] as T;
+    return this.#random.pick(items);
   }
-}
-
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

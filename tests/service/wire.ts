@@ -4,10 +4,11 @@ import { connect, type Socket } from 'node:net';
 export interface Received {
   /** 0: no answer in time, or none at all. */
   readonly status: number;
+  /** Status line and headers. */
+  readonly head: string;
+  /** Of a stream, or of what ended too soon: what had come by then. */
   readonly text: string;
 }
-
-const NOTHING: Received = { status: 0, text: '' };
 
 /** One request at a time. Whatever ends the connection, the next request opens another one. */
 export class Wire {
@@ -36,11 +37,11 @@ export class Wire {
   /** The request on its way is given up. */
   close(): void {
     const socket = this.#socket;
-    const received = statusOf(this.#bytes.toString('latin1'));
+    const received = partOf(this.#bytes);
     this.#socket = null;
     this.#bytes = Buffer.alloc(0);
     socket?.destroy();
-    this.#settle?.({ ...NOTHING, status: received });
+    this.#settle?.(received);
   }
 
   #open(): Socket {
@@ -80,8 +81,13 @@ export class Wire {
       this.#settle = null;
       this.close();
     }
-    settle?.({ status, text });
+    settle?.({ status, head, text });
   }
+}
+
+function partOf(bytes: Buffer): Received {
+  const [head = '', ...rest] = bytes.toString('utf8').split('\r\n\r\n');
+  return { status: statusOf(head), head, text: rest.join('\r\n\r\n') };
 }
 
 function statusOf(head: string): number {
