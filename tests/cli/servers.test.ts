@@ -80,12 +80,13 @@ function worksOn(store: () => string, push: 'good' | 'note' = 'good'): void {
     const nowhere = store()
       .replace(/\/\/.*@|\/\//, '//me:hunter2@')
       .replace(/:\d+/, ':1');
-    for (const command of [['ls'], ['inspect', 'job'], ['doctor']]) {
-      const line = await oneLine([...command, '--store', nowhere]);
+    const running = place.run(['run', 'job', '--wait', '500ms', '--store', nowhere, '--', 'touch', 'ran']);
+    const commands = [['ls'], ['inspect', 'job'], ['doctor']];
+    for (const line of await Promise.all(commands.map((args) => oneLine([...args, '--store', nowhere])))) {
       expect(line).toMatch(/nothing listens at 127\.0\.0\.1:1: is the server running/);
       expect(line).not.toContain('hunter2');
     }
-    const ran = await place.run(['run', 'job', '--wait', '500ms', '--store', nowhere, '--', 'touch', 'ran']);
+    const ran = await running;
     expect(ran.status).toBe(69);
     expect(ran.stderr).toMatch(/^holdfast: [^\n]*nothing listens[^\n]*\n$/);
     expect(ran.stderr).not.toContain('hunter2');

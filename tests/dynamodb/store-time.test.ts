@@ -38,29 +38,32 @@ describe.runIf(available('dynamodb'))('time on DynamoDB', () => {
     return new Child(name, new URL('./taker.js', import.meta.url), [JSON.stringify(task)], clockOffMs);
   };
 
-  it.each([HOUR_MS, -HOUR_MS])('F11: a process whose clock is off by %d ms steals no lock', async (offMs) => {
-    const key = `kept ${offMs}`;
-    const locks = createLocks(dynamodbStore(raw, { table }), { ttl: '3s' });
-    const lease = await locks.acquire(key);
-    const taker = startTaker(key, offMs, false);
-    try {
-      await taker.said('busy');
-      // Through several leases' worth of time.
-      await pause(7_000);
-      expect(lease.held).toBe(true);
-      expect(
-        taker.lines.filter((line) => line.startsWith('granted')),
-        taker.story,
-      ).toEqual([]);
-      await lease.release();
-      await taker.said('granted', 10_000);
-    } finally {
-      await taker.finish();
-      await locks.close();
-    }
-  });
+  it.concurrent.each([HOUR_MS, -HOUR_MS])(
+    'F11: a process whose clock is off by %d ms steals no lock',
+    async (offMs) => {
+      const key = `kept ${offMs}`;
+      const locks = createLocks(dynamodbStore(raw, { table }), { ttl: '3s' });
+      const lease = await locks.acquire(key);
+      const taker = startTaker(key, offMs, false);
+      try {
+        await taker.said('busy');
+        // Through several leases' worth of time.
+        await pause(7_000);
+        expect(lease.held).toBe(true);
+        expect(
+          taker.lines.filter((line) => line.startsWith('granted')),
+          taker.story,
+        ).toEqual([]);
+        await lease.release();
+        await taker.said('granted', 10_000);
+      } finally {
+        await taker.finish();
+        await locks.close();
+      }
+    },
+  );
 
-  it.each([HOUR_MS, -HOUR_MS])(
+  it.concurrent.each([HOUR_MS, -HOUR_MS])(
     'F11: a holder whose clock is off by %d ms keeps its lock, and no longer',
     async (offMs) => {
       const key = `held ${offMs}`;
@@ -85,7 +88,7 @@ describe.runIf(available('dynamodb'))('time on DynamoDB', () => {
     },
   );
 
-  it('F10: the token rises across the deletion by the time to live', async () => {
+  it.concurrent('F10: the token rises across the deletion by the time to live', async () => {
     const store = dynamodbStore(raw, { table });
     const before = claimOf('deleted', 'anna');
     const granted = await say(store, before);

@@ -5,7 +5,7 @@ import { claimOf, type Fleet, freshName, locksOf, pause, say, until } from './fl
 
 /** `heartbeats`: how often in a row the original can extend a lock. */
 export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: number }): void {
-  it('a lock of the other software is busy for Holdfast, and free once it is released', async () => {
+  it.concurrent('a lock of the other software is busy for Holdfast, and free once it is released', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -19,7 +19,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect(lease.held).toBe(true);
   });
 
-  it('a lock of Holdfast is busy for the other software, and free once it is released', async () => {
+  it.concurrent('a lock of Holdfast is busy for the other software, and free once it is released', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -32,7 +32,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect(await theirs?.release()).toBe(true);
   });
 
-  it('Holdfast takes over when the other software dies, and not before its lease is over', async () => {
+  it.concurrent('Holdfast takes over when the other software dies, and not before its lease is over', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -44,7 +44,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect(Date.now() - from).toBeGreaterThanOrEqual(leaseMs);
   });
 
-  it('the other software takes over when Holdfast dies, and not before its lease is over', async () => {
+  it.concurrent('the other software takes over when Holdfast dies, and not before its lease is over', async () => {
     const fleet = open();
     const name = freshName();
     const store = fleet.store();
@@ -67,7 +67,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect(await fleet.record(name)).toEqual(before);
   });
 
-  it('a lease that is lost to the other software says so', async () => {
+  it.concurrent('a lease that is lost to the other software says so', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -80,7 +80,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect((await locks.inspect(name))?.holders[0]?.owner).toBe('their-worker');
   });
 
-  it('a record of the other software stays word for word while it holds, whatever Holdfast asks', async () => {
+  it.concurrent('a record of the other software stays word for word while it holds, whatever Holdfast asks', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -99,7 +99,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect(await fleet.record(name)).toBeNull();
   });
 
-  it('a record of the other software that is over stays as it is until somebody wants the lock', async () => {
+  it.concurrent('a record of the other software that is over stays as it is until somebody wants the lock', async () => {
     const fleet = open();
     const name = freshName();
     const store = fleet.store();
@@ -115,7 +115,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
 
   if (heartbeats > 0) heartbeatCase(open, heartbeats);
 
-  it('an operator ends a lock of the other software, and its heartbeat does not bring it back', async () => {
+  it.concurrent('an operator ends a lock of the other software, and its heartbeat does not bring it back', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -128,7 +128,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect(lease.held).toBe(true);
   });
 
-  it('a clock of the other software that is ahead, as far as is allowed for, takes no lock of ours', async () => {
+  it.concurrent('a clock of the other software that is ahead, as far as is allowed for, takes no lock of ours', async () => {
     const fleet = open();
     const name = freshName();
     const claim = claimOf(name, 1_500);
@@ -140,7 +140,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     expect(performance.now() - sent).toBeGreaterThanOrEqual(1_500);
   });
 
-  it('a clock of the other software that is behind, as far as is allowed for, loses it no lock', async () => {
+  it.concurrent('a clock of the other software that is behind, as far as is allowed for, loses it no lock', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -153,7 +153,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
 }
 
 function heartbeatCase(open: () => Fleet, heartbeats: number): void {
-  it('heartbeats of the other software keep its lock until they end', async () => {
+  it.concurrent('heartbeats of the other software keep its lock until they end', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);

@@ -4,7 +4,7 @@ import { expect, it } from 'vitest';
 import { claimOf, type Fleet, freshName, listed, locksOf, pause, say } from './fleet.js';
 
 export function plainCases(open: () => Fleet): void {
-  it('acquires, excludes, hands over and releases', async () => {
+  it.concurrent('acquires, excludes, hands over and releases', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -22,7 +22,7 @@ export function plainCases(open: () => Fleet): void {
     await next.release();
   });
 
-  it('F24: renews ten times, and then releases', async () => {
+  it.concurrent('F24: renews ten times, and then releases', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -37,7 +37,7 @@ export function plainCases(open: () => Fleet): void {
     await (await others.acquire(name, { wait: 0 })).release();
   });
 
-  it('renews by itself for longer than the ttl, and the other software sees it held throughout', async () => {
+  it.concurrent('renews by itself for longer than the ttl, and the other software sees it held throughout', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -50,7 +50,7 @@ export function plainCases(open: () => Fleet): void {
     expect(lease.held).toBe(true);
   });
 
-  it('ends by its time when nobody renews it, and the next one has a higher token', async () => {
+  it.concurrent('ends by its time when nobody renews it, and the next one has a higher token', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -62,7 +62,7 @@ export function plainCases(open: () => Fleet): void {
     await next.release();
   });
 
-  it('F5: a claim that was given up leaves nothing behind', async () => {
+  it.concurrent('F5: a claim that was given up leaves nothing behind', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -77,7 +77,7 @@ export function plainCases(open: () => Fleet): void {
     await (await others.acquire(name, { wait: '2s' })).release();
   });
 
-  it('F27: a claim that its withdrawal overtook is refused, and so is a late double of one that is over', async () => {
+  it.concurrent('F27: a claim that its withdrawal overtook is refused, and so is a late double of one that is over', async () => {
     const fleet = open();
     const claim = claimOf(freshName(), 5_000);
     const { key, hold } = claim;
@@ -93,7 +93,7 @@ export function plainCases(open: () => Fleet): void {
     }
   });
 
-  it('keeps a lock for its minHold after the release, also from the other software', async () => {
+  it.concurrent('keeps a lock for its minHold after the release, also from the other software', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -106,7 +106,7 @@ export function plainCases(open: () => Fleet): void {
     expect(await fleet.foreign().acquire(name, 'their-worker', 5_000)).not.toBeNull();
   });
 
-  it('a lease handed on to another process stays the lock that it was', async () => {
+  it.concurrent('a lease handed on to another process stays the lock that it was', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -121,7 +121,7 @@ export function plainCases(open: () => Fleet): void {
     expect(await fleet.foreign().acquire(name, 'their-worker', 5_000)).not.toBeNull();
   });
 
-  it('shows locks of both kinds in lists', async () => {
+  it.concurrent('shows locks of both kinds in lists', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -136,7 +136,7 @@ export function plainCases(open: () => Fleet): void {
     expect(lease.held).toBe(true);
   });
 
-  it('F10: tokens rise across releases, cleaned-up records, and holders of the other kind', async () => {
+  it.concurrent('F10: tokens rise across releases, cleaned-up records, and holders of the other kind', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
@@ -153,7 +153,7 @@ export function plainCases(open: () => Fleet): void {
     }
   });
 
-  it('refuses what it cannot carry, by name', async () => {
+  it.concurrent('refuses what it cannot carry, by name', async () => {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);

@@ -1,12 +1,12 @@
 /** Processes of Holdfast, opened by URL, that are killed, or whose clock is wrong. */
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, type TestContext } from 'vitest';
 import { Child } from '../faults/child.js';
 import { type Fleet, freshName, pause, until } from './fleet.js';
 
 const HOLDER = new URL('./holder.js', import.meta.url);
 const HOUR_MS = 3_600_000;
 
-function holderOf(fleet: Fleet, name: string, clockOffMs = 0): Child {
+function holderOf({ onTestFinished }: TestContext, fleet: Fleet, name: string, clockOffMs = 0): Child {
   const child = new Child('holder', HOLDER, [fleet.url, name, '4000'], clockOffMs);
   onTestFinished(async () => {
     await child.kill();
@@ -15,12 +15,12 @@ function holderOf(fleet: Fleet, name: string, clockOffMs = 0): Child {
 }
 
 export function processCases(open: () => Fleet): void {
-  it('F21: the other software takes over from a killed process of Holdfast, and not while it lives', async () => {
+  it.concurrent('F21: the other software takes over from a killed process of Holdfast, and not while it lives', async (test) => {
     const fleet = open();
     const name = freshName();
     const theirs = fleet.foreign();
     const take = async () => (await theirs.acquire(name, 'their-worker', 30_000)) !== null;
-    const holder = holderOf(fleet, name);
+    const holder = holderOf(test, fleet, name);
     await holder.said('held');
     for (let look = 0; look < 10; look++) {
       await pause(500);
@@ -30,17 +30,17 @@ export function processCases(open: () => Fleet): void {
     await until('taken over', take, 4_000 + fleet.afterOursMs + 5_000);
   });
 
-  it.each([HOUR_MS, -HOUR_MS])(
+  it.concurrent.for([HOUR_MS, -HOUR_MS])(
     'F11: a process of Holdfast whose clock is off by %i ms locks like the others',
-    async (off) => {
+    async (off, test) => {
       const fleet = open();
       const name = freshName();
       const taken = freshName();
       const theirs = await fleet.foreign().acquire(taken, 'their-worker', 30_000);
-      const late = holderOf(fleet, taken, off);
+      const late = holderOf(test, fleet, taken, off);
       await late.said('busy');
       expect(await theirs?.release()).toBe(true);
-      const holder = holderOf(fleet, name, off);
+      const holder = holderOf(test, fleet, name, off);
       await holder.said('held');
       for (let look = 0; look < 5; look++) {
         await pause(500);

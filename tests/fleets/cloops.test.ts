@@ -7,7 +7,7 @@ import { exclusionCases } from './cases-exclusion.js';
 import { plainCases } from './cases-plain.js';
 import { processCases } from './cases-process.js';
 import { raceCase } from './cases-race.js';
-import { type Fleet, freshName, listed, locksOf, pause } from './fleet.js';
+import { closeLocks, type Fleet, freshName, listed, locksOf, pause } from './fleet.js';
 import { Cloops } from './foreign-cloops.js';
 
 const BUCKET = 'locks';
@@ -44,6 +44,7 @@ describe.runIf(available('nats'))('a fleet on the layout cloops', () => {
   });
 
   afterAll(async () => {
+    await closeLocks();
     await connection.close();
     await server.stop();
   });
@@ -66,9 +67,10 @@ describe.runIf(available('nats'))('a fleet on the layout cloops', () => {
     return { seq: message.seq, text, document: isMarker ? null : JSON.parse(text) };
   }
 
+  // The longest first: they run side by side.
+  processCases(() => fleet);
   exclusionCases(() => fleet, { heartbeats: 1 });
   plainCases(() => fleet);
-  processCases(() => fleet);
   raceCase(() => fleet);
 
   it('writes what cloops reads, and leaves a deletion marker as cloops does', async () => {

@@ -7,7 +7,7 @@ import { lateWriteCase } from './cases-late-write.js';
 import { plainCases } from './cases-plain.js';
 import { processCases } from './cases-process.js';
 import { raceCase } from './cases-race.js';
-import { type Fleet, freshName, locksOf, openTable } from './fleet.js';
+import { closeLocks, type Fleet, freshName, locksOf, openTable } from './fleet.js';
 import { DynamodbLockGo, goRfc3339Nano } from './foreign-dynamodb-lock-go.js';
 
 describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', () => {
@@ -33,16 +33,20 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
     };
   });
 
-  afterAll(() => server.stop());
+  afterAll(async () => {
+    await closeLocks();
+    await server.stop();
+  });
 
   async function itemOf(name: string) {
     const input = { TableName: table, Key: { key: { S: name } }, ConsistentRead: true };
     return (await client.getItem(input)).Item;
   }
 
+  // The longest first: they run side by side.
+  processCases(() => fleet);
   exclusionCases(() => fleet, { heartbeats: 4 });
   plainCases(() => fleet);
-  processCases(() => fleet);
   raceCase(() => fleet);
   lateWriteCase(() => ({ fleet, server, place: { table, layout: 'dynamodb-lock-go' } }));
 

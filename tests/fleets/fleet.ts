@@ -3,7 +3,6 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks, type KeyInfo, type Locks, type LocksOptions } from 'holdfast';
 import { createTable, dynamodbStore, type LayoutName } from 'holdfast/dynamodb';
 import type { Claim, Store } from 'holdfast/protocol';
-import { onTestFinished } from 'vitest';
 import { claimOf as claimBy } from '../store-talk.js';
 import type { Foreign, MachineClock } from './foreign.js';
 
@@ -31,15 +30,23 @@ export interface Fleet {
 
 let names = 0;
 
+/** None of them is the beginning of another. */
 export function freshName(): string {
-  return `job-${process.pid}-${names++}`;
+  return `job-${process.pid}-${names++}-`;
 }
 
-/** Locks as another process would have them: nothing is shared but the client. They end with the test. */
+const opened: Locks[] = [];
+
+/** Locks as another process would have them: nothing is shared but the client. */
 export function locksOf(fleet: Fleet, options: LocksOptions = {}): Locks {
   const locks = createLocks(fleet.store(), options);
-  onTestFinished(() => locks.close());
+  opened.push(locks);
   return locks;
+}
+
+/** Not after each test: they run side by side. */
+export async function closeLocks(): Promise<void> {
+  await Promise.all(opened.splice(0).map((locks) => locks.close()));
 }
 
 /** A claim of a process that dies right after it: no engine renews, releases or withdraws it. */

@@ -7,7 +7,7 @@ import { lateWriteCase } from './cases-late-write.js';
 import { plainCases } from './cases-plain.js';
 import { processCases } from './cases-process.js';
 import { raceCase } from './cases-race.js';
-import { type Fleet, freshName, locksOf, openTable } from './fleet.js';
+import { closeLocks, type Fleet, freshName, locksOf, openTable } from './fleet.js';
 import { LockServiceCentral } from './foreign-lock-service-central.js';
 
 const keyOf = (name: string, namespace = 'default') => ({ lockId: { S: `${namespace}:${name}` } });
@@ -36,16 +36,20 @@ describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-centra
     };
   });
 
-  afterAll(() => server.stop());
+  afterAll(async () => {
+    await closeLocks();
+    await server.stop();
+  });
 
   async function itemOf(name: string, namespace?: string) {
     const input = { TableName: table, Key: keyOf(name, namespace), ConsistentRead: true };
     return (await client.getItem(input)).Item;
   }
 
+  // The longest first: they run side by side.
+  processCases(() => fleet);
   exclusionCases(() => fleet, { heartbeats: 3 });
   plainCases(() => fleet);
-  processCases(() => fleet);
   raceCase(() => fleet);
   lateWriteCase(() => ({ fleet, server, place: { table, layout: 'lock-service-central' } }));
 

@@ -10,6 +10,7 @@ import { raceCase } from './cases-race.js';
 import {
   claimOf,
   clientOf,
+  closeLocks,
   countCalls,
   type Fleet,
   freshName,
@@ -45,16 +46,20 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
     };
   });
 
-  afterAll(() => server.stop());
+  afterAll(async () => {
+    await closeLocks();
+    await server.stop();
+  });
 
   async function itemOf(name: string) {
     const input = { TableName: table, Key: keyOf(name), ConsistentRead: true };
     return (await client.getItem(input)).Item;
   }
 
+  // The longest first: they run side by side.
+  processCases(() => fleet);
   exclusionCases(() => fleet, { heartbeats: 0 });
   plainCases(() => fleet);
-  processCases(() => fleet);
   raceCase(() => fleet);
 
   it('F23: writes whole seconds in UTC, which compare as text, and a numeric TTL two days ahead', async () => {

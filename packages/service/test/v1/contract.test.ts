@@ -1,16 +1,17 @@
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { clearScene } from '../scene.js';
 import { bearer, begin, byName, WHERE } from './scene.js';
 import { follow, isForRealTime, NAMES, TABLE } from './table.js';
 
-afterEach(clearScene);
+// Not after each: they run side by side.
+afterAll(clearScene);
 
 for (const [name, where] of Object.entries(WHERE)) {
   const isExact = name.includes('clock of its own');
   describe(`the contract on ${name}`, () => {
     for (const [sentence, steps] of Object.entries(TABLE)) {
       if (!isExact && !isForRealTime(steps)) continue;
-      it(sentence, async () => {
+      it.concurrent(sentence, async () => {
         await follow(await begin(where()), steps, isExact);
       });
     }
