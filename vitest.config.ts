@@ -6,7 +6,7 @@ const rules = 'tests/repository/rules/**/*.test.ts';
 export default defineConfig({
   test: {
     pool: 'forks',
-    // Most of the time they wait for servers, and for leases to end: three keep two cores busy, and no more than that.
+    // Most of the time they wait for servers, and for leases to end: three take about two thirds of two cores.
     maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
