@@ -109,6 +109,11 @@ for (const [store, count] of Object.entries(COUNTS)) {
     expect(statuses.get('4xx')).toBeGreaterThan(count / 5);
     expect(holds.size).toBeGreaterThan(count / 200);
 
+    const authorization = `Bearer ${boss.credential}`;
+    const metrics = await (await fetch(`${url}/metrics`, { headers: { authorization } })).text();
+    expect(metrics).toContain('holdfast_http');
+    expect(findings.tells(metrics) || /shop-|inside-|stranger-/.test(metrics)).toBe(false);
+
     const agent = connections();
     expect((await ask(agent, 'GET', `${url}/healthz`)).status).toBe(200);
     agent.destroy();
