@@ -3,6 +3,8 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { Turn } from './turns.js';
 
+/** A server that is started again on a busy machine, such as a Java program, may take half of that. */
+const PATIENCE_MS = 60_000;
 const SKEWED_CLOCK = new URL('./skewed-clock.js', import.meta.url);
 
 export class Child {
@@ -68,12 +70,12 @@ export class Child {
     this.process.kill(name);
   }
 
-  async said(start: string, timeoutMs = 20_000): Promise<void> {
+  async said(start: string, timeoutMs = PATIENCE_MS): Promise<void> {
     await this.until(() => this.saying(start).length > 0, `say "${start}"`, timeoutMs);
   }
 
   /** Until it has had so many more turns than now. */
-  async more(count: number, timeoutMs = 20_000): Promise<void> {
+  async more(count: number, timeoutMs = PATIENCE_MS): Promise<void> {
     const wanted = this.turnsSaid('turn ').length + count;
     await this.until(() => this.turnsSaid('turn ').length >= wanted, `have ${count} more turns`, timeoutMs);
   }
@@ -94,7 +96,7 @@ export class Child {
   }
 
   /** Asks it to close and waits for it to end by itself: its exit code, or null when it had to be killed. */
-  async finish(timeoutMs = 20_000): Promise<number | null> {
+  async finish(timeoutMs = PATIENCE_MS): Promise<number | null> {
     this.process.stdin?.end();
     const timer = setTimeout(() => this.signal('SIGKILL'), timeoutMs);
     const code = await this.ended;

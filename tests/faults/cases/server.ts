@@ -11,7 +11,7 @@ const TTL_MS = 1_500;
 
 export function serverFaults(world: World): void {
   const side = world.oneServer ? describe.sequential : describe.concurrent;
-  side(`${world.name}: the server`, { timeout: 60_000 }, () => {
+  side(`${world.name}: the server`, { timeout: 180_000 }, () => {
     afterAll(() => world.close());
 
     it('restarts under processes that contend: tokens rise, nobody crashes, work resumes by itself', async ({
