@@ -1,5 +1,5 @@
 /** Where to look: nowhere beyond what somebody may see, and nowhere beyond what they ask for. */
-import type { ListQuery } from 'holdfast/protocol';
+import { compareKeys, type ListQuery } from 'holdfast/protocol';
 
 /** What keys begin with that are in this reach and begin with `asked`; in order, as the reach is. */
 export function within(reach: readonly string[], asked: string): readonly string[] {
@@ -14,6 +14,6 @@ export function listingsBehind(begins: readonly string[], after: string | undefi
   if (after === undefined) return begins.map((prefix) => ({ prefix }));
   return begins.flatMap((prefix) => {
     if (after.startsWith(prefix)) return { prefix, after };
-    return Buffer.compare(Buffer.from(prefix), Buffer.from(after)) > 0 ? { prefix } : [];
+    return compareKeys(prefix, after) > 0 ? { prefix } : [];
   });
 }
