@@ -5,7 +5,7 @@ import { type Fuzzed, NAMESPACES } from './requests.js';
 import type { Received } from './wire.js';
 
 const FOUND_MAX = 20;
-const EMPTY = /"token":0,"holders":\[\],"waiters":\[\],"waiting":0/;
+const EMPTY = /"token":0,"holders":\[\],"holding":0,"waiters":\[\],"waiting":0/;
 const ACTION = /^POST \/(?:v2\/locks\/(shop-\d)\/[\w%-]+|v1\/(shop-\d)\/lock\/[\w-]+)\/(\w+) /;
 
 export class Findings {
