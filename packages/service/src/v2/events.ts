@@ -6,7 +6,7 @@ import type { ServiceParts } from '../http/service-parts.js';
 import { namespaceOf, namespaceOfKey } from './names.js';
 import { keepSecret } from './path.js';
 import { within } from './reach.js';
-import { described } from './schemas.js';
+import { described, eventStream } from './schemas.js';
 import { type Stream, Streams } from './stream.js';
 import { Telling } from './telling.js';
 import { Watches } from './watches.js';
@@ -32,6 +32,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
         additionalProperties: false,
         properties: { namespace: { type: 'string', maxLength: 64 } },
       },
+      response: eventStream,
     }),
     handler: (request, reply) => {
       const { namespace } = request.query;
@@ -50,6 +51,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
       description:
         'First `ready`; then `wake` with { key, why }, and `hears` with { hearing } when the store loses them.',
       params: { type: 'object', required: ['id'], properties: { id: INBOX } },
+      response: eventStream,
     }),
     handler: (request, reply) => sendWakes(parts, streams, request, reply),
   });

@@ -53,7 +53,12 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
     method: 'GET',
     url: '/v2/probe',
     config: { needs: 'read', scope: () => null },
-    schema: described({ operationId: 'probe', summary: 'What the store, as configured, really promises' }),
+    schema: described({
+      operationId: 'probe',
+      summary: 'What the store, as configured, really promises',
+      description:
+        'The `store`, its `traits`, its `server`, `now` by its clock, and `findings`, each with `level` and `text`.',
+    }),
     handler: async () => {
       const { server, now, findings } = await parts.desk.probe();
       const { name, traits } = parts.store;

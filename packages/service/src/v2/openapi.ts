@@ -9,6 +9,9 @@ const ABOUT = `Locks over HTTP. A grant has a fencing token, an expiry, and a ho
 through any process of the service. Contention is 423 with code "busy"; a store that does not answer is 503 with code
 "unknown": then the lock may or may not be yours, and the same request may be sent again.`;
 
+/** Only the log and the metrics have it. */
+const NEVER_READ = 'client-gone';
+
 /** Before the routes: only those that come after it are in the document. */
 export async function describeApi(app: FastifyInstance): Promise<void> {
   await app.register(swagger, {
@@ -41,7 +44,9 @@ export async function describeApi(app: FastifyInstance): Promise<void> {
 }
 
 function withProblems(schema: FastifySchema | undefined): FastifySchema {
-  const codes = Object.entries(PROBLEMS).map(([code, { status }]) => `${code} (${status})`);
+  const codes = Object.entries(PROBLEMS)
+    .filter(([code]) => code !== NEVER_READ)
+    .map(([code, { status }]) => `${code} (${status})`);
   const problem = {
     description: `A problem. Its code is one of: ${codes.join(', ')}.`,
     content: { 'application/problem+json': { schema: problemSchema } },

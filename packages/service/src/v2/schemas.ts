@@ -45,7 +45,10 @@ const waiter = {
     owner: { type: 'string' },
     permits: { type: 'integer' },
     capacity: { type: 'integer' },
-    since: time('Since when it waits.'),
+    since: {
+      type: 'integer',
+      description: 'Since when it waits, as far as is known here. Only to be shown.',
+    },
     woken: { type: 'boolean', description: 'It was told that it is its turn.' },
   },
 };
@@ -230,6 +233,11 @@ export const listSchema = {
       description: 'Give this as `after` for what follows; null at the end.',
     },
   },
+};
+
+/** An answer that goes on. */
+export const eventStream = {
+  200: { description: 'Events.', content: { 'text/event-stream': { schema: { type: 'string' } } } },
 };
 
 /** What the framework validates by, and what the OpenAPI document says besides. */

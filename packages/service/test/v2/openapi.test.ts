@@ -13,6 +13,10 @@ interface Operation {
   readonly responses: Readonly<Record<string, { readonly content?: Readonly<Record<string, unknown>> }>>;
 }
 
+function isStream({ responses }: Operation): boolean {
+  return 'text/event-stream' in (responses[200]?.content ?? {});
+}
+
 describe('the OpenAPI document', () => {
   it('is 3.1, and has every route of /v2 with its problems', async () => {
     const { get } = await stage();
@@ -40,6 +44,10 @@ describe('the OpenAPI document', () => {
     for (const { responses } of operations) {
       expect(Object.keys(responses.default?.content ?? {})).toEqual(['application/problem+json']);
     }
+    expect(operations.filter(isStream).map(({ route }) => route)).toEqual([
+      'get /v2/events',
+      'get /v2/inboxes/{id}/events',
+    ]);
     // All that it refers to is in it.
     expect(JSON.stringify(body)).not.toContain('"$ref"');
   });
