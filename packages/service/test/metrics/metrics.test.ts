@@ -53,6 +53,7 @@ describe('health', () => {
     const { status, text } = await other.get('/readyz');
     expect(status).toBe(503);
     expect(text).not.toContain('db.internal');
+    expect(other.lines.join('')).toContain('db.internal');
     expect((await other.get('/healthz')).status).toBe(200);
   });
 });
