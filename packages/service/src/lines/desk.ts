@@ -103,12 +103,6 @@ export class Desk {
     return this.#look('read', key, () => this.store.read(key));
   }
 
-  async list(query: ListQuery & { readonly limit: number }): Promise<readonly Snapshot[]> {
-    const found: Snapshot[] = [];
-    await this.each(query, (snapshot) => found.push(snapshot) < query.limit);
-    return found;
-  }
-
   /** One by one, in the order of their keys, until `take` says no. Rejects in time, and then takes no more. */
   each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
     let isAwaited = true;

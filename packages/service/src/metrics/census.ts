@@ -1,4 +1,4 @@
-/** How many locks are held and how many wait: counted in the store when somebody asks, and not more often than that. */
+/** How many hold locks and how many wait: counted in the store when somebody asks, and not more often than that. */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { ServiceParts } from '../http/service-parts.js';
 
@@ -23,12 +23,12 @@ export class Census {
     this.#monotonicMs = monotonicMs;
     const gauge = (name: string, help: string): Gauge =>
       new Gauge({ name: `holdfast_${name}`, help, registers: [registry] });
-    this.#held = gauge('held', `Locks held in the store, counted up to ${KEYS_MAX} keys.`);
-    this.#waiting = gauge('waiting', "Waiters in the store's lines.");
+    this.#held = gauge('held', `Holders in the store, of the first ${KEYS_MAX} keys.`);
+    this.#waiting = gauge('waiting', "Waiters in the store's lines, of the same keys.");
     this.#here = gauge('waiting_here', 'Requests that wait in this process.');
     this.#ages = new Histogram({
       name: 'holdfast_hold_age_seconds',
-      help: 'How long the locks held now have been held.',
+      help: 'How long the holders of now have held.',
       buckets: AGES,
       registers: [registry],
     });
@@ -54,11 +54,18 @@ export class Census {
   }
 
   async #count(): Promise<void> {
-    const views = await this.#parts.desk.list({ prefix: '', limit: KEYS_MAX });
-    const holders = views.flatMap(({ holders, now }) => holders.map(({ acquiredAt }) => now - acquiredAt));
-    this.#held.set(holders.length);
-    this.#waiting.set(views.reduce((sum, { waiters }) => sum + waiters.length, 0));
+    const agesMs: number[] = [];
+    let keys = 0;
+    let waiting = 0;
+    await this.#parts.desk.each({ prefix: '', limit: KEYS_MAX }, ({ holders, waiters, now }) => {
+      for (const { acquiredAt } of holders) agesMs.push(now - acquiredAt);
+      waiting += waiters.length;
+      keys += 1;
+      return keys < KEYS_MAX;
+    });
+    this.#held.set(agesMs.length);
+    this.#waiting.set(waiting);
     this.#ages.reset();
-    for (const ageMs of holders) this.#ages.observe(Math.max(0, ageMs) / 1_000);
+    for (const ageMs of agesMs) this.#ages.observe(Math.max(0, ageMs) / 1_000);
   }
 }

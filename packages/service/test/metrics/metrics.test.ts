@@ -1,6 +1,6 @@
 import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
-import { clearScene, stage } from '../scene.js';
+import { clearScene, open, stage, until } from '../scene.js';
 
 afterEach(clearScene);
 
@@ -31,6 +31,20 @@ describe('/metrics', () => {
     expect(text).toContain('route="/v2/locks/:namespace/:name/acquire"');
     expect(text).not.toContain('4711');
     expect(text).not.toContain(hold);
+  });
+
+  it('counts holders and waiters, however many of them are at one lock', async () => {
+    const { get, acquire, url } = await stage();
+    await acquire('jobs/pool', { permits: 1, capacity: 2 });
+    await acquire('jobs/pool', { permits: 1, capacity: 2 });
+    const { leave } = open(url, '/v2/locks/jobs/pool/acquire', { ttl: '30s', wait: '30s', capacity: 2 });
+    await until(async () => ((await get('/v2/locks/jobs/pool')).body.waiting as number) > 0, 'one waits');
+    const { text } = await get('/metrics');
+    expect(seriesIn(text, 'holdfast_held')).toBe(2);
+    expect(seriesIn(text, 'holdfast_waiting')).toBe(1);
+    expect(seriesIn(text, 'holdfast_waiting_here')).toBe(1);
+    expect(seriesIn(text, 'holdfast_hold_age_seconds_count')).toBe(2);
+    leave();
   });
 
   it('two services in one process count apart', async () => {
