@@ -42,10 +42,6 @@ export class Line implements Judge, Keeper {
     this.#parts = parts;
   }
 
-  get size(): number {
-    return this.#waiters.size;
-  }
-
   enter(wanted: Wanted, gone: AbortSignal | undefined): Promise<Outcome> {
     const before = wanted.hold && this.#find(wanted.hold);
     if (before) return before.attach(wanted, gone);
