@@ -1,10 +1,11 @@
 /** The service as a program: a configuration, made to run. What it opens, it closes. */
 import { openStore } from 'holdfast';
-import { pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { auditEvictions, auditFile, auditLog } from './auth/audit.js';
-import { authFromSettings } from './auth/settings.js';
+import { createAuth } from './auth/authenticator.js';
 import { tlsFromFiles } from './auth/tls.js';
 import type { ServiceConfig } from './config/index.js';
+import type { Authenticator } from './http/principal.js';
 import { createService, type Service } from './service.js';
 
 export interface Running {
@@ -17,21 +18,7 @@ export interface Running {
 
 export async function serve(config: ServiceConfig): Promise<Running> {
   const log = pino({ name: 'holdfast', level: config.logLevel });
-  const { auth, disabled, notes } = authFromSettings(
-    {
-      AUTHENTICATION_DISABLED: String(config.insecure),
-      JWT_ISSUER: config.jwt?.issuer ?? undefined,
-      JWT_AUDIENCE: config.jwt?.audience ?? undefined,
-      JWT_JWKS: config.jwt?.jwks ?? undefined,
-    },
-    {
-      ...(config.keys !== null && { keys: config.keys }),
-      ...(config.jwt && { rights: config.jwt.rights }),
-      limits: config.principalLimits,
-      log,
-    },
-  );
-  for (const note of notes) log.warn(note);
+  const auth = authOf(config, log);
   const tls = config.tls && tlsFromFiles(config.tls);
   const store = await openStore(servedStore(config.store));
   let service: Service | null = null;
@@ -40,7 +27,7 @@ export async function serve(config: ServiceConfig): Promise<Running> {
       store,
       log,
       limits: config.limits,
-      insecure: disabled,
+      insecure: config.insecure,
       trustProxy: config.trustProxy,
       ...(auth && { auth }),
       ...(tls && { tls }),
@@ -53,6 +40,24 @@ export async function serve(config: ServiceConfig): Promise<Running> {
     await closeAll(service, store);
     throw error;
   }
+}
+
+function authOf(config: ServiceConfig, log: Logger): Authenticator | undefined {
+  const { keys, jwt, principalLimits: limits } = config;
+  if (keys === null && jwt === null) return undefined;
+  return createAuth({
+    ...(keys !== null && { keys }),
+    ...(jwt && {
+      jwt: {
+        issuer: jwt.issuer,
+        audience: jwt.audience?.split(',').map((text) => text.trim()) ?? null,
+        ...(jwt.jwks !== null && { jwks: jwt.jwks }),
+        rights: jwt.rights,
+      },
+    }),
+    limits,
+    log,
+  });
 }
 
 async function closeAll(service: Service | null, store: { close(): Promise<void> }): Promise<void> {

@@ -12,5 +12,4 @@ export {
   listKeys,
   revokeKeys,
 } from './keys.js';
-export { type AuthSettings, authFromSettings } from './settings.js';
 export { tlsFromFiles } from './tls.js';

@@ -86,7 +86,11 @@ export function configFrom({
     logLevel: values['log-level'] ?? 'info',
     limits: limitsOf(limits),
     principalLimits: principalLimitsOf(principalLimits),
-    notes: strictly && values['jwt-rights'] === undefined ? [...central.notes, UNSAID] : central.notes,
+    notes: [
+      ...central.notes,
+      ...(jwt ? leftOpen(jwt) : []),
+      ...(strictly && values['jwt-rights'] === undefined ? [UNSAID] : []),
+    ],
   };
 }
 
@@ -142,6 +146,14 @@ function jwtOf(values: Values, strictly: boolean): JwtConfig | null {
   }
   const rights = rightsIn(values['jwt-rights'] ?? (strictly ? 'none' : CENTRAL_RIGHTS));
   return { issuer, audience, jwks, rights };
+}
+
+/** What LockServiceCentral lets somebody leave open. */
+function leftOpen({ issuer, audience }: JwtConfig): readonly string[] {
+  const notes: string[] = [];
+  if (audience === null) notes.push('JWT_AUDIENCE is missing: tokens made for other services count here.');
+  if (issuer === null) notes.push('JWT_ISSUER is missing: tokens of anybody count whose key is in JWT_JWKS.');
+  return notes;
 }
 
 function pairOf(values: Values, cert: 'tls-cert', key: 'tls-key'): ServiceConfig['tls'] {

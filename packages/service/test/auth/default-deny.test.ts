@@ -1,9 +1,9 @@
 import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
-import { authFromSettings, createAuth } from '../../src/auth/index.js';
+import { createAuth } from '../../src/auth/index.js';
 import { createService, type Part } from '../../src/index.js';
 import { atTheEnd, clearScene, stage } from '../scene.js';
-import { AUDIENCE, bearer, issuer, keyFile } from './issuer.js';
+import { bearer, keyFile } from './issuer.js';
 
 afterEach(clearScene);
 
@@ -44,54 +44,9 @@ describe('with auth', () => {
 
   it('has to be configured with something', () => {
     expect(() => createAuth({})).toThrow(/file of API keys/);
-  });
-});
-
-describe('the settings of LockServiceCentral', () => {
-  it('a good token may use every lock, and evict none', async () => {
-    const from = await issuer();
-    const settings = { JWT_ISSUER: from.url, JWT_AUDIENCE: AUDIENCE, JWT_JWKS: `${from.url}/jwks` };
-    const { auth, disabled } = authFromSettings(settings);
-    expect(disabled).toBe(false);
-    const { post } = await stage(auth ? { auth } : {});
-    const token = bearer(await from.token({ holdfast: undefined }));
-    expect((await post('/v2/locks/any/a/acquire', { ttl: '30s' }, token)).body.owner).toBe('ada');
-    expect((await post('/v2/locks/any/a/evict', {}, token)).status).toBe(403);
-    expect((await post('/v2/locks/any/a/acquire', { ttl: '30s' })).status).toBe(401);
-  });
-
-  it('the keys alone, or the issuer alone, are enough, as there; what that leaves open is noted', async () => {
-    const from = await issuer();
-    const open = authFromSettings({ JWT_JWKS: `${from.url}/jwks`, AUTHENTICATION_DISABLED: 'true' });
-    expect([open.disabled, open.notes.length]).toEqual([false, 3]);
-    const discovered = authFromSettings({ JWT_ISSUER: from.url });
-    expect(discovered.notes).toEqual([expect.stringContaining('JWT_AUDIENCE is missing')]);
-    for (const { auth } of [open, discovered]) {
-      const { call } = await stage(auth ? { auth } : {});
-      const statusOf = async (token: string): Promise<number> =>
-        (await call('GET', '/v2/locks/any/a', undefined, bearer(token))).status;
-      expect(await statusOf(await from.token({ aud: 'something-else' }))).toBe(200);
-      expect(await statusOf(await from.token({ exp: 1 }))).toBe(401);
-      expect((await call('GET', '/v2/locks/any/a')).status).toBe(401);
-    }
-  });
-
-  it('switched off in so many words, or not named, there is no auth', () => {
-    const none = { disabled: false, notes: [] };
-    expect(authFromSettings({ AUTHENTICATION_DISABLED: 'TRUE' })).toEqual({ ...none, disabled: true });
-    expect(authFromSettings({ AUTHENTICATION_DISABLED: 'false' })).toEqual(none);
-    expect(authFromSettings({ JWT_AUDIENCE: 'locks' })).toEqual(none);
-    expect(authFromSettings({})).toEqual(none);
-  });
-
-  it('what makes no sense is refused', () => {
-    expect(() => authFromSettings({ AUTHENTICATION_DISABLED: 'yes' })).toThrow(/true or false/);
-    expect(() => authFromSettings({ AUTHENTICATION_DISABLED: 'true' }, { keys: 'keys.json' })).toThrow(
-      /remove one/,
-    );
-    expect(() => authFromSettings({ JWT_ISSUER: 'https://id.example', JWT_AUDIENCE: 'a,' })).toThrow(
+    expect(() => createAuth({ jwt: { issuer: null, audience: 'a' } })).toThrow(/issuer/);
+    expect(() => createAuth({ jwt: { issuer: 'https://id.example', audience: ['a', ''] } })).toThrow(
       /audience/,
     );
-    expect(() => createAuth({ jwt: { issuer: null, audience: 'a' } })).toThrow(/issuer/);
   });
 });

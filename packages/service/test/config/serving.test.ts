@@ -41,9 +41,19 @@ describe('what is configured is what runs', () => {
 
   it('the variables of LockServiceCentral ask for tokens as it does, whatever is disabled besides', async () => {
     const { url, token } = await issuer();
-    const acquire = await served({ environment: { JWT_ISSUER: url, AUTHENTICATION_DISABLED: 'true' } });
     const unsaid = await token({ aud: 'anything', holdfast: undefined });
-    expect([await acquire('own'), await acquire('own', unsaid)]).toEqual([401, 200]);
+    for (const tokens of [{ JWT_ISSUER: url }, { JWT_JWKS: `${url}/jwks` }]) {
+      const acquire = await served({ environment: { ...tokens, AUTHENTICATION_DISABLED: 'true' } });
+      expect([await acquire('own'), await acquire('own', unsaid)]).toEqual([401, 200]);
+      expect(await acquire('own', await token({ exp: 1 }))).toBe(401);
+    }
+  });
+
+  it('several may be whom tokens are made for', async () => {
+    const { url, token } = await issuer();
+    const acquire = await served({ flags: { 'jwt-issuer': url, 'jwt-audience': `shop, ${AUDIENCE}` } });
+    expect(await acquire('own', await token())).toBe(200);
+    expect(await acquire('own', await token({ aud: 'other' }))).toBe(401);
   });
 
   it('keys and tokens together', async () => {

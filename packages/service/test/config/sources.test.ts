@@ -119,12 +119,12 @@ describe('the environment of LockServiceCentral', () => {
     ]);
   });
 
-  it('may leave open whom tokens are made for, as it may there', () => {
-    const { jwt } = from({ environment: { JWT_ISSUER: 'https://id.example' } });
+  it('may leave open whom tokens are made for, as it may there, and that is noted', () => {
+    const { jwt, notes } = from({ environment: { JWT_ISSUER: 'https://id.example' } });
     expect(jwt).toMatchObject({ issuer: 'https://id.example', audience: null });
-    expect(from({ environment: { JWT_JWKS: 'https://id.example/keys' } }).jwt).toMatchObject({
-      issuer: null,
-    });
+    expect(notes).toEqual([expect.stringContaining('JWT_AUDIENCE is missing')]);
+    const open = from({ environment: { JWT_JWKS: 'https://id.example/keys' } });
+    expect([open.jwt?.issuer, open.notes.length]).toEqual([null, 2]);
   });
 
   it('gives tokens the rights that are named, or none', () => {
