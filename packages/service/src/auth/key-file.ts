@@ -37,10 +37,13 @@ export function readKeyFile(path: string, mayBeMissing = false): readonly Stored
     text = readFileSync(path, 'utf8');
   } catch (error) {
     if (mayBeMissing && isMissing(error)) return [];
-    throw new InvalidArgumentError(
-      `The keys cannot be read from ${path}: ${isMissing(error) ? 'there is no such file. Make a key first: holdfast key create' : reasonOf(error)}.`,
-      { cause: error },
-    );
+    throw isMissing(error)
+      ? new InvalidArgumentError(
+          `There is no file of keys ${path}. Make a key first: holdfast key create NAME --keys ${path}.`,
+        )
+      : new InvalidArgumentError(`The keys cannot be read from ${path}: ${reasonOf(error)}.`, {
+          cause: error,
+        });
   }
   return keysIn(text, path);
 }

@@ -44,7 +44,7 @@ export interface ConfigSources {
   readonly defaultStore: () => string;
 }
 
-const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 const PORT_MAX = 65_535;
 /** What says whose tokens count. */
 const TOKENS = ['jwt-issuer', 'jwt-audience', 'jwt-jwks'] as const;
