@@ -11,7 +11,8 @@ const STORES = `STORES
   redis+cluster://HOST[:PORT],HOST[:PORT]            Redis Cluster; rediss+cluster:// with TLS
   postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE    PostgreSQL. Needs the package pg, or postgres; see migrate
   dynamodb://REGION/TABLE                            DynamoDB. Needs the package @aws-sdk/client-dynamodb; see migrate
-  nats://[USER:PASSWORD@]HOST[:PORT][,HOST]/BUCKET   NATS; nats+tls:// with TLS. Needs the package @nats-io/transport-node`;
+  nats://[USER:PASSWORD@]HOST[:PORT][,HOST]/BUCKET   NATS; nats+tls:// with TLS. Needs the package @nats-io/transport-node
+  https://HOST[:PORT][,HOST]                         a lock service; its API key is in $HOLDFAST_API_KEY`;
 
 const STATUSES = `EXIT STATUS
   0    done                              75   the lock was not had in time

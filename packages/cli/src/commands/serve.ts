@@ -35,8 +35,8 @@ export const serve: Command = {
   summary: 'run the lock service with its dashboard',
   about: `Serves locks over HTTP, and a dashboard, on any store. Settings come from flags, then from the environment
 (HOLDFAST_PORT for --port, and so on), then from the file that --config names. Without keys or tokens configured everybody
-may do everything, and it listens on loopback only, unless told --insecure. TERM and INT end it: what is in flight is
-answered first.`,
+may do everything, and it listens on loopback only, unless told --insecure. TERM, INT and HUP end it: what is in
+flight is answered first.`,
   examples: [
     ['holdfast serve', 'the embedded store, on http://127.0.0.1:8080'],
     ['holdfast serve --store redis://localhost:6379 --host 0.0.0.0 --keys keys.json', 'for others'],

@@ -1,6 +1,7 @@
 /**
  * `http://` and `https://`: a Holdfast service as a store. Its key stands before the @, or, where it should not be
- * seen in lists of processes, in the environment variable HOLDFAST_KEY.
+ * seen in lists of processes, in the environment variable HOLDFAST_API_KEY. (HOLDFAST_KEY is what "holdfast run" tells
+ * its command: the key of the lock.)
  */
 import { InvalidArgumentError, type Store } from '../protocol/index.js';
 import type { HttpStoreOptions } from '../stores/http/index.js';
@@ -10,7 +11,7 @@ import { parseServerUrl } from './url.js';
 export type HttpScheme = 'http' | 'https';
 
 export async function openHttp(scheme: HttpScheme, rest: string): Promise<Store> {
-  const { urls, key } = httpTarget(scheme, rest, process.env.HOLDFAST_KEY);
+  const { urls, key } = httpTarget(scheme, rest, process.env.HOLDFAST_API_KEY);
   const { httpStore } = await import('../stores/http/index.js');
   const store = httpStore(key === undefined ? { urls } : { urls, key });
   // The connections are those of `fetch`: nothing to end.

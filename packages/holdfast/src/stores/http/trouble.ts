@@ -66,7 +66,7 @@ export function errorOfStatus({ url, status, location, text, problem }: Failure)
     return new Error(`The service at ${url} answered with status ${status}${because}.`);
   if (status === 401) {
     return new UnsupportedError(
-      `The service at ${url} does not know who asks${because}. Give httpStore a valid key or token.`,
+      `The service at ${url} does not know who asks${because}. Give httpStore a valid key or token; with a URL, set HOLDFAST_API_KEY.`,
     );
   }
   if (status === 403) {

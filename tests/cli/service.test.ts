@@ -1,0 +1,28 @@
+import { join } from 'node:path';
+import { memoryStore } from 'holdfast/memory';
+import { createAuth, createKey, createService } from 'holdfast-service';
+import { expect, it } from 'vitest';
+import { BINARY, usePlace } from './holdfast.js';
+
+const place = usePlace();
+
+it('a service is a store, and its key goes on to commands that lock, too', async () => {
+  const keys = join(place.folder, 'keys.json');
+  const { text } = await createKey({ path: keys, by: 'test' }, { name: 'ada', rights: ['lock:default'] });
+  const store = memoryStore();
+  const service = createService({ store, auth: createAuth({ keys }) });
+  try {
+    const environment = { HOLDFAST_STORE: await service.listen(), HOLDFAST_API_KEY: text };
+    const inner = `"${process.execPath}" "${BINARY}" run inner -- sh -c 'echo "$HOLDFAST_KEY"'`;
+    const both = await place.run(
+      ['run', 'outer', '--', 'sh', '-c', `${inner}; echo "$HOLDFAST_KEY"`],
+      environment,
+    );
+    expect(both).toMatchObject({ status: 0, stdout: 'inner\nouter\n', stderr: '' });
+    const nobody = await place.run(['ls'], { ...environment, HOLDFAST_API_KEY: '' });
+    expect([nobody.status, nobody.stderr]).toEqual([69, expect.stringContaining('HOLDFAST_API_KEY')]);
+  } finally {
+    await service.close();
+    await store.close();
+  }
+});
