@@ -77,8 +77,9 @@ function entryOf(request: FastifyRequest, command: Command): Entry {
   try {
     const key = checkKey(command.key);
     const role = isForAdmins(command) ? 'admin' : 'lock';
-    if (!request.may(role, namespaceOfKey(key))) {
-      throw new Problem('forbidden', `${request.principal.id} has no "${role}" on this namespace.`, { key });
+    const namespace = namespaceOfKey(key);
+    if (!request.may(role, namespace)) {
+      throw new Problem('forbidden', `${request.principal.id} has no "${role}" on "${namespace}".`, { key });
     }
     const ttlMs = lifeOf(command);
     if (command.kind === 'evict' || ttlMs === 0) return { problem: null, finish: undefined };
