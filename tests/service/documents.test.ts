@@ -1,49 +1,44 @@
-import { configFrom, SETTINGS } from 'holdfast-service';
+/** What the pages of the service say in tables is what the code has. */
+import { memoryStore } from 'holdfast/memory';
+import { configFrom, createService, SETTINGS } from 'holdfast-service';
 import { describe, expect, it } from 'vitest';
 import { read } from '../repository/tree.js';
 
-/** The cells of every row of every table. */
-function rowsOf(page: string): readonly (readonly string[])[] {
-  const lines = page.split('\n').filter((line) => line.startsWith('|'));
-  return lines.map((line) =>
-    line
-      .split('|')
-      .slice(1, -1)
-      .map((cell) => cell.trim()),
-  );
-}
+const running = read('docs/service/README.md');
+const security = read('docs/service/security.md');
 
-/** `a`, `b` | 1, 2 → a: 1, b: 2. */
-function numbersIn(page: string): Record<string, number> {
-  const found: Record<string, number> = {};
-  for (const [names = '', values = ''] of rowsOf(page)) {
-    const all = values.split(', ').map(Number);
-    names.match(/`(\w+)`/g)?.forEach((name, index) => {
-      found[name.slice(1, -1)] = all[index] ?? Number.NaN;
-    });
-  }
-  return found;
+/** Of rows such as `| name, other | 1, 2 | … |`, each name with its number. */
+function numbersIn(text: string): Readonly<Record<string, number>> {
+  const rows = [...text.matchAll(/^\| ((?:`\w+`(?:, )?)+) \| ([\d, ]+) \|/gm)];
+  const pairs = rows.flatMap(([, names = '', numbers = '']) => {
+    const values = numbers.split(', ').map(Number);
+    return [...names.matchAll(/\w+/g)].map(([name], at) => [name, values[at]] as const);
+  });
+  return Object.fromEntries(pairs) as Record<string, number>;
 }
 
 describe('the documents of the service', () => {
-  it('have every setting, with its variable and what it is', () => {
-    const rows = rowsOf(read('docs/service/README.md')).filter(([, variable]) =>
-      variable?.startsWith('`HOLDFAST'),
-    );
-    expect(rows.map((row) => row.slice(0, 2))).toEqual(
-      SETTINGS.map(({ name, variable }) => [`\`${name}\``, `\`${variable}\``]),
-    );
-    for (const { name, text } of SETTINGS) {
-      const said = rows.find(([each]) => each === `\`${name}\``)?.[2];
-      expect(said?.replaceAll('`', '')).toBe(text);
-    }
+  it('name every limit with its default', () => {
+    const { limits, principalLimits } = configFrom({ defaultStore: () => 'memory:' });
+    const [forAll = '', forEach = ''] = security.split('Under `principalLimits`');
+    expect(numbersIn(forAll)).toEqual(limits);
+    expect(numbersIn(forEach)).toEqual(principalLimits);
   });
 
-  it('have every limit, with what it is unless told', () => {
-    const { limits, principalLimits } = configFrom({ defaultStore: () => 'memory:' });
-    const page = read('docs/service/security.md').split('## Limits')[1] ?? '';
-    const [whole = '', each = ''] = page.split('Under `principalLimits`');
-    expect(numbersIn(whole)).toEqual(limits);
-    expect(numbersIn(each.split('```')[0] ?? '')).toEqual(principalLimits);
+  it('name every setting with its variable', () => {
+    const rows = [...running.matchAll(/^\| `([a-z-]+)` \| `(HOLDFAST_\w+)` \|/gm)];
+    const named = rows.map(([, name, variable]) => [name, variable]);
+    expect(named).toEqual(SETTINGS.map(({ name, variable }) => [name, variable]));
+  });
+
+  it('name every metric', async () => {
+    const store = memoryStore();
+    const service = createService({ store });
+    const text = await (await fetch(`${await service.listen()}/metrics`)).text();
+    await service.close();
+    await store.close();
+    const counted = [...text.matchAll(/^# TYPE (holdfast_\w+)/gm)].map(([, name = '']) => name);
+    const named = [...running.matchAll(/`(holdfast_\w+)`/g)].map(([, name = '']) => name);
+    expect(named.sort()).toEqual(counted.sort());
   });
 });
