@@ -1,6 +1,4 @@
 /** A service with its dashboard in a real browser, and short ways to use both. */
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
@@ -8,14 +6,11 @@ import { need } from 'holdfast-servers';
 import { createAuth, createKey, createService, revokeKeys, type Service } from 'holdfast-service';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
+import { atTheEnd, freshFolder } from '../scene.js';
 
-const clearing: (() => unknown)[] = [];
+export { clearScene, until } from '../scene.js';
+
 let browser: Browser | null = null;
-
-/** For `afterEach`: closes and deletes what the test made. */
-export async function clearScene(): Promise<void> {
-  for (const clear of clearing.splice(0).reverse()) await clear();
-}
 
 /** For `afterAll`. */
 export async function closeBrowser(): Promise<void> {
@@ -122,15 +117,9 @@ export async function newGuardedScene(): Promise<GuardedScene> {
 }
 
 async function begin(scene: Scene): Promise<Scene> {
-  clearing.push(() => scene.store.close());
-  clearing.push(() => scene.stop());
+  atTheEnd(() => scene.store.close());
+  atTheEnd(() => scene.stop());
   return await scene.start();
-}
-
-function freshFolder(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-dashboard-'));
-  clearing.push(() => rmSync(folder, { recursive: true, force: true }));
-  return folder;
 }
 
 /** Opens the dashboard. What breaks the page, or its Content-Security-Policy, fails the test when it ends. */
@@ -148,7 +137,7 @@ export async function look(scene: Scene, options: BrowserContextOptions = {}): P
   page.on('request', (request) => {
     if (!request.url().startsWith(scene.url)) faults.push(`asked for ${request.url()}`);
   });
-  clearing.push(async () => {
+  atTheEnd(async () => {
     await context.close();
     expect(faults).toEqual([]);
   });
@@ -171,12 +160,4 @@ export async function shows(page: Page, selector: string, text: string): Promise
 /** The names of the locks in the list, from above. */
 export async function names(page: Page): Promise<readonly string[]> {
   return await page.locator('#locks > li .key').allTextContents();
-}
-
-export async function until(isSo: () => Promise<boolean>, what: string): Promise<void> {
-  const endMs = Date.now() + 15_000;
-  while (!(await isSo())) {
-    if (Date.now() > endMs) throw new Error(`Waited in vain until ${what}.`);
-    await new Promise((resolve) => setTimeout(resolve, 25));
-  }
 }

@@ -1,32 +1,15 @@
 /** Lock services in processes of their own, which tests kill and start again, and short ways to use them. */
 import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Claim, Command, Reply, Store } from 'holdfast/protocol';
+import { atTheEnd } from '../scene.js';
+
+export { atTheEnd, clearScene, freshFile, pause, until } from '../scene.js';
 
 const SCRIPT = fileURLToPath(new URL('service.js', import.meta.url));
 const START_MS_MAX = 30_000;
-
-const clearing: (() => unknown)[] = [];
-
-/** For `afterEach` or `afterAll`: ends and deletes what the test made. */
-export async function clearScene(): Promise<void> {
-  for (const clear of clearing.splice(0).reverse()) await clear();
-}
-
-export function atTheEnd(clear: () => unknown): void {
-  clearing.push(clear);
-}
-
-export function freshFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-http-'));
-  atTheEnd(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, 'locks.db');
-}
 
 /** A service that stays at its address, however often it is killed and started again. */
 export class ServiceProcess {
@@ -147,19 +130,4 @@ export async function say(store: Store, command: Command): Promise<Reply> {
   const [reply] = store.apply([command]);
   if (!reply) throw new Error('No reply.');
   return await reply;
-}
-
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Looks again and again until it is so. */
-export async function until(
-  isSo: () => boolean | Promise<boolean>,
-  what: string,
-  withinMs = 20_000,
-): Promise<void> {
-  const endMs = Date.now() + withinMs;
-  while (!(await isSo())) {
-    if (Date.now() > endMs) throw new Error(`Waited in vain until ${what}.`);
-    await pause(10);
-  }
 }

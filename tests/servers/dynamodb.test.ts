@@ -1,25 +1,24 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { available, type DynamodbOptions, type DynamodbServer, startDynamodb } from 'holdfast-servers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
+import { atTheEnd, clearScene } from '../scene.js';
 import { accepts, expectGone, isAlive, within } from './processes.js';
 
-const toClose: (() => unknown)[] = [];
-
 afterEach(async () => {
-  for (const close of toClose.splice(0).reverse()) await close();
+  await clearScene();
   vi.unstubAllEnvs();
 });
 
 async function start(options: DynamodbOptions = {}): Promise<DynamodbServer> {
   const server = await startDynamodb({ own: true, ...options });
-  toClose.push(() => server.stop());
+  atTheEnd(() => server.stop());
   return server;
 }
 
 function open(endpoint: string, region = 'eu-central-1'): DynamoDB {
   const credentials = { accessKeyId: `key${region.length}`, secretAccessKey: 'secret' };
   const client = new DynamoDB({ endpoint, region, credentials, maxAttempts: 1 });
-  toClose.push(() => client.destroy());
+  atTheEnd(() => client.destroy());
   return client;
 }
 

@@ -9,24 +9,23 @@ import {
   startNatsCluster,
 } from 'holdfast-servers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { accepts, expectGone, isAlive, within } from './processes.js';
-
-const toClose: (() => unknown)[] = [];
+import { atTheEnd, clearScene } from '../scene.js';
+import { accepts, expectGone, isAlive, itIsLikeAllServers, within } from './processes.js';
 
 afterEach(async () => {
-  for (const close of toClose.splice(0).reverse()) await close();
+  await clearScene();
   vi.unstubAllEnvs();
 });
 
 async function start(options: NatsOptions = {}): Promise<NatsServer> {
   const server = await startNats({ own: true, ...options });
-  toClose.push(() => server.stop());
+  atTheEnd(() => server.stop());
   return server;
 }
 
 async function open(servers: string | readonly string[]): Promise<NatsConnection> {
   const connection = await connect({ servers: [servers].flat(), reconnectTimeWait: 50, timeout: 5000 });
-  toClose.push(() => connection.close());
+  atTheEnd(() => connection.close());
   return connection;
 }
 
@@ -81,7 +80,7 @@ describe.runIf(available('nats', { own: true }))('a private NATS', () => {
     const [user, pass] = [username, password].map(decodeURIComponent);
     const servers = `${server.host}:${server.port}`;
     const connection = await connect({ servers, user: user ?? '', pass: pass ?? '' });
-    toClose.push(() => connection.close());
+    atTheEnd(() => connection.close());
     expect(connection.info?.max_payload).toBe(2048);
     await expect(connect({ servers, reconnect: false })).rejects.toThrow(/authorization/i);
   });
@@ -96,17 +95,7 @@ describe.runIf(available('nats', { own: true }))('a private NATS', () => {
     expect(await reply).toBeGreaterThanOrEqual(300);
   });
 
-  it('stops while it is paused', async () => {
-    const server = await start();
-    await server.pause();
-    await server.stop();
-    await expectGone(server.pid);
-  });
-
-  it('many start at the same time', async () => {
-    const servers = await Promise.all(Array.from({ length: 6 }, () => start()));
-    expect(new Set(servers.map(({ port }) => port)).size).toBe(6);
-  });
+  itIsLikeAllServers(start);
 });
 
 describe.runIf(available('nats', { own: true }))('a NATS that the user named', () => {
@@ -130,7 +119,7 @@ describe.runIf(available('nats', { own: true }))('a NATS that the user named', (
 describe.runIf(available('nats', { own: true }))('a NATS cluster', () => {
   async function startCluster(): Promise<NatsCluster> {
     const cluster = await startNatsCluster();
-    toClose.push(() => cluster.stop());
+    atTheEnd(() => cluster.stop());
     return cluster;
   }
 

@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import { expect, vi } from 'vitest';
+import type { Controls } from 'holdfast-servers';
+import { expect, it, vi } from 'vitest';
 
 export const isLinux = existsSync('/proc/self/stat');
 
@@ -52,4 +53,20 @@ export function accepts({ host, port }: { readonly host: string; readonly port: 
 export async function within<Value>(ms: number, promise: Promise<Value>): Promise<Value | 'no answer'> {
   const late = new Promise<'no answer'>((resolve) => setTimeout(() => resolve('no answer'), ms));
   return Promise.race([promise, late]);
+}
+
+const MANY = 8;
+
+export function itIsLikeAllServers(start: () => Promise<Controls>): void {
+  it('stops while it is paused', async () => {
+    const server = await start();
+    await server.pause();
+    await server.stop();
+    await expectGone(server.pid);
+  });
+
+  it('many start at the same time', async () => {
+    const servers = await Promise.all(Array.from({ length: MANY }, () => start()));
+    expect(new Set(servers.map(({ port }) => port)).size).toBe(MANY);
+  });
 }

@@ -7,25 +7,24 @@ import {
 } from 'holdfast-servers';
 import { Cluster, Redis } from 'ioredis';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { accepts, expectGone, isAlive, within } from './processes.js';
-
-const toClose: (() => unknown)[] = [];
+import { atTheEnd, clearScene } from '../scene.js';
+import { accepts, expectGone, isAlive, itIsLikeAllServers, within } from './processes.js';
 
 afterEach(async () => {
-  for (const close of toClose.splice(0).reverse()) await close();
+  await clearScene();
   vi.unstubAllEnvs();
 });
 
 async function start(config?: Readonly<Record<string, string>>): Promise<RedisServer> {
   const server = await startRedis({ own: true, ...(config && { config }) });
-  toClose.push(() => server.stop());
+  atTheEnd(() => server.stop());
   return server;
 }
 
 function connect(url: string): Redis {
   const client = new Redis(url);
   client.on('error', () => undefined);
-  toClose.push(() => client.disconnect());
+  atTheEnd(() => client.disconnect());
   return client;
 }
 
@@ -78,17 +77,7 @@ describe.runIf(available('redis', { own: true }))('a private Redis', () => {
     expect(await reply).toBe('PONG');
   });
 
-  it('stops while it is paused', async () => {
-    const server = await start();
-    await server.pause();
-    await server.stop();
-    await expectGone(server.pid);
-  });
-
-  it('many start at the same time', async () => {
-    const servers = await Promise.all(Array.from({ length: 8 }, () => start()));
-    expect(new Set(servers.map(({ port }) => port)).size).toBe(8);
-  });
+  itIsLikeAllServers(start);
 });
 
 describe.runIf(available('redis', { own: true }))('a server that the user named', () => {
@@ -116,10 +105,10 @@ describe.runIf(available('redis', { own: true }))('a server that the user named'
 describe.runIf(available('redis', { own: true }))('several Redis servers', () => {
   it('a cluster of three serves every slot, also after one of them restarted', async () => {
     const cluster = await startRedisCluster();
-    toClose.push(() => cluster.stop());
+    atTheEnd(() => cluster.stop());
     const client = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
     client.on('error', () => undefined);
-    toClose.push(() => client.disconnect());
+    atTheEnd(() => client.disconnect());
     const keys = Array.from({ length: 30 }, (_, index) => `key ${index}`);
     const setAll = async (): Promise<void> => {
       for (const key of keys) expect(await client.set(key, key)).toBe('OK');
@@ -136,10 +125,10 @@ describe.runIf(available('redis', { own: true }))('several Redis servers', () =>
 
   it('Sentinels make the replica a master when the master was killed', async () => {
     const { sentinels, masterName: name, master, replica, stop } = await startRedisSentinel();
-    toClose.push(stop);
+    atTheEnd(stop);
     const client = new Redis({ sentinels: sentinels.map(({ host, port }) => ({ host, port })), name });
     client.on('error', () => undefined);
-    toClose.push(() => client.disconnect());
+    atTheEnd(() => client.disconnect());
     await client.set('key', 'old');
     expect(await client.wait(1, 5000)).toBe(1);
     await master.kill();

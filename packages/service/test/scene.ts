@@ -1,31 +1,14 @@
 /** A real service on a real port, and short ways to talk to it. */
-import { mkdtempSync, rmSync } from 'node:fs';
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import { sqliteStore } from 'holdfast/sqlite';
 import { pino } from 'pino';
+import { atTheEnd, freshFile } from '../../../tests/scene.js';
 import { createService, type Service, type ServiceOptions } from '../src/index.js';
 
-const clearing: (() => unknown)[] = [];
-
-/** For `afterEach`: closes and deletes what the test made. */
-export async function clearScene(): Promise<void> {
-  for (const clear of clearing.splice(0).reverse()) await clear();
-}
-
-export function atTheEnd(clear: () => unknown): void {
-  clearing.push(clear);
-}
-
-export function freshFile(): string {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-service-'));
-  atTheEnd(() => rmSync(folder, { recursive: true, force: true }));
-  return join(folder, 'locks.db');
-}
+export { atTheEnd, clearScene, freshFile, pause, until } from '../../../tests/scene.js';
 
 /** Stores that need no server. */
 export const STORES: Readonly<Record<string, () => Store>> = {
@@ -155,21 +138,6 @@ export function open(url: string, path: string, body: object): Pending {
   void Promise.allSettled([answer]);
   request.end(text);
   return { answer, leave: () => request.destroy() };
-}
-
-export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
-
-/** Looks again and again until it is so. */
-export async function until(
-  isSo: () => boolean | Promise<boolean>,
-  what: string,
-  withinMs = 10_000,
-): Promise<void> {
-  const endMs = Date.now() + withinMs;
-  while (!(await isSo())) {
-    if (Date.now() > endMs) throw new Error(`Waited in vain until ${what}.`);
-    await pause(10);
-  }
 }
 
 export interface Event {
