@@ -3,8 +3,6 @@ import { describe, expect, it } from 'vitest';
 import { importsOf } from '../code.js';
 import { matching, read } from '../tree.js';
 
-const SOURCE = 'packages/holdfast/src/';
-
 /**
  * Who may import whom. The lock is pure; time is around it; a store knows the lock and the clock, and never the
  * engine, so that adding a store cannot touch waiting, and adding a primitive cannot touch a store.
@@ -28,6 +26,27 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   index: ['protocol', 'api', 'clock', 'locks', 'open-store'],
 };
 
+/**
+ * The same for the service, of its own files. The lines know nothing of HTTP, what holds for every request nothing of who
+ * may do what, and neither API anything of the other.
+ */
+const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
+  clock: [],
+  bulletin: [],
+  lines: ['clock', 'bulletin'],
+  http: ['clock', 'bulletin', 'lines'],
+  auth: ['clock', 'bulletin', 'http'],
+  health: ['http'],
+  dashboard: ['http'],
+  metrics: ['clock', 'bulletin', 'http'],
+  v1: ['clock', 'http', 'lines'],
+  v2: ['clock', 'http', 'lines'],
+  config: ['auth', 'http', 'v1'],
+  service: ['clock', 'bulletin', 'http', 'lines', 'health', 'dashboard', 'metrics', 'v1', 'v2'],
+  serve: ['auth', 'http', 'config', 'service'],
+  index: ['auth', 'bulletin', 'config', 'http', 'serve', 'service'],
+};
+
 /** `engine/waiting.ts` → `engine`, `locks.ts` → `locks`. */
 function layerOf(path: string): string {
   return path.replace(/\.[jt]s$/, '').split('/')[0] as string;
@@ -38,21 +57,32 @@ function whatIsImported(file: string, specifier: string): string {
   return specifier.startsWith('node:') ? 'node:' : specifier;
 }
 
-describe('the layers of the library', () => {
-  for (const path of matching(/^packages\/holdfast\/src\/.*\.ts$/)) {
-    const file = path.slice(SOURCE.length);
+function keepTheirLayers(
+  source: string,
+  mayImport: Readonly<Record<string, readonly string[]>>,
+  isMeant = (_specifier: string): boolean => true,
+): void {
+  for (const path of matching(new RegExp(`^${source}.*\\.ts$`))) {
+    const file = path.slice(source.length);
     const layer = layerOf(file);
     it(`${file} imports only what ${layer} may import`, () => {
-      const allowed = MAY_IMPORT[layer];
-      expect(allowed, `${layer} is no layer yet: say in MAY_IMPORT what it may import`).toBeDefined();
-      const wrong = importsOf(read(path)).filter((specifier) => {
-        const imported = whatIsImported(file, specifier);
-        return imported !== layer && !allowed?.includes(imported);
-      });
+      const allowed = mayImport[layer];
+      expect(allowed, `${layer} is no layer yet: say above what it may import`).toBeDefined();
+      const wrong = importsOf(read(path))
+        .filter(isMeant)
+        .filter((specifier) => {
+          const imported = whatIsImported(file, specifier);
+          return imported !== layer && !allowed?.includes(imported);
+        });
       expect(wrong).toEqual([]);
     });
   }
-});
+}
+
+describe('the layers of the library', () => keepTheirLayers('packages/holdfast/src/', MAY_IMPORT));
+
+describe('the layers of the service', () =>
+  keepTheirLayers('packages/service/src/', SERVICE_MAY_IMPORT, (specifier) => specifier.startsWith('.')));
 
 /**
  * A package that is never published may use what it depends on: no user has to install that. The service is a server,

@@ -4,9 +4,9 @@
  */
 import type { Socket } from 'node:net';
 import { InvalidArgumentError } from 'holdfast';
+import { Bucket, retryAfter } from '../http/bucket.js';
 import type { Undertaking } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
-import { Bucket, retryAfter } from './bucket.js';
 import { Holdings } from './holdings.js';
 
 export interface PrincipalLimits {

@@ -3,9 +3,8 @@
  * five seconds. Guesses at one key are counted apart from all others and are not even looked at any more, so a
  * program that goes on with a revoked key does not shut out its neighbours behind the same address.
  */
-import { isIPv6 } from 'node:net';
+import { Bucket, retryAfter } from '../http/bucket.js';
 import { Problem } from '../http/problem.js';
-import { Bucket, retryAfter } from './bucket.js';
 
 const BURST = 10;
 const PER_SECOND = 0.2;
@@ -43,17 +42,4 @@ function tooMany(bucket: Bucket): Problem {
   return new Problem('rate-limited', 'Too many wrong keys or tokens came from this address. Wait.', {
     headers,
   });
-}
-
-/** Whoever has one address of IPv6 has the 2^64 around it, too. */
-export function neighbourhood(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail = ''] = plain.split('::');
-  const first = head === '' ? [] : head.split(':');
-  const last = tail === '' ? [] : tail.split(':');
-  const zeros = plain.includes('::')
-    ? Array<string>(Math.max(0, 8 - first.length - last.length)).fill('0')
-    : [];
-  return [...first, ...zeros, ...last].slice(0, 4).join(':');
 }

@@ -4,8 +4,8 @@
  */
 import type { Server } from 'node:net';
 import type { Logger } from 'pino';
-import { neighbourhood } from '../auth/attempts.js';
-import { Bucket } from '../auth/bucket.js';
+import { Bucket } from './bucket.js';
+import { neighbourhood } from './neighbourhood.js';
 import type { IsProxy } from './proxies.js';
 
 /** One line a minute, however many are closed. */

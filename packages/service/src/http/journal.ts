@@ -88,6 +88,11 @@ function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }
 
+/** What must not be seen, should an error's text repeat it. */
+export function keepSecret(request: FastifyRequest, secret: string): void {
+  request.note.secrets = [...(request.note.secrets ?? []), secret];
+}
+
 /** An error's text with what is secret in it blanked. */
 export function scrubbed(text: string, secrets: readonly string[] | undefined): string {
   return secrets ? blanked(text, secrets) : text;

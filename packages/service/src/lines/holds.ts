@@ -18,3 +18,8 @@ export function withRest(process: string, minHoldMs: number): string {
 export function minHoldOf({ process }: HoldId): number {
   return Number(REST.exec(process)?.[1] ?? 0);
 }
+
+/** As clients write it. */
+export function holdText({ process, number }: HoldId): string {
+  return `${process}.${number}`;
+}

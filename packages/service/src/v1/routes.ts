@@ -2,10 +2,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HoldId } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
+import { keepSecret } from '../http/journal.js';
 import type { Needs, Role } from '../http/principal.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import { holdText } from '../v2/names.js';
-import { keepSecret } from '../v2/path.js';
+import { holdText } from '../lines/holds.js';
 import { checkNames, LEASE_SECONDS_MAX, type Names, type Wanted, wantedOf } from './contract.js';
 import type { Identity } from './identity.js';
 import { type Lease, Leases } from './leases.js';

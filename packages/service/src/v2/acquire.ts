@@ -3,20 +3,14 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InvalidArgumentError, StoreError } from 'holdfast';
 import { type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
+import { keepSecret } from '../http/journal.js';
 import { Problem } from '../http/problem.js';
 import { closingProblem } from '../http/server.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import { holdText } from '../lines/holds.js';
 import { isShared, type Outcome, type Wanted } from '../lines/wanted.js';
-import {
-  durationOf,
-  holdOf,
-  holdText,
-  idempotentHold,
-  metadataOf,
-  namespaceOfKey,
-  ownerOf,
-} from './names.js';
-import { keepSecret, keyIn, LOCK_PATH, onLock } from './path.js';
+import { durationOf, holdOf, idempotentHold, metadataOf, namespaceOfKey, ownerOf, ttlOf } from './names.js';
+import { keyIn, LOCK_PATH, onLock } from './path.js';
 import { acquireHeadersSchema, acquireSchema, described, grantSchema, pathSchema } from './schemas.js';
 import { busyMembers } from './views.js';
 
@@ -33,7 +27,6 @@ interface AcquireBody {
   readonly queue?: boolean;
 }
 
-const TTL_MS_MIN = 10;
 /** As secret as the hold that is made from it, so not to be guessed. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,200}$/;
 
@@ -175,7 +168,7 @@ function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: Acqu
     key,
     ...sharesOf(body),
     owner: body.owner === undefined ? principal.owner : ownerOf(body.owner),
-    ttlMs: durationOf(body.ttl, 'ttl', TTL_MS_MIN, limits.ttlMsMax),
+    ttlMs: ttlOf(body.ttl, limits.ttlMsMax),
     waitMs: body.wait === undefined ? 0 : durationOf(body.wait, 'wait', 0, limits.waitMsMax),
     queue: body.queue ?? true,
     metadata: body.metadata === undefined ? null : metadataOf(body.metadata),

@@ -5,8 +5,9 @@ import { wallMs } from '../clock.js';
 import { Problem, type ProblemBody } from '../http/problem.js';
 import { problemOf } from '../http/problems.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import { holdText } from '../lines/holds.js';
 import { batchSchema, repliesSchema } from './batch-schemas.js';
-import { checkKey, holdText, namespaceOfKey } from './names.js';
+import { checkKey, namespaceOfKey } from './names.js';
 import { described } from './schemas.js';
 
 type Answer = Reply | { readonly problem: ProblemBody };

@@ -1,12 +1,13 @@
 /** POST …/renew, …/release and …/evict: what becomes of a grant. */
 import type { FastifyInstance } from 'fastify';
 import { monotonicMs } from '../clock.js';
+import { keepSecret } from '../http/journal.js';
 import { Problem } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { minHoldOf } from '../lines/holds.js';
 import { remainingOf } from './acquire.js';
-import { durationOf, holdOf } from './names.js';
-import { keepSecret, keyIn, LOCK_PATH, onLock } from './path.js';
+import { durationOf, holdOf, ttlOf } from './names.js';
+import { keyIn, LOCK_PATH, onLock } from './path.js';
 import {
   described,
   evictedSchema,
@@ -17,8 +18,6 @@ import {
   renewedSchema,
   renewSchema,
 } from './schemas.js';
-
-const TTL_MS_MIN = 10;
 
 export function endingRoutes(app: FastifyInstance, parts: ServiceParts): void {
   renewRoute(app, parts);
@@ -42,7 +41,7 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
       const key = keyIn(request);
       const hold = holdOf(request.body.hold);
       keepSecret(request, hold.process);
-      const ttlMs = durationOf(request.body.ttl, 'ttl', TTL_MS_MIN, limits.ttlMsMax);
+      const ttlMs = ttlOf(request.body.ttl, limits.ttlMsMax);
       const { principal, body } = request;
       // Nothing is waited for; only its caps are asked.
       principal.undertake?.({ key, ttlMs, waitMs: 0, hold: body.hold, renews: true })();

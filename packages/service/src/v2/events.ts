@@ -1,10 +1,9 @@
 /** GET /v2/events: what changes, live. GET /v2/inboxes/{id}/events: wake-ups, for the library's `httpStore`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UnsupportedError } from 'holdfast';
-import { scrubbed } from '../http/journal.js';
+import { keepSecret, scrubbed } from '../http/journal.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { namespaceOf, namespaceOfKey } from './names.js';
-import { keepSecret } from './path.js';
 import { within } from './reach.js';
 import { described, eventStream } from './schemas.js';
 import { type Stream, Streams } from './stream.js';

@@ -10,6 +10,7 @@ const KEY_BYTES_MAX = 577;
 const OWNER_BYTES_MAX = 256;
 const METADATA_BYTES_MAX = 4_096;
 const METADATA_DEPTH_MAX = 32;
+const TTL_MS_MIN = 10;
 const NAMESPACE = /^[A-Za-z0-9_.-]{1,64}$/;
 const PLAIN = /^[ -~]{1,128}$/;
 const CONTROL = /\p{Cc}/u;
@@ -79,6 +80,10 @@ export function durationOf(value: number | string, name: string, minMs: number, 
   );
 }
 
+export function ttlOf(value: number | string, maxMs: number): number {
+  return durationOf(value, 'ttl', TTL_MS_MIN, maxMs);
+}
+
 function parsed(text: string): number {
   const [, number, unit] = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h)$/.exec(text) ?? [];
   return Number(number) * (UNITS[unit ?? ''] ?? Number.NaN);
@@ -110,10 +115,6 @@ export function holdOf(text: string): HoldId {
   throw new InvalidArgumentError(
     `The hold is not usable: letters, digits, _ or -, then a dot and a whole number above 0, at most ${HOLD_LETTERS_MAX} in all.`,
   );
-}
-
-export function holdText({ process, number }: HoldId): string {
-  return `${process}.${number}`;
 }
 
 /** The same for the same principal, key and Idempotency-Key, in every process of the service. */

@@ -21,8 +21,3 @@ export function keyIn(request: FastifyRequest): string {
   request.note.key = key;
   return key;
 }
-
-/** What must not be seen, should an error's text repeat it. */
-export function keepSecret(request: FastifyRequest, secret: string): void {
-  request.note.secrets = [...(request.note.secrets ?? []), secret];
-}

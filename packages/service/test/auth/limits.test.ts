@@ -2,8 +2,8 @@ import { writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PrincipalLimits } from '../../src/auth/allowance.js';
-import { neighbourhood } from '../../src/auth/attempts.js';
 import { createAuth, createKey, revokeKeys } from '../../src/auth/index.js';
+import { neighbourhood } from '../../src/http/neighbourhood.js';
 import { atTheEnd, clearScene, pause, type Stage, stage, until } from '../scene.js';
 import { bearer, keyFile } from './issuer.js';
 
