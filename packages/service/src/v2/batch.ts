@@ -124,6 +124,7 @@ async function answerOf(
     if (!reply) throw new TypeError('A command has no reply.');
     noteHolds(request, command, reply);
     if (reply.kind === 'evicted') tellEvicted(reply.count);
+    if (reply.kind === 'lost') bulletin.tell('lost', { key });
     if (reply.kind !== 'busy' || reply.position !== null) bulletin.tell('touched', { key });
     return reply;
   } catch (error) {

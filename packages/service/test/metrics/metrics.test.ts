@@ -47,6 +47,20 @@ describe('/metrics', () => {
     leave();
   });
 
+  it('counts what a library lost, too', async () => {
+    const { get, post } = await stage();
+    const renew = {
+      kind: 'renew',
+      key: 'a/b',
+      hold: { process: 'gone', number: 1 },
+      ttlMs: 30_000,
+      block: false,
+    };
+    const { body } = await post('/v2/batch', { commands: [renew] });
+    expect(body.replies).toMatchObject([{ kind: 'lost' }]);
+    expect(seriesIn((await get('/metrics')).text, 'holdfast_lost_total')).toBe(1);
+  });
+
   it('two services in one process count apart', async () => {
     const [first, second] = [await stage(), await stage()];
     await first.acquire('a/b');
