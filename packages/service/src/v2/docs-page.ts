@@ -37,7 +37,7 @@ const STYLE = `
 :root { color-scheme: light dark; font: 16px/1.5 system-ui, sans-serif; }
 body { max-width: 52rem; margin: 2rem auto; padding: 0 1rem; }
 details { border: 1px solid #8886; border-radius: .4rem; margin: .5rem 0; padding: .4rem .8rem; }
-summary { cursor: pointer; } summary b { font-family: ui-monospace, monospace; }
+summary { cursor: pointer; } summary b { font-family: ui-monospace, monospace; overflow-wrap: anywhere; }
 code, dt { font-family: ui-monospace, monospace; } dl { margin-left: 1rem; } dd { margin: 0 0 .4rem 1.5rem; }
 h4 { margin: .8rem 0 0; } small { opacity: .75; }`;
 
