@@ -58,7 +58,7 @@ export function docsPage(document: object): string {
 
 function operationHtml(method: string, path: string, operation: Operation): string {
   const { summary = '', description = '', parameters = [], requestBody, responses = {} } = operation;
-  const parts = [`<p>${escaped(description)}</p>`];
+  const parts = [`<p>${prose(description)}</p>`];
   if (parameters.length > 0) {
     const rows = parameters.map((one) =>
       row(one.name, one.schema ?? {}, one.required ?? false, one.in, one.description),
@@ -98,7 +98,7 @@ function row(
 ): string {
   const notes = [typeOf(schema), place, required ? 'required' : ''].filter((note) => note !== '').join(', ');
   const inner = schema.properties || schema.items ? schemaHtml(schema) : '';
-  return `<dt>${escaped(name)} <small>${escaped(notes)}</small></dt><dd>${escaped(about ?? '')}${inner}</dd>`;
+  return `<dt>${escaped(name)} <small>${escaped(notes)}</small></dt><dd>${prose(about ?? '')}${inner}</dd>`;
 }
 
 function typeOf(schema: Schema): string {
@@ -118,4 +118,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 function escaped(text: string): string {
   return text.replaceAll(/[&<>"']/g, (letter) => ENTITIES[letter] ?? letter);
+}
+
+/** What stands between backticks is code. */
+function prose(text: string): string {
+  return escaped(text).replaceAll(/`([^`]+)`/g, '<code>$1</code>');
 }

@@ -82,6 +82,7 @@ describe('the OpenAPI document', () => {
     expect(headers.get('content-security-policy')).toMatch(/^default-src 'none'/);
     expect(text).toContain('POST /v2/locks/{namespace}/{name}/acquire');
     expect(text).toContain('How long the grant lives without renewal.');
+    expect(text).toContain('First <code>appeared</code> for every lock');
     expect(text).not.toMatch(/<script|https?:\/\//);
   });
 });
