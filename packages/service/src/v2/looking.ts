@@ -112,7 +112,7 @@ async function list(
   };
   const asked = `${namespace === undefined ? '' : `${namespaceOf(namespace)}/`}${prefixOf(prefix)}`;
   const begins = within(request.principal.reach('read'), asked);
-  for (const query of listingsBehind(begins, after === undefined ? after : checkKey(after))) {
+  for (const query of listingsBehind(begins, after && checkKey(after))) {
     await desk.each(query, take);
     if (isFull) return { locks, next: locks.at(-1)?.key ?? null };
   }

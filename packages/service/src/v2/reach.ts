@@ -11,7 +11,7 @@ export function within(reach: readonly string[], asked: string): readonly string
 
 /** What to list of these, one after the other, for all keys behind this one. It may be gone by now. */
 export function listingsBehind(begins: readonly string[], after: string | undefined): readonly ListQuery[] {
-  if (after === undefined) return begins.map((prefix) => ({ prefix }));
+  if (!after) return begins.map((prefix) => ({ prefix }));
   return begins.flatMap((prefix) => {
     if (after.startsWith(prefix)) return { prefix, after };
     return compareKeys(prefix, after) > 0 ? { prefix } : [];
