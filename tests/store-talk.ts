@@ -40,3 +40,25 @@ export async function say(store: Store, command: Command): Promise<Reply> {
   if (!reply) throw new Error('No reply.');
   return reply;
 }
+
+const TRIES_MAX = 20;
+
+/**
+ * A store in a crowd may give up on a command and say so: nothing was done, and the core asks again. So does this, for
+ * commands that are said alone.
+ */
+export function patient(store: Store, gaveUp: (error: unknown) => boolean): Store {
+  const insist = async (command: Command, tries = 1): Promise<Reply> => {
+    try {
+      return await say(store, command);
+    } catch (error) {
+      if (tries >= TRIES_MAX || !gaveUp(error)) throw error;
+      return await insist(command, tries + 1);
+    }
+  };
+  return {
+    ...store,
+    apply: (commands) =>
+      commands.length === 1 ? commands.map((command) => insist(command)) : store.apply(commands),
+  };
+}

@@ -1,35 +1,18 @@
-import type { Command, Reply, Store } from 'holdfast/protocol';
 import { supabaseStore } from 'holdfast/supabase';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { available } from 'holdfast-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { patient } from '../store-talk.js';
 import { openScene, type Scene } from './scene.js';
 
 const SEQUENCES = 1_000;
 const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-const TRIES_MAX = 20;
 /** PostgreSQL's word for a row that was not to be had in time. */
 const LOCK_TIMEOUT = '55P03';
 
-/**
- * On a crowded machine somebody's transaction may keep a row for longer than the store waits for it. It says so, and
- * that nothing was done: a command alone is then said again, as the core would.
- */
-function patient(store: Store): Store {
-  const say = async (command: Command, tries = 1): Promise<Reply> => {
-    try {
-      return await (store.apply([command])[0] as Promise<Reply>);
-    } catch (error) {
-      const isLockedOut = error instanceof Error && 'code' in error && error.code === LOCK_TIMEOUT;
-      if (!isLockedOut || tries >= TRIES_MAX) throw error;
-      return await say(command, tries + 1);
-    }
-  };
-  return {
-    ...store,
-    apply: (commands) =>
-      commands.length === 1 ? commands.map((command) => say(command)) : store.apply(commands),
-  };
+/** On a crowded machine somebody's transaction may keep a row for longer than the store waits for it: nothing was done. */
+function isLockedOut(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === LOCK_TIMEOUT;
 }
 
 const title = `Supabase, through PostgREST (HOLDFAST_SEED=${seed})`;
@@ -43,7 +26,7 @@ describe.runIf(available('postgres') && available('postgrest'))(title, () => {
 
   const harness: Harness = {
     name: 'Supabase',
-    open: async () => patient(supabaseStore(scene.client('service_role'))),
+    open: async () => patient(supabaseStore(scene.client('service_role')), isLockedOut),
     async forget(key) {
       await scene.pool.query('DELETE FROM holdfast.records WHERE key = $1', [key]);
     },
