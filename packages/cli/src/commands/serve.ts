@@ -46,12 +46,12 @@ flight is answered first.`,
   async run({ options }, terminal) {
     const service = await import('holdfast-service');
     const config = configOf(service, options);
+    for (const note of config.notes) terminal.err(`holdfast: ${note}`);
     if (options.has('print-config')) {
       terminal.out(JSON.stringify(service.shownConfig(config), null, 2));
       return EXIT.ok;
     }
     const stopped = nextSignal();
-    for (const note of config.notes) terminal.err(`holdfast: ${note}`);
     const running = await started(service, config);
     terminal.err(`holdfast: ${running.url}${running.open ? ' (no auth: everybody may do everything)' : ''}`);
     const signal = await stopped;

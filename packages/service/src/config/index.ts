@@ -94,11 +94,35 @@ export function configFrom({
   };
 }
 
-/** As `--print-config` shows it: passwords and keys in URLs are hidden, and nothing else here is a secret. */
-export function shownConfig(config: ServiceConfig): ServiceConfig {
-  const { store, jwt } = config;
-  const jwks = jwt && { ...jwt, jwks: jwt.jwks === null ? null : withoutSecrets(jwt.jwks) };
-  return { ...config, store: withoutSecrets(store), jwt: jwks };
+type Shown = Readonly<Record<string, string | number | boolean | Limits | PrincipalLimits>>;
+
+/**
+ * As `--print-config` shows it, in the words of the configuration file: what is set, and what holds unless it is.
+ * Passwords and keys in URLs are hidden, and nothing else here is a secret.
+ */
+export function shownConfig(config: ServiceConfig): Shown {
+  const { store, host, port, keys, jwt, insecure, tls, trustProxy, audit, logLevel } = config;
+  const all = {
+    store: withoutSecrets(store),
+    host,
+    port,
+    keys,
+    'jwt-issuer': jwt?.issuer ?? null,
+    'jwt-audience': jwt?.audience ?? null,
+    'jwt-jwks': jwt?.jwks ? withoutSecrets(jwt.jwks) : null,
+    'jwt-rights': jwt && (jwt.rights.join(',') || 'none'),
+    insecure,
+    'tls-cert': tls?.cert ?? null,
+    'tls-key': tls?.key ?? null,
+    'trust-proxy': trustProxy.join(',') || null,
+    audit,
+    'log-level': logLevel,
+    limits: config.limits,
+    principalLimits: config.principalLimits,
+  };
+  return Object.fromEntries(
+    Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),
+  );
 }
 
 function check({ name, kind }: Setting, value: string | undefined): void {
