@@ -1,4 +1,5 @@
 /** The HTTP server: what holds for every request, whichever part answers it. */
+import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Bulletin } from '../bulletin.js';
@@ -91,6 +92,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   closeSilent(app, closing);
   capConnections(app.server, limits.addressConnections, isProxy, log);
   app.removeContentTypeParser('text/plain');
+  takeTurns(app);
   keepJournal(app, log, bulletin);
   app.addHook('onRequest', (_request, _reply, done) => {
     if (closing.aborted) done(closingProblem());
@@ -110,6 +112,24 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   });
   app.setNotFoundHandler((request, reply) => answerProblem(reply, request, notHere(app, request)));
   return app;
+}
+
+/**
+ * Requests that were sent one behind the other are begun one after the other. Of a client that goes away Node tells only
+ * the one whose answer is due: those behind it would wait, hold and watch for nobody.
+ */
+function takeTurns(app: FastifyInstance): void {
+  app.addHook('onRequest', (_request, { raw }, done) => {
+    if (raw.socket) {
+      done();
+      return;
+    }
+    raw.once('socket', (socket: Socket) => {
+      // That of the answer before it.
+      socket.setTimeout(0);
+      done();
+    });
+  });
 }
 
 function transportOf(limits: Limits, tls: Tls | undefined): { http?: object; https?: object } {
