@@ -135,27 +135,24 @@ export class Line implements Judge, Keeper {
   }
 
   #leave(waiter: Waiter, outcome: Outcome): void {
-    if (!this.#waiters.delete(waiter)) return;
     const { contender } = waiter;
+    const next = contender && this.#behind(waiter);
+    if (!this.#waiters.delete(waiter)) return;
     waiter.contender = null;
     waiter.settle(outcome);
-    if (contender && !this.#bequeath(contender, waiter)) contender.retire();
+    if (contender && !isBequeathed(contender, waiter, next)) contender.retire();
     this.#advance();
     this.#parts.touched();
     if (this.#waiters.size === 0) this.#parts.emptied();
   }
 
-  /** A waiter that gives up leaves its place in the store's line to the next one here, if that is like it. */
-  #bequeath(contender: Contender, { wanted }: Waiter): boolean {
-    if (wanted.hold !== null || contender.asking || contender.inDoubt || !contender.inStore) return false;
-    for (const heir of this.#waiters) {
-      if (heir.contender) continue;
-      if (heir.wanted.hold !== null || !heir.wanted.queue || !areAlike(heir.wanted, wanted)) return false;
-      heir.contender = contender;
-      contender.waiter = heir;
-      return true;
+  #behind(waiter: Waiter): Waiter | null {
+    let found = false;
+    for (const other of this.#waiters) {
+      if (found) return other;
+      found = other === waiter;
     }
-    return false;
+    return null;
   }
 
   /** Those in front ask. */
@@ -170,6 +167,19 @@ export class Line implements Judge, Keeper {
       place += 1;
     }
   }
+}
+
+/**
+ * A waiter that gives up leaves its place in the store's line to the next one here, if that is like it. Where the next
+ * one has a place of its own, nobody gets it: whoever stands further back would overtake.
+ */
+function isBequeathed(contender: Contender, { wanted }: Waiter, heir: Waiter | null): boolean {
+  if (wanted.hold !== null || contender.asking || contender.inDoubt || !contender.inStore) return false;
+  if (!heir || heir.contender || heir.wanted.hold !== null || !heir.wanted.queue) return false;
+  if (!areAlike(heir.wanted, wanted)) return false;
+  heir.contender = contender;
+  contender.waiter = heir;
+  return true;
 }
 
 function sameShare(a: Wanted, b: Wanted): boolean {

@@ -1,5 +1,15 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { clearScene, type Grant, open, pause, STORES, type Stage, stage, until } from '../scene.js';
+import {
+  clearScene,
+  type Grant,
+  open,
+  type Pending,
+  pause,
+  STORES,
+  type Stage,
+  stage,
+  until,
+} from '../scene.js';
 
 afterEach(clearScene);
 
@@ -126,6 +136,26 @@ for (const [name, newStore] of Object.entries(STORES)) {
       first.leave();
       await until(async () => (await waiting(scene)) === 1, 'one has left');
       expect((await scene.store.read('a/b'))?.waiters).toMatchObject([{ owner: 'same', since }]);
+    });
+
+    it('a place in the line is left to nobody who would overtake others by it', async () => {
+      const scene = await stage({ store: newStore() });
+      const capacity = 2;
+      const { hold } = await scene.acquire('a/b', { capacity, permits: 2 });
+      const order: number[] = [];
+      const waiters: Pending[] = [];
+      // More than ask the store at a time.
+      for (let number = 0; number < 18; number += 1) {
+        const waiter = open(scene.url, ACQUIRE, { ttl: '30s', wait: '25s', capacity });
+        waiters.push(waiter);
+        await until(async () => (await waiting(scene)) === number + 1, `${number} waits`);
+        void waiter.answer.then(() => order.push(number)).catch(() => undefined);
+      }
+      waiters[0]?.leave();
+      await until(async () => (await waiting(scene)) === 17, 'the first has left');
+      await scene.post('/v2/locks/a/b/release', { hold });
+      await until(() => order.length === 2, 'two have it');
+      expect(order.toSorted((a, b) => a - b)).toEqual([1, 2]);
     });
 
     it('readers that wait for a writer come in together', async () => {
