@@ -69,7 +69,8 @@ export class Line implements Judge, Keeper {
   }
 
   close(): void {
-    for (const waiter of [...this.#waiters]) this.#leave(waiter, { kind: 'closing' });
+    // The last first: then nobody comes to the front, and asks the store, on the way out.
+    for (const waiter of [...this.#waiters].reverse()) this.#leave(waiter, { kind: 'closing' });
   }
 
   granted(waiter: Waiter, hold: HoldId, reply: Granted, sentMs: number): void {
