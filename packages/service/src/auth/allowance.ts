@@ -77,7 +77,8 @@ export class Allowance {
         },
       );
     }
-    if (this.#sockets.has(socket)) return;
+    // One that closed while its token was looked at would count for good: nothing tells of that any more.
+    if (socket.destroyed || this.#sockets.has(socket)) return;
     if (this.#sockets.size >= this.#limits.connections) {
       throw new Problem(
         'rate-limited',

@@ -68,8 +68,8 @@ async function acquire(
     request.note.outcome = outcome.kind;
     if (outcome.kind === 'granted') {
       if (waitMs > 0) checkStillMay(parts, request, wanted, outcome.hold);
-      if (!wanted.hold) giveBackUnlessSent(parts, wanted, outcome.hold, gone);
       principal.holds?.(key, holdText(outcome.hold), ttlMs);
+      if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, outcome.hold, gone);
     }
     return answer(wanted, outcome);
   } finally {
@@ -102,11 +102,15 @@ function checkStillMay(
 /** A grant whose hold nobody got to know is nobody's: it would stand until it expires. */
 function giveBackUnlessSent(
   { desk }: ServiceParts,
+  { principal }: FastifyRequest,
   { key, ttlMs }: Wanted,
   hold: HoldId,
   gone: AbortSignal,
 ): void {
-  const giveBack = (): void => desk.withdraw(key, hold, ttlMs);
+  const giveBack = (): void => {
+    desk.withdraw(key, hold, ttlMs);
+    principal.holds?.(key, holdText(hold), 0);
+  };
   if (gone.aborted) giveBack();
   else gone.addEventListener('abort', giveBack, { once: true });
 }

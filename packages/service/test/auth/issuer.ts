@@ -17,6 +17,8 @@ export interface Issuer {
   readonly jwks: { keys: unknown[] };
   /** Answers with this status instead. */
   failing: number | null;
+  /** Answers after so long. */
+  slowMs: number;
   /** A good token, unless told otherwise. */
   token(
     claims?: Readonly<Record<string, unknown>>,
@@ -42,7 +44,7 @@ export async function issuer(alg = 'RS256'): Promise<Issuer> {
     asked.push(request.url ?? '');
     const body = request.url === '/jwks' ? jwks : { issuer: made.url, jwks_uri: `${made.url}/jwks` };
     response.writeHead(made.failing ?? 200, { 'content-type': 'application/json' });
-    response.end(JSON.stringify(body));
+    setTimeout(() => response.end(JSON.stringify(body)), made.slowMs);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   atTheEnd(() => {
@@ -56,6 +58,7 @@ export async function issuer(alg = 'RS256'): Promise<Issuer> {
     pem,
     jwks,
     failing: null,
+    slowMs: 0,
     token: (claims = {}, header = {}) => {
       const now = Math.floor(Date.now() / 1_000);
       const good = { iss: url, aud: AUDIENCE, sub: 'ada', iat: now, exp: now + 600, holdfast: ['lock:own'] };

@@ -1,11 +1,13 @@
 import { writeFileSync } from 'node:fs';
 import { Agent, get } from 'node:http';
+import type { Store } from 'holdfast';
+import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PrincipalLimits } from '../../src/auth/allowance.js';
 import { createAuth, createKey, revokeKeys } from '../../src/auth/index.js';
 import { neighbourhood } from '../../src/http/neighbourhood.js';
 import { atTheEnd, clearScene, pause, type Stage, stage, until } from '../scene.js';
-import { bearer, keyFile } from './issuer.js';
+import { AUDIENCE, bearer, issuer, keyFile } from './issuer.js';
 
 afterEach(clearScene);
 
@@ -143,6 +145,39 @@ describe('a principal', () => {
     const statuses = await Promise.all(Array.from({ length: 5 }, statusOf));
     expect(statuses.sort()).toEqual([200, 200, 429, 429, 429]);
     expect(await statusOf()).toBe(200);
+  });
+
+  it('has no connection open that closed while its token was looked at', async () => {
+    const from = await issuer();
+    const auth = createAuth({ jwt: { issuer: from.url, audience: AUDIENCE }, limits: { connections: 1 } });
+    const { url, call } = await stage({ auth });
+    const headers = bearer(await from.token());
+    from.slowMs = 300;
+    const leaver = get(url + LOOK, { agent: new Agent(), headers }).on('error', () => undefined);
+    await until(() => from.asked.length > 0, 'the issuer is asked');
+    leaver.destroy();
+    await pause(1_000);
+    from.slowMs = 0;
+    expect((await call('GET', LOOK, undefined, headers)).status).toBe(200);
+  });
+
+  it('holds nothing that was given back because nobody was there any more to hear of it', async () => {
+    const { path, keys } = await keyFile({ ada: ['admin:*'] });
+    const inner = memoryStore();
+    const slow: Store = {
+      ...inner,
+      apply: (commands) => inner.apply(commands).map((reply) => pause(200).then(() => reply)),
+    };
+    const auth = createAuth({ keys: path, limits: { held: 1 } });
+    const { url, post } = await stage({ auth, store: slow });
+    const leaving = AbortSignal.timeout(50);
+    const headers = { ...bearer(keys.ada), 'content-type': 'application/json' };
+    const body = JSON.stringify({ ttl: '1h' });
+    const left = fetch(`${url}/v2/locks/own/a/acquire`, { method: 'POST', headers, body, signal: leaving });
+    await expect(left).rejects.toThrow();
+    await until(async () => (await inner.read('own/a')) !== null, 'it is granted');
+    await until(async () => (await inner.read('own/a')) === null, 'it is given back');
+    expect((await post('/v2/locks/own/b/acquire', { ttl: '1h' }, bearer(keys.ada))).status).toBe(200);
   });
 
   it('is not given limits that make no sense', async () => {
