@@ -100,7 +100,7 @@ export class Desk {
   }
 
   read(key: string): Promise<Snapshot | null> {
-    return this.#look('read', key, () => this.store.read(key));
+    return this.#look('read', key, async () => this.store.read(key));
   }
 
   /** One by one, in the order of their keys, until `take` says no. Rejects in time, and then takes no more. */
@@ -115,7 +115,7 @@ export class Desk {
   }
 
   probe(): ReturnType<Store['probe']> {
-    return this.#look('probe', undefined, () => this.store.probe());
+    return this.#look('probe', undefined, async () => this.store.probe());
   }
 
   /** Takes back a claim that nobody waits for any more, in the background: a late grant is given back (F5). */

@@ -3,7 +3,7 @@
  * cannot be listened to now is asked again later, and meanwhile waiters ask more often.
  */
 import type { Store } from 'holdfast';
-import type { Stop } from 'holdfast/protocol';
+import type { Stop, Why } from 'holdfast/protocol';
 import { after, type Cancel, monotonicMs, randomId } from '../clock.js';
 
 const LISTEN_AGAIN_MS = 5_000;
@@ -39,27 +39,12 @@ export class Ear {
 
   listen(): void {
     const { inbox } = this;
-    const store = this.#store;
-    if (this.#listening || !store.listen || inbox === null || monotonicMs() < this.#againMs) return;
-    this.#listening = store
-      .listen(
-        inbox,
-        (key, why) => {
-          if (why === 'turn') this.#listeners.onTurn(key);
-        },
-        (hearing) => this.#hears(hearing),
-      )
-      .then((stop) => {
-        this.#established = true;
-        // Whoever stood in line before may have been called already, with nobody there to hear it.
-        this.#listeners.onAll();
-        return stop;
-      })
-      .catch(() => {
-        this.#listening = null;
-        this.#againMs = monotonicMs() + LISTEN_AGAIN_MS;
-        return null;
-      });
+    if (this.#listening || inbox === null || monotonicMs() < this.#againMs) return;
+    this.#listening = this.#begin(inbox).catch(() => {
+      this.#listening = null;
+      this.#againMs = monotonicMs() + LISTEN_AGAIN_MS;
+      return null;
+    });
   }
 
   async close(): Promise<void> {
@@ -71,6 +56,18 @@ export class Ear {
     // A store that hangs keeps nobody from closing.
     await Promise.race([stopped, tooLate]);
     cancel();
+  }
+
+  /** Rejects, however the store fails: whoever is about to ask it goes on. */
+  async #begin(inbox: string): Promise<Stop | null> {
+    const wake = (key: string, why: Why): void => {
+      if (why === 'turn') this.#listeners.onTurn(key);
+    };
+    const stop = await this.#store.listen?.(inbox, wake, (hearing) => this.#hears(hearing));
+    this.#established = true;
+    // Whoever stood in line before may have been called already, with nobody there to hear it.
+    this.#listeners.onAll();
+    return stop ?? null;
   }
 
   #hears(hearing: boolean): void {

@@ -46,6 +46,25 @@ describe('a store in trouble', () => {
     expect((await get('/v2/locks/a/held')).body.holders).toHaveLength(1);
   });
 
+  it('that throws instead of rejecting is in trouble like any other, and nobody is left in line', async () => {
+    const inner = memoryStore();
+    const fail = (): never => {
+      throw new Error('Not even a promise.');
+    };
+    const broken = { ...inner, read: fail, probe: fail, apply: fail, listen: fail } as Store;
+    const { get, post, service } = await stage({ store: broken });
+    const answers = await Promise.all([
+      get('/v2/locks/a/b'),
+      get('/v2/probe'),
+      post(ACQUIRE, { ttl: '30s', wait: 200, owner: 'nobody' }),
+    ]);
+    for (const { status, body } of answers) expect([status, body.code]).toEqual([503, 'unknown']);
+    Object.assign(broken, { apply: inner.apply });
+    const { status, body } = await post(ACQUIRE, { ttl: '30s', wait: '5s', owner: 'next' });
+    expect([status, body.owner]).toEqual([200, 'next']);
+    await service.close();
+  });
+
   it('that takes its time is no trouble, however short a lock is asked for', async () => {
     const inner = memoryStore();
     const slow: Store = {
