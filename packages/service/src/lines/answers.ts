@@ -1,7 +1,7 @@
 /** What counts as an answer of the store, and how long one is awaited. */
 import { HoldfastError, StoreError } from 'holdfast';
 import type { Command, Reply } from 'holdfast/protocol';
-import { after } from '../clock.js';
+import { after, monotonicMs } from '../clock.js';
 
 /** How long an answer is awaited that no wait of the client's bounds. */
 export const PATIENCE_MS = 5_000;
@@ -41,4 +41,9 @@ const ANSWERS: Readonly<Record<Command['kind'], readonly Reply['kind'][]>> = {
 /** A store may be anybody's: what is no answer counts as none. */
 export function isAnswerTo({ kind }: Command, reply: Reply | null | undefined): boolean {
   return !!reply && Number.isFinite(reply.now) && ANSWERS[kind].includes(reply.kind);
+}
+
+/** Counted from before the answered attempt was sent: at least so much is left. */
+export function remainingOf(expiresAt: number, now: number, sentMs: number): number {
+  return Math.max(0, Math.floor(expiresAt - now - (monotonicMs() - sentMs)));
 }

@@ -2,6 +2,7 @@
 import { HoldfastError, UnsupportedError } from 'holdfast';
 import type { Bulletin } from '../bulletin.js';
 import { monotonicMs } from '../clock.js';
+import { remainingOf } from './answers.js';
 import type { Desk } from './desk.js';
 import { Ear } from './ear.js';
 import { newHold } from './holds.js';
@@ -52,6 +53,7 @@ export class Lines {
       if (again && again.kind !== 'busy') outcome = again;
       else outcome = await this.#wait(wanted, gone);
     }
+    outcome = this.#unlessOver(wanted, outcome);
     this.#tell(wanted, outcome, monotonicMs() - sinceMs);
     return outcome;
   }
@@ -103,6 +105,15 @@ export class Lines {
       if (!wanted.hold) this.#desk.withdraw(key, hold, ttlMs);
       return { kind: 'unknown', cause: error instanceof HoldfastError ? error.cause : error };
     }
+  }
+
+  /** P15: a grant that is heard of when it has expired, as the store or this process stood still, is nobody's. */
+  #unlessOver({ key, hold, ttlMs }: Wanted, outcome: Outcome): Outcome {
+    if (outcome.kind !== 'granted') return outcome;
+    const { reply, sentMs } = outcome;
+    if (remainingOf(reply.expiresAt, reply.now, sentMs) > 0) return outcome;
+    if (!hold) this.#desk.withdraw(key, outcome.hold, ttlMs);
+    return { kind: 'ended' };
   }
 
   #tell({ key }: Wanted, { kind }: Outcome, waitedMs: number): void {

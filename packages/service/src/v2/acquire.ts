@@ -7,6 +7,7 @@ import { keepSecret } from '../http/journal.js';
 import { Problem } from '../http/problem.js';
 import { closingProblem } from '../http/server.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import { remainingOf } from '../lines/answers.js';
 import { holdText } from '../lines/holds.js';
 import { isShared, type Outcome, type Wanted } from '../lines/wanted.js';
 import { durationOf, holdOf, idempotentHold, metadataOf, namespaceOfKey, ownerOf, ttlOf } from './names.js';
@@ -157,11 +158,6 @@ function answer({ key, owner }: Wanted, outcome: Outcome): object {
     case 'closing':
       throw closingProblem();
   }
-}
-
-/** Counted from before the answered attempt was sent: at least so much is left. */
-export function remainingOf(expiresAt: number, now: number, sentMs: number): number {
-  return Math.max(0, Math.floor(expiresAt - now - (monotonicMs() - sentMs)));
 }
 
 function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): Wanted {

@@ -4,8 +4,8 @@ import { monotonicMs } from '../clock.js';
 import { keepSecret } from '../http/journal.js';
 import { Problem } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import { remainingOf } from '../lines/answers.js';
 import { minHoldOf } from '../lines/holds.js';
-import { remainingOf } from './acquire.js';
 import { durationOf, holdOf, ttlOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
 import {
@@ -47,9 +47,10 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
       principal.undertake?.({ key, ttlMs, waitMs: 0, hold: body.hold, renews: true })();
       const sentMs = monotonicMs();
       const reply = await desk.ask({ kind: 'renew', key, hold, ttlMs, block: false });
-      request.note.outcome = reply.kind;
-      principal.holds?.(key, body.hold, reply.kind === 'renewed' ? ttlMs : 0);
-      if (reply.kind !== 'renewed') {
+      const remainingMs = reply.kind === 'renewed' ? remainingOf(reply.expiresAt, reply.now, sentMs) : 0;
+      request.note.outcome = remainingMs > 0 ? 'renewed' : 'lost';
+      principal.holds?.(key, body.hold, remainingMs > 0 ? ttlMs : 0);
+      if (reply.kind !== 'renewed' || remainingMs === 0) {
         bulletin.tell('lost', { key });
         throw new Problem('lost', 'The lock is no longer held under this hold: stop what it guards.', {
           key,
@@ -57,7 +58,7 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
       }
       bulletin.tell('touched', { key });
       const { expiresAt, now } = reply;
-      return { key, expiresAt, now, remainingMs: remainingOf(expiresAt, now, sentMs) };
+      return { key, expiresAt, now, remainingMs };
     },
   });
 }

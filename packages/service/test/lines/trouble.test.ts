@@ -79,6 +79,25 @@ describe('a store in trouble', () => {
     }
   });
 
+  it('P15: a grant or renewal that is heard of when it has expired is none', async () => {
+    const inner = memoryStore();
+    let slowMs = 150;
+    const slow: Store = {
+      ...inner,
+      apply: (commands) => inner.apply(commands).map((reply) => pause(slowMs).then(() => reply)),
+    };
+    const { acquire, post } = await stage({ store: slow });
+    for (const more of [{}, { wait: '2s' }, { hold: 'clients-own-secret.1' }]) {
+      const { status, body } = await post(ACQUIRE, { ttl: 100, ...more });
+      expect([more, status, body.code]).toEqual([more, 409, 'ended']);
+    }
+    slowMs = 0;
+    const { hold } = await acquire('a/c', { ttl: 120 });
+    slowMs = 240;
+    const { status, body } = await post('/v2/locks/a/c/renew', { ttl: 200, hold });
+    expect([status, body.code]).toEqual([409, 'lost']);
+  });
+
   it('F5: a grant whose answer was lost is given back once the store is heard again', async () => {
     const store = moody(memoryStore());
     const { post, service } = await stage({ store });
