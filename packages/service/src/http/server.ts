@@ -7,7 +7,7 @@ import { randomId } from '../clock.js';
 import { controlAccess } from './access.js';
 import { followCertificate } from './certificates.js';
 import { onClientError } from './client-errors.js';
-import { capConnections } from './connections.js';
+import { capConnections, closeUnused } from './connections.js';
 import { keepJournal, scrubbed } from './journal.js';
 import type { Limits } from './limits.js';
 import { Methods } from './methods.js';
@@ -91,6 +91,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   if (tls?.changed) followCertificate(app, tls, log);
   closeSilent(app, closing);
   capConnections(app.server, limits.addressConnections, isProxy, log);
+  closeUnused(app);
   app.removeContentTypeParser('text/plain');
   takeTurns(app);
   keepJournal(app, log, bulletin);

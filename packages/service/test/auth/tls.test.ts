@@ -56,6 +56,16 @@ describe('TLS by certificate files', () => {
     await expect(ask()).rejects.toThrow(/self-signed/);
   });
 
+  it('closing does not wait for connections on which nothing was asked', async () => {
+    const files = certificate();
+    const { url, service, lines } = await stage({ tls: tlsFromFiles(files), insecure: true });
+    const options = { host: '127.0.0.1', port: Number(new URL(url).port), rejectUnauthorized: false };
+    connect(options).on('error', () => undefined);
+    await new Promise((resolve) => service.app.server.once('secureConnection', resolve));
+    await service.close();
+    expect(lines.join('')).not.toContain('cut off');
+  });
+
   it('new files are used by new connections; half of a pair, or none, leaves the old one in use', async () => {
     const files = certificate();
     const next = certificate();

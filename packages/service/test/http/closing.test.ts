@@ -117,6 +117,16 @@ describe('closing', () => {
     await stream.closed;
   });
 
+  it('does not wait for connections on which nothing was asked', async () => {
+    const scene = await stage();
+    const socket = connect(Number(new URL(scene.url).port), '127.0.0.1');
+    const ended = new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
+    await new Promise((resolve) => scene.service.app.server.once('connection', resolve));
+    await scene.service.close();
+    await ended;
+    expect(scene.lines.join('')).not.toContain('cut off');
+  });
+
   it('does not wait for ever for what is stuck', async () => {
     const memory = STORES.memory?.();
     if (!memory) throw new Error('There is no memory store.');
