@@ -53,8 +53,8 @@ export class Ear {
       cancel = after(CLOSE_MS, resolve);
     });
     const stopped = this.#listening?.then((stop) => stop?.());
-    // A store that hangs keeps nobody from closing.
-    await Promise.race([stopped, tooLate]);
+    // A store that hangs, or is away, keeps nobody from closing.
+    await Promise.race([Promise.allSettled([stopped]), tooLate]);
     cancel();
   }
 

@@ -1,5 +1,6 @@
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import { atTheEnd, clearScene, listen, open, pause, STORES, stage, until } from '../scene.js';
 
@@ -115,6 +116,18 @@ describe('closing', () => {
     await until(() => stream.events.length > 0, 'it is ready');
     await scene.service.close();
     await stream.closed;
+  });
+
+  it('a store whose wake-ups cannot be ended now is no reason to stay open', async () => {
+    const memory = memoryStore();
+    const listen = async () => () => Promise.reject(new Error('The line is cut.'));
+    const scene = await stage({ store: { ...memory, listen } });
+    await scene.acquire('a/b');
+    const waiter = open(scene.url, ACQUIRE, { ttl: '30s', wait: '20s' });
+    await until(async () => (await scene.get('/v2/locks/a/b')).body.waiting === 1, 'it waits');
+    await scene.service.close();
+    expect((await waiter.answer).status).toBe(503);
+    expect(scene.service.app.server.listening).toBe(false);
   });
 
   it('does not wait for connections on which nothing was asked', async () => {
