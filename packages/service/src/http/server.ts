@@ -1,5 +1,4 @@
 /** The HTTP server: what holds for every request, whichever part answers it. */
-import type { Socket } from 'node:net';
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Bulletin } from '../bulletin.js';
@@ -125,9 +124,9 @@ function takeTurns(app: FastifyInstance): void {
       done();
       return;
     }
-    raw.once('socket', (socket: Socket) => {
+    raw.once('socket', () => {
       // That of the answer before it.
-      socket.setTimeout(0);
+      raw.socket?.setTimeout(0);
       done();
     });
   });

@@ -149,7 +149,7 @@ for (const [name, newStore] of Object.entries(STORES)) {
         const waiter = open(scene.url, ACQUIRE, { ttl: '30s', wait: '25s', capacity });
         waiters.push(waiter);
         await until(async () => (await waiting(scene)) === number + 1, `${number} waits`);
-        void waiter.answer.then(() => order.push(number)).catch(() => undefined);
+        void Promise.allSettled([waiter.answer.then(() => order.push(number))]);
       }
       waiters[0]?.leave();
       await until(async () => (await waiting(scene)) === 17, 'the first has left');
