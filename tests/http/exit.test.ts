@@ -102,3 +102,10 @@ it('closing ends every stream and every request in flight, at the other side too
   await expect(store.read('k')).rejects.toMatchObject({ code: 'unsupported' });
   await expect(store.probe()).rejects.toMatchObject({ code: 'unsupported' });
 });
+
+it('closing ends what waits for a token that never comes', { timeout: 5_000 }, async () => {
+  const store = httpStore({ url: 'http://127.0.0.1:1', token: () => new Promise<never>(() => undefined) });
+  const unanswered = store.read('k').catch((error: unknown) => error);
+  await store.close();
+  expect(await unanswered).toMatchObject({ message: 'The store was closed before the service answered.' });
+});

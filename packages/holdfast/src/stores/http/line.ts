@@ -105,7 +105,7 @@ export class Line {
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         'user-agent': 'holdfast',
-        ...(await this.#parts.headers()),
+        ...(await unlessAborted(controller.signal, this.#parts.headers())),
         accept,
         // What is compressed on its way is collected on its way.
         ...(accept === 'text/event-stream' && { 'accept-encoding': 'identity' }),
@@ -150,6 +150,14 @@ export class Line {
       }
     }
   }
+}
+
+/** What gives the token may hang as well as a service. */
+function unlessAborted<T>(signal: AbortSignal, answer: Promise<T>): Promise<T> {
+  const aborted = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
+  return Promise.race([answer, aborted]);
 }
 
 function bodyOf(url: string, { status, headers }: ResponseLike, text: string): unknown {
