@@ -14,7 +14,6 @@ import type { Authenticator } from './principal.js';
 import { Problem } from './problem.js';
 import { problemOf } from './problems.js';
 import { proxiesOf } from './proxies.js';
-import { closeSilent } from './silent.js';
 
 export interface ServerParts {
   readonly log: Logger;
@@ -88,7 +87,6 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   });
   app.server.maxConnections = limits.connections;
   if (tls?.changed) followCertificate(app, tls, log);
-  closeSilent(app, closing);
   capConnections(app.server, limits.addressConnections, isProxy, log);
   closeUnused(app);
   app.removeContentTypeParser('text/plain');

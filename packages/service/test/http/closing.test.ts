@@ -2,7 +2,7 @@ import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
-import { atTheEnd, clearScene, listen, open, pause, STORES, stage, until } from '../scene.js';
+import { atTheEnd, clearScene, listen, open, STORES, stage, until } from '../scene.js';
 
 afterEach(clearScene);
 
@@ -28,16 +28,6 @@ describe('closing', () => {
       expect(left?.holders).toHaveLength(1);
     });
   }
-
-  it('does not wait for a connection on which nothing was asked', async () => {
-    const { url, service } = await stage({ limits: { closeMs: 60_000 } });
-    const socket = connect(Number(new URL(url).port), '127.0.0.1');
-    const ended = new Promise((resolve) => socket.on('error', resolve).on('close', resolve));
-    await new Promise((resolve) => socket.once('connect', resolve));
-    await pause(50);
-    await service.close();
-    await ended;
-  });
 
   it('asks the store nothing for those who stand behind others', async () => {
     const scene = await stage();
