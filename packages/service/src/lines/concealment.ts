@@ -4,36 +4,19 @@ import type { Command } from 'holdfast/protocol';
 
 const CAUSES_MAX = 5;
 
-/** What must not be seen of one batch. */
-export class Secrets {
-  readonly #commands: readonly Command[];
-  #texts: readonly string[] | null = null;
-  /** What was looked through: in an outage all of a batch fail with the same words. */
-  readonly #told = new Map<string, boolean>();
+/** One letter: secrets are whatever clients say, and what is put in their place must not be longer than any of them. */
+const HIDDEN = '…';
 
-  constructor(commands: readonly Command[]) {
-    this.#commands = commands;
-  }
-
-  areIn(text: string): boolean {
-    const known = this.#told.get(text);
-    if (known !== undefined) return known;
-    const told = this.#all().some((secret) => text.includes(secret));
-    this.#told.set(text, told);
-    return told;
-  }
-
-  blankedIn(text: string): string {
-    return blanked(text, this.#all());
-  }
-
-  #all(): readonly string[] {
-    this.#texts ??= secretsOf(this.#commands);
-    return this.#texts;
-  }
+/** For the errors that these commands end with. */
+export function concealer(commands: readonly Command[]): (error: unknown) => unknown {
+  let secrets: RegExp | null = null;
+  return (error) => {
+    secrets ??= patternOf(secretsIn(commands));
+    return concealed(error, secrets);
+  };
 }
 
-function secretsOf(commands: readonly Command[]): readonly string[] {
+function secretsIn(commands: readonly Command[]): readonly string[] {
   const secrets = new Set<string>();
   for (const command of commands) {
     if (command.kind !== 'evict') secrets.add(command.hold.process);
@@ -43,25 +26,32 @@ function secretsOf(commands: readonly Command[]): readonly string[] {
 }
 
 /** The same error where nothing of the kind is in it, which is nearly always. */
-export function concealed(error: unknown, secrets: Secrets, depth = 0): unknown {
+function concealed(error: unknown, secrets: RegExp, depth = 0): unknown {
   if (!(error instanceof Error)) {
     const text = String(error);
-    return secrets.areIn(text) ? secrets.blankedIn(text) : error;
+    const clean = text.replaceAll(secrets, HIDDEN);
+    return clean === text ? error : clean;
   }
   const cause =
     error.cause === undefined || depth > CAUSES_MAX ? undefined : concealed(error.cause, secrets, depth + 1);
-  const { message, stack = '' } = error;
-  if (!secrets.areIn(message) && !secrets.areIn(stack) && cause === error.cause) return error;
+  const message = error.message.replaceAll(secrets, HIDDEN);
+  const stack = error.stack?.replaceAll(secrets, HIDDEN);
+  if (message === error.message && stack === error.stack && cause === error.cause) return error;
   // Its kind says what to do next, so it stays what it is.
   const clean = error instanceof HoldfastError ? error : new Error('');
-  clean.message = secrets.blankedIn(message);
-  clean.stack = secrets.blankedIn(stack);
+  clean.message = message;
+  clean.stack = stack ?? '';
   clean.cause = cause;
   return clean;
 }
 
 export function blanked(text: string, secrets: readonly string[]): string {
-  let clean = text;
-  for (const secret of secrets) clean = clean.replaceAll(secret, '[hidden]');
-  return clean;
+  return text.replaceAll(patternOf(secrets), HIDDEN);
+}
+
+/** All of them in one pass, the longest first: one may begin with another. */
+function patternOf(secrets: readonly string[]): RegExp {
+  const texts = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length);
+  const parts = texts.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));
+  return new RegExp(parts.length > 0 ? parts.join('|') : '(?!)', 'g');
 }

@@ -14,7 +14,7 @@ import {
 import type { Bulletin } from '../bulletin.js';
 import { after, monotonicMs, soon } from '../clock.js';
 import { answered, isAnswerTo, PATIENCE_MS, unanswered } from './answers.js';
-import { concealed, Secrets } from './concealment.js';
+import { concealer } from './concealment.js';
 import { type Speaker, Talk } from './talk.js';
 
 const BATCH_MAX = 512;
@@ -194,13 +194,13 @@ export class Desk {
       this.#bulletin.tell('store', { operation: 'apply', commands: batch.length, durationMs, ok });
     };
     const commands = batch.map(({ command }) => command);
-    const secrets = new Secrets(commands);
+    const conceal = concealer(commands);
     try {
       const replies = this.store.apply(commands);
       batch.forEach(({ command, resolve, reject }, index) => {
         const fail = (cause: unknown): void => {
           settled(cause instanceof UnsupportedError);
-          reject(concealed(cause, secrets));
+          reject(conceal(cause));
         };
         const hear = (reply: Reply): void => {
           if (isAnswerTo(command, reply)) {
@@ -215,7 +215,7 @@ export class Desk {
     } catch (cause) {
       for (const { reject } of batch) {
         settled(false);
-        reject(concealed(cause, secrets));
+        reject(conceal(cause));
       }
     }
   }
