@@ -56,9 +56,9 @@ async function acquire(
   const wanted = wantedOf(parts, request);
   if (wanted.hold) keepSecret(request, wanted.hold.process);
   const { principal, body } = request;
-  const { key, ttlMs, waitMs } = wanted;
+  const { key, waitMs } = wanted;
   // A minHold keeps the lock as a ttl does, so the same cap holds for it.
-  const lifeMs = Math.max(ttlMs, wanted.minHoldMs);
+  const lifeMs = Math.max(wanted.ttlMs, wanted.minHoldMs);
   const own = body.hold === undefined ? {} : { hold: body.hold };
   const finish = principal.undertake?.({ key, ttlMs: lifeMs, waitMs, shared: isShared(wanted), ...own });
   const sinceMs = monotonicMs();
@@ -69,8 +69,10 @@ async function acquire(
     request.note.outcome = outcome.kind;
     if (outcome.kind === 'granted') {
       if (waitMs > 0) checkStillMay(parts, request, wanted, outcome.hold);
-      principal.holds?.(key, holdText(outcome.hold), ttlMs);
-      if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, outcome.hold, gone);
+      const { hold, reply } = outcome;
+      // By what the store says: asked for again, a grant may live longer than is asked for now.
+      principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now);
+      if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, hold, gone);
     }
     return answer(wanted, outcome);
   } finally {

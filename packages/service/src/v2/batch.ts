@@ -7,6 +7,7 @@ import { problemOf } from '../http/problems.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { holdText } from '../lines/holds.js';
 import { batchSchema, repliesSchema } from './batch-schemas.js';
+import { noteRelease } from './endings.js';
 import { checkKey, namespaceOfKey } from './names.js';
 import { described } from './schemas.js';
 
@@ -141,11 +142,11 @@ function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply
   switch (reply.kind) {
     case 'granted':
     case 'renewed':
-      principal.holds?.(key, hold, lifeOf(command));
+      // By what the store says: neither of them shortens what is held already.
+      principal.holds?.(key, hold, reply.expiresAt - reply.now);
       return;
     case 'released':
-      // What rests is kept from others as what is held, and counts like it.
-      principal.holds?.(key, hold, reply.held ? lifeOf(command) : 0);
+      noteRelease(principal, key, hold, reply.held ? lifeOf(command) : 0);
       return;
     case 'busy':
       principal.queues?.(key, hold, reply.position === null ? 0 : WAITER_LIFE_MS);

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import { monotonicMs } from '../clock.js';
 import { keepSecret } from '../http/journal.js';
+import type { Principal } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { remainingOf } from '../lines/answers.js';
@@ -49,7 +50,8 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
       const reply = await desk.ask({ kind: 'renew', key, hold, ttlMs, block: false });
       const remainingMs = reply.kind === 'renewed' ? remainingOf(reply.expiresAt, reply.now, sentMs) : 0;
       request.note.outcome = remainingMs > 0 ? 'renewed' : 'lost';
-      principal.holds?.(key, body.hold, remainingMs > 0 ? ttlMs : 0);
+      // A renewal never shortens: it may live for longer than was asked for.
+      principal.holds?.(key, body.hold, remainingMs);
       if (reply.kind !== 'renewed' || remainingMs === 0) {
         bulletin.tell('lost', { key });
         throw new Problem('lost', 'The lock is no longer held under this hold: stop what it guards.', {
@@ -95,13 +97,21 @@ function releaseRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceP
       const reply = await desk.ask({ kind: 'release', key, hold, minHoldMs });
       const held = reply.kind === 'released' && reply.held;
       request.note.outcome = held ? 'released' : 'not-held';
-      // What rests is kept from others as what is held, and counts like it.
-      request.principal.holds?.(key, request.body.hold, held ? minHoldMs : 0);
+      noteRelease(request.principal, key, request.body.hold, held ? minHoldMs : 0);
       bulletin.tell('released', { key, held });
       bulletin.tell('touched', { key });
       return { key, released: true, held, now: reply.now };
     },
   });
+}
+
+/**
+ * What rests is kept from others as what is held, and counts like it; under a name of its own, as a second release finds
+ * nothing held and ends nothing.
+ */
+export function noteRelease(principal: Principal, key: string, hold: string, restMs: number): void {
+  principal.holds?.(key, hold, 0);
+  if (restMs > 0) principal.holds?.(key, `${hold} rests`, restMs);
 }
 
 function evictRoute(app: FastifyInstance, { desk, bulletin }: ServiceParts): void {

@@ -77,6 +77,36 @@ describe('a principal', () => {
     expect((await acquire('b')).status).toBe(200);
   });
 
+  it('that asks for less of what it has still has it: neither renewing nor acquiring shortens a grant', async () => {
+    const { post, ada } = await limited({ held: 2 });
+    const path = '/v2/locks/own/long';
+    const hold = 'own-secret-of-ada.1';
+    const renewed = { kind: 'renew', key: 'own/long', hold: { process: 'own-secret-of-ada', number: 1 } };
+    const added = { ms: -30_000, expiresAt: 0 };
+    expect((await post(`${path}/acquire`, { ttl: '30s', hold }, ada)).status).toBe(200);
+    expect((await post('/v2/locks/own/other/acquire', { ttl: '30s' }, ada)).status).toBe(200);
+    for (const ask of [
+      () => post(`${path}/renew`, { ttl: 10, hold }, ada),
+      () => post(`${path}/acquire`, { ttl: 10, hold }, ada),
+      () => post('/v2/batch', { commands: [{ ...renewed, ttlMs: 1, block: false }] }, ada),
+      () => post('/v2/batch', { commands: [{ ...renewed, ttlMs: 1, block: false, added }] }, ada),
+    ]) {
+      expect((await ask()).status).toBe(200);
+      await pause(100);
+      expect((await post('/v2/locks/own/more/acquire', { ttl: '30s' }, ada)).status).toBe(429);
+    }
+  });
+
+  it('still has what rests after it was released twice', async () => {
+    const { post, ada } = await limited({ held: 1 });
+    const { body } = await post('/v2/locks/own/rests/acquire', { ttl: '30s', minHold: '30s' }, ada);
+    for (const held of [true, false]) {
+      const released = await post('/v2/locks/own/rests/release', { hold: body.hold }, ada);
+      expect(released.body.held).toBe(held);
+      expect((await post('/v2/locks/own/more/acquire', { ttl: '30s' }, ada)).status).toBe(429);
+    }
+  });
+
   it('may renew what it got through another process, though it holds as many as it may', async () => {
     const { post, ada, bob } = await limited({ held: 1 });
     const { body } = await post('/v2/locks/own/elsewhere/acquire', { ttl: '30s' }, bob);
