@@ -29,9 +29,9 @@ export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
     config: onNamespace('read'),
     handler: async (request) => {
       const { namespace, lockName, key } = lockIn(request);
-      // Asked all the same: how long the answer takes should not tell a foreign lock from a free one.
-      const held = await leases.look(key);
-      return { namespace, lockName, ...(request.foreign ? {} : held) };
+      // Answered without a look: how long that takes would tell a foreign lock that is held from a free one.
+      const held = request.foreign ? null : await leases.look(key);
+      return { namespace, lockName, ...held };
     },
   });
   actionRoute(app, 'acquire', secondsMax, acquireWith(leases, parts));

@@ -69,10 +69,9 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
 
 async function inspect({ desk, lines }: ServiceParts, request: FastifyRequest): Promise<LockView> {
   const key = keyIn(request);
-  // Asked all the same: how long the answer takes should not tell a foreign lock from an empty one.
-  const snapshot = await desk.read(key);
-  if (request.foreign || !snapshot)
-    return lockView(emptyView(key, snapshot?.now ?? wallMs()), NOBODY, 'json');
+  // Answered without a look: neither the time nor the answer tells a foreign lock that is held from one that is not.
+  const snapshot = request.foreign ? null : await desk.read(key);
+  if (!snapshot) return lockView(emptyView(key, wallMs()), NOBODY, 'json');
   return lockView(snapshot, lines.waitersHere(key), 'json');
 }
 
@@ -92,7 +91,6 @@ async function list(
     lockView(snapshot, lines.waitersHere(snapshot.key), metadata);
   if (key !== undefined) {
     checkKey(key);
-    // Answered without a look: neither the time nor the answer tells a foreign namespace from an empty one.
     const snapshot = mayRead(key) ? await desk.read(key) : null;
     return { locks: snapshot ? [show(snapshot)] : [], next: null };
   }

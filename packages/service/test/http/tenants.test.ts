@@ -54,6 +54,36 @@ function visit(url: string): Promise<number | undefined> {
   });
 }
 
+describe('a lock of another tenant', () => {
+  it.each(['/v2/locks/bob/plan', '/v1/bob/lock/plan', '/v2/locks?key=bob%2Fplan', '/v2/locks?namespace=bob'])(
+    'is not even looked at, so neither time nor answer tells that it is there: %s',
+    async (path) => {
+      const { path: file, keys } = await keyFile({ bob: ['lock:bob'], eve: ['lock:eve'] });
+      // A store whose clock goes wrong: its time in an answer would tell that something was found.
+      const memory = memoryStore({ now: () => 1_000_000 });
+      let looks = 0;
+      const store: typeof memory = {
+        ...memory,
+        read: (key) => {
+          looks += 1;
+          return memory.read(key);
+        },
+        list: (query) => {
+          looks += 1;
+          return memory.list(query);
+        },
+      };
+      const { post, call } = await stage({ store, auth: createAuth({ keys: file }) });
+      await post('/v2/locks/bob/plan/acquire', { ttl: '30s' }, bearer(keys.bob));
+      const { status, body, text } = await call('GET', path, undefined, bearer(keys.eve));
+      expect(status).toBe(200);
+      expect(body.now).not.toBe(1_000_000);
+      expect(text).not.toContain('"owner"');
+      expect(looks).toBe(0);
+    },
+  );
+});
+
 describe('the cap on locks held', () => {
   async function capped() {
     const { path, keys } = await keyFile({ eve: ['lock:eve'] });
