@@ -60,7 +60,7 @@ export const lockSchema = {
     key: { type: 'string' },
     now: time('When this was so.'),
     token: { type: 'integer', description: 'The highest token so far; 0 where nothing is known.' },
-    holders: { type: 'array', items: holder, description: 'At most 1,000.' },
+    holders: { type: 'array', items: holder, description: 'At most 1,000, with 256 KB of metadata.' },
     holding: { type: 'integer', description: 'How many hold in all.' },
     waiters: {
       type: 'array',

@@ -3,7 +3,7 @@
  * waits for them is bounded by the number of locks, however many changes there are.
  */
 import type { Stream } from './stream.js';
-import type { LockView } from './views.js';
+import { type LockView, withMetadata } from './views.js';
 import type { ChangeKind } from './watch.js';
 
 export class Telling {
@@ -43,7 +43,7 @@ export class Telling {
     for (const [key, { kind, lock }] of this.#changes) {
       if (this.#stream.isBehind) return;
       this.#changes.delete(key);
-      if (this.#may(key)) this.#stream.send(kind, lock);
+      if (this.#may(key)) this.#stream.send(kind, withMetadata(lock));
     }
     if (this.#state !== 'complete') return;
     this.#state = 'ready';

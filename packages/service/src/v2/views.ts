@@ -3,8 +3,9 @@ import type { Busy, HolderView, Snapshot, WaiterView } from 'holdfast/protocol';
 import type { WaitersHere } from '../lines/line.js';
 
 const WAITERS_SHOWN = 128;
-/** Each may have 4 KB of metadata. */
 const HOLDERS_SHOWN = 1_000;
+/** Of all of them together; each may have 4 KB. Hundreds may be sent at once, to those who read none of it. */
+const METADATA_LETTERS_SHOWN = 256 * 1_024;
 
 export interface LockView {
   readonly key: string;
@@ -30,11 +31,29 @@ export function lockView(snapshot: Snapshot, here: WaitersHere, form: MetadataFo
     key,
     now,
     token,
-    holders: holders.slice(0, HOLDERS_SHOWN).map((holder) => holderJson(holder, form)),
+    holders: firstOf(holders).map((holder) => holderJson(holder, form)),
     holding: holders.length,
     waiters: waiters.slice(0, WAITERS_SHOWN).map(waiterJson),
     waiting: waiters.length,
   };
+}
+
+function firstOf(holders: readonly HolderView[]): readonly HolderView[] {
+  let letters = 0;
+  const end = holders.findIndex(({ metadata }, index) => {
+    letters += metadata?.length ?? 0;
+    return index === HOLDERS_SHOWN || (index > 0 && letters > METADATA_LETTERS_SHOWN);
+  });
+  return end === -1 ? holders : holders.slice(0, end);
+}
+
+/** One that was made with metadata as text. Kept as objects it may take twenty times the memory. */
+export function withMetadata(view: LockView): LockView {
+  const holders = view.holders.map((holder) => {
+    const { metadata } = holder;
+    return typeof metadata === 'string' ? { ...holder, metadata: metadataJson(metadata) } : holder;
+  });
+  return { ...view, holders };
 }
 
 /**

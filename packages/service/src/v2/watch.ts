@@ -12,6 +12,7 @@ import { type LockView, lockView } from './views.js';
 export type ChangeKind = 'appeared' | 'changed' | 'renewed' | 'gone';
 
 export interface Watcher {
+  /** Metadata are texts. */
   onChange(kind: ChangeKind, lock: LockView): void;
   /** All that is known has been told. */
   onReady(): void;
@@ -170,7 +171,7 @@ export class Watch {
       return;
     }
     if (!before && this.#known.size >= WATCHED_MAX) return;
-    const next = outlined(lockView(snapshot, this.#parts.lines.waitersHere(key), 'json'), this.#round);
+    const next = outlined(lockView(snapshot, this.#parts.lines.waitersHere(key), 'text'), this.#round);
     this.#known.set(key, next);
     if (!before) this.#tell('appeared', next.view);
     else if (before.outline !== next.outline) this.#tell('changed', next.view);

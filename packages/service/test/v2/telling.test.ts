@@ -95,3 +95,29 @@ it('trouble is told at once and once, and takes the ready back that was not said
   telling.ready();
   expect(sent.at(-1)).toBe('ready');
 });
+
+it('metadata that is kept as text is told as what it is', () => {
+  const sent: object[] = [];
+  const stream = {
+    isBehind: false,
+    send: (_: string, data: object) => sent.push(data),
+    onDrain: () => undefined,
+  };
+  const holder = {
+    owner: 'o',
+    permits: 1,
+    capacity: 1,
+    token: 1,
+    acquiredAt: 1,
+    expiresAt: 2,
+    resting: false,
+  };
+  const holders = ['{"a":1}', 'no JSON', null].map((metadata) => ({ ...holder, metadata }));
+  new Telling(stream, () => true).change(
+    'appeared',
+    lockView({ ...emptyView('a/b', 1), holders }, NOBODY, 'text'),
+  );
+  expect(sent).toMatchObject([
+    { holders: [{ metadata: { a: 1 } }, { metadata: 'no JSON' }, { metadata: null }] },
+  ]);
+});
