@@ -14,6 +14,7 @@ import type { Authenticator } from './principal.js';
 import { Problem } from './problem.js';
 import { problemOf } from './problems.js';
 import { proxiesOf } from './proxies.js';
+import { capUnread } from './unread.js';
 
 export interface ServerParts {
   readonly log: Logger;
@@ -101,6 +102,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     reply.raw.socket?.setTimeout(UNREAD_MS);
     done();
   });
+  capUnread(app);
   controlAccess(app, auth);
   app.decorate('methods', new Methods(app));
   app.setErrorHandler((error, request, reply) => {

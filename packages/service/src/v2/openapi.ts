@@ -23,12 +23,14 @@ export async function describeApi(app: FastifyInstance): Promise<void> {
     },
     transform: ({ schema, url }) => ({ schema: withProblems(schema), url }),
   });
+  const description = madeOnce(() => JSON.stringify(app.swagger()));
+  const page = madeOnce(() => docsPage(app.swagger()));
   app.route({
     method: 'GET',
     url: '/v2/openapi.json',
     config: { needs: 'public' },
     schema: { hide: true },
-    handler: () => app.swagger(),
+    handler: (_request, reply) => reply.type('application/json; charset=utf-8').send(description()),
   });
   app.route({
     method: 'GET',
@@ -39,8 +41,17 @@ export async function describeApi(app: FastifyInstance): Promise<void> {
       reply
         .type('text/html; charset=utf-8')
         .header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'")
-        .send(docsPage(app.swagger())),
+        .send(page()),
   });
+}
+
+/** When first asked for, and the same bytes for all: everybody may ask, and a thousand times at once. */
+function madeOnce(make: () => string): () => Buffer {
+  let made: Buffer | null = null;
+  return () => {
+    made ??= Buffer.from(make());
+    return made;
+  };
 }
 
 function withProblems(schema: FastifySchema | undefined): FastifySchema {
