@@ -138,6 +138,8 @@ export class JwtReader {
 
   #bearer({ sub = '', exp = 0, ...claims }: JWTPayload): Bearer {
     if (
+      // An issuer may have signed anything.
+      typeof sub !== 'string' ||
       sub === '' ||
       Buffer.byteLength(sub) > SUBJECT_BYTES_MAX ||
       /\p{Cc}/u.test(sub) ||

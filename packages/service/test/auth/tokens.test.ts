@@ -65,7 +65,7 @@ describe('a token', () => {
   it('is refused when its subject would not do as an owner', async () => {
     const from = await issuer();
     const scene = await guarded(from);
-    for (const sub of ['x'.repeat(300), 'a\nb', 'a\u0000']) {
+    for (const sub of ['x'.repeat(300), 'a\nb', 'a\u0000', 7, ['ada'], {}]) {
       expect(await looked(scene, await from.token({ sub }))).toEqual(REFUSED);
     }
   });
