@@ -9,7 +9,12 @@ type ConnectionError = Error & { readonly code?: string };
 
 export function onClientError(log: Logger): (error: ConnectionError, socket: Duplex) => void {
   return (error, socket) => {
-    if (error.code === 'ECONNRESET' || !socket.writable || hasBegunToAnswer(socket)) {
+    if (
+      error.code === 'ECONNRESET' ||
+      !socket.writable ||
+      isShakingHands(socket) ||
+      hasBegunToAnswer(socket)
+    ) {
       socket.destroy();
       return;
     }
@@ -26,6 +31,11 @@ export function onClientError(log: Logger): (error: ConnectionError, socket: Dup
     ];
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
   };
+}
+
+/** Then nothing can be written, and an end that waits for that never comes. */
+function isShakingHands(socket: Duplex & { readonly secureConnecting?: boolean }): boolean {
+  return socket.secureConnecting ?? false;
 }
 
 /** Then a second head would end up inside the first answer's body. */

@@ -141,7 +141,9 @@ function transportOf(limits: Limits, tls: Tls | undefined): { http?: object; htt
     keepAlive: true,
     keepAliveInitialDelay: 15_000,
   };
-  return tls ? { https: { ...timeouts, cert: tls.cert, key: tls.key } } : { http: timeouts };
+  // Node gives a handshake two minutes unless told, and looks at no other timeout before it is over.
+  const secure = { ...timeouts, handshakeTimeout: limits.headersMs };
+  return tls ? { https: { ...secure, cert: tls.cert, key: tls.key } } : { http: timeouts };
 }
 
 export function closingProblem(): Problem {

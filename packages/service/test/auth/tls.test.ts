@@ -2,11 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { X509Certificate } from 'node:crypto';
 import { copyFileSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
+import { createConnection } from 'node:net';
 import { dirname, join } from 'node:path';
 import { connect } from 'node:tls';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuth, tlsFromFiles } from '../../src/auth/index.js';
-import { clearScene, freshFile, pause, stage, until } from '../scene.js';
+import { atTheEnd, clearScene, freshFile, pause, stage, until } from '../scene.js';
 import { bearer, keyFile } from './issuer.js';
 
 afterEach(clearScene);
@@ -65,6 +66,19 @@ describe('TLS by certificate files', () => {
     await service.close();
     expect(lines.join('')).not.toContain('cut off');
   });
+
+  it('whoever never begins a handshake is cut off as one who never sends a request', async () => {
+    const { url } = await stage({ tls: tlsFromFiles(certificate()), limits: { headersMs: 500 } });
+    const socket = createConnection({ host: '127.0.0.1', port: Number(new URL(url).port) });
+    atTheEnd(() => socket.destroy());
+    let isClosed = false;
+    socket
+      .on('error', () => undefined)
+      .on('close', () => {
+        isClosed = true;
+      });
+    await until(() => isClosed, 'the connection is closed', 20_000);
+  }, 30_000);
 
   it('new files are used by new connections; half of a pair, or none, leaves the old one in use', async () => {
     const files = certificate();
