@@ -52,6 +52,8 @@ export class Streams {
 export class Stream {
   readonly #raw: FastifyReply['raw'];
   readonly #ends: (() => void)[] = [];
+  /** Whoever had rights and has none any more was shut out: what they hold open ends, too. */
+  readonly #isShutOut: () => boolean;
   #cancel: Cancel = () => undefined;
   #ended = false;
   /** Nothing was read since the last beat. */
@@ -59,6 +61,8 @@ export class Stream {
 
   constructor(request: FastifyRequest, reply: FastifyReply, closing: AbortSignal) {
     this.#raw = reply.raw;
+    const mayLook = (): boolean => request.principal.reach('read').length > 0;
+    this.#isShutOut = mayLook() ? () => !mayLook() : () => false;
     reply.hijack();
     this.#raw.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
@@ -115,6 +119,10 @@ export class Stream {
     this.#cancel = after(BEAT_MS, () => {
       if (this.#isStuck) {
         this.#raw.destroy();
+        return;
+      }
+      if (this.#isShutOut()) {
+        this.end();
         return;
       }
       this.#write(': still here\n\n');

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { PrincipalLimits } from '../../src/auth/allowance.js';
 import { createAuth, createKey, revokeKeys } from '../../src/auth/index.js';
 import { neighbourhood } from '../../src/http/neighbourhood.js';
-import { atTheEnd, clearScene, pause, type Stage, stage, until } from '../scene.js';
+import { atTheEnd, clearScene, listen, pause, type Stage, stage, until } from '../scene.js';
 import { AUDIENCE, bearer, issuer, keyFile } from './issuer.js';
 
 afterEach(clearScene);
@@ -282,3 +282,23 @@ describe('a key that is revoked while its request waits', () => {
     writeFileSync(path, '{}');
   });
 });
+
+it('a key that is revoked does not keep its streams open', async () => {
+  const { path, keys } = await keyFile({ ada: ['read:own'], bob: ['read:own'] });
+  const { url } = await stage({ auth: createAuth({ keys: path }) });
+  const [ada, bob] = await Promise.all(
+    [keys.ada, keys.bob].map((key) => listen(url, '/v2/events', bearer(key))),
+  );
+  let isOver = false;
+  let isBobs = false;
+  void ada?.closed.then(() => {
+    isOver = true;
+  });
+  void bob?.closed.then(() => {
+    isBobs = true;
+  });
+  await revokeKeys({ path, by: 'test' }, 'ada');
+  await until(() => isOver, 'the stream ended', 40_000);
+  expect(isBobs).toBe(false);
+  bob?.close();
+}, 60_000);
