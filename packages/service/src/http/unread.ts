@@ -22,7 +22,8 @@ export function capUnread(app: FastifyInstance): void {
     }
     const who = whose(request);
     const sum = (unread.get(who) ?? 0) + bytes;
-    if (sum > UNREAD_BYTES_MAX) {
+    // What was done is told, however much that is: to refuse the answer would be to deny it.
+    if (request.method === 'GET' && sum > UNREAD_BYTES_MAX) {
       done(
         new Problem('rate-limited', 'Many answers to you were not read yet: read those first.', {
           headers: { 'retry-after': '1' },
