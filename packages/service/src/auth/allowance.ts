@@ -89,6 +89,8 @@ export class Allowance {
       );
     }
     this.#sockets.add(socket);
+    // A proxy's connection carries many principals, and each listens: Node takes more than ten for a mistake.
+    socket.setMaxListeners(0);
     socket.once('close', () => this.#sockets.delete(socket));
   }
 

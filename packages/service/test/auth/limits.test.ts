@@ -283,6 +283,29 @@ describe('a key that is revoked while its request waits', () => {
   });
 });
 
+it('many principals on one connection, as behind a proxy, are no reason to warn', async () => {
+  const names = Array.from({ length: 12 }, (_, number) => `user-${number}`);
+  const { path, keys } = await keyFile(Object.fromEntries(names.map((name) => [name, ['read:own']])));
+  const { url } = await stage({ auth: createAuth({ keys: path }) });
+  const warnings: string[] = [];
+  const onWarning = ({ name }: Error): void => void warnings.push(name);
+  process.on('warning', onWarning);
+  atTheEnd(() => process.off('warning', onWarning));
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  atTheEnd(() => agent.destroy());
+  for (const name of names) {
+    const headers = bearer(keys[name] ?? '');
+    const status = await new Promise((resolve, reject) => {
+      get(url + LOOK, { agent, headers }, (answer) => {
+        answer.resume().on('end', () => resolve(answer.statusCode));
+      }).on('error', reject);
+    });
+    expect(status).toBe(200);
+  }
+  await pause(50);
+  expect(warnings).toEqual([]);
+});
+
 it('a key that is revoked does not keep its streams open', async () => {
   const { path, keys } = await keyFile({ ada: ['read:own'], bob: ['read:own'] });
   const { url } = await stage({ auth: createAuth({ keys: path }) });
