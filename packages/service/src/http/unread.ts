@@ -3,7 +3,7 @@
  * fill it. So one principal, or one address where nobody is asked who they are, has so much of them and no more.
  */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { neighbourhood } from '../auth/attempts.js';
+import { neighbourhood } from './neighbourhood.js';
 import { ANONYMOUS } from './principal.js';
 import { Problem } from './problem.js';
 

@@ -51,7 +51,7 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
       const remainingMs = reply.kind === 'renewed' ? remainingOf(reply.expiresAt, reply.now, sentMs) : 0;
       request.note.outcome = remainingMs > 0 ? 'renewed' : 'lost';
       // A renewal never shortens: it may live for longer than was asked for.
-      principal.holds?.(key, body.hold, remainingMs);
+      principal.holds?.(key, body.hold, reply.kind === 'renewed' ? reply.expiresAt - reply.now : 0);
       if (reply.kind !== 'renewed' || remainingMs === 0) {
         bulletin.tell('lost', { key });
         throw new Problem('lost', 'The lock is no longer held under this hold: stop what it guards.', {

@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { Socket } from 'node:net';
 import { exportJWK, generateKeyPair, SignJWT, UnsecuredJWT } from 'jose';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuth, type JwtOptions } from '../../src/auth/index.js';
@@ -196,7 +197,7 @@ describe('a token', () => {
       jwt: { issuer: from.url, audience: AUDIENCE, jwks: `${from.url}/jwks`, skewMs: 0 },
     });
     const token = await from.token({ exp: now() + 2 });
-    const request = { headers: bearer(token), ip: '127.0.0.1', raw: { socket: { once: () => undefined } } };
+    const request = { headers: bearer(token), ip: '127.0.0.1', raw: { socket: new Socket() } };
     const principal = await auth.authenticate(request as never);
     expect(principal.may('lock', 'own')).toBe(true);
     await new Promise((resolve) => setTimeout(resolve, 2_100));
