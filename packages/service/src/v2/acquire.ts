@@ -55,11 +55,11 @@ async function acquire(
 ): Promise<object> {
   const wanted = wantedOf(parts, request);
   if (wanted.hold) keepSecret(request, wanted.hold.process);
-  const { principal, body } = request;
+  const { principal } = request;
   const { key, waitMs } = wanted;
   // A minHold keeps the lock as a ttl does, so the same cap holds for it.
   const lifeMs = Math.max(wanted.ttlMs, wanted.minHoldMs);
-  const own = body.hold === undefined ? {} : { hold: body.hold };
+  const own = wanted.hold ? { hold: holdText(wanted.hold) } : {};
   const finish = principal.undertake?.({ key, ttlMs: lifeMs, waitMs, shared: isShared(wanted), ...own });
   const sinceMs = monotonicMs();
   try {

@@ -2,6 +2,8 @@
 import type { Limits } from '../http/limits.js';
 import { problemSchema } from './schemas.js';
 
+/** Valid Unicode without control characters: stores differ in what they make of others. */
+const PLAIN = '^[^\\p{Cc}\\p{Cs}]*$';
 const key = { type: 'string', minLength: 1, maxLength: 577 };
 const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 const count = { type: 'integer', minimum: 1, maximum: 1_000_000 };
@@ -9,7 +11,7 @@ const hold = {
   type: 'object',
   required: ['process', 'number'],
   additionalProperties: false,
-  properties: { process: { type: 'string', minLength: 1, maxLength: 100 }, number: whole },
+  properties: { process: { type: 'string', minLength: 1, maxLength: 100, pattern: PLAIN }, number: whole },
 };
 
 function command(
@@ -29,13 +31,13 @@ export function batchSchema(limits: Limits): object {
   const ttlMs = { type: 'integer', minimum: 1, maximum: limits.ttlMsMax };
   const claim = command('claim', {
     hold,
-    owner: { type: 'string', maxLength: 256 },
+    owner: { type: 'string', maxLength: 256, pattern: PLAIN },
     permits: count,
     capacity: count,
     ttlMs,
     queue: { type: 'boolean' },
-    inbox: { type: ['string', 'null'], maxLength: 200 },
-    metadata: { type: ['string', 'null'], maxLength: 4_096 },
+    inbox: { type: ['string', 'null'], maxLength: 200, pattern: PLAIN },
+    metadata: { type: ['string', 'null'], maxLength: 4_096, pattern: PLAIN },
   });
   const added = {
     type: 'object',

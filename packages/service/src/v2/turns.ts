@@ -5,9 +5,11 @@
 import { after, type Cancel, monotonicMs } from '../clock.js';
 
 const REST = 4;
+/** A look in vain took long because the store is away: whoever watches is to know soon that it is back. */
+const TROUBLE_REST_MS = 1_000;
 
-/** Never rejects. */
-type Look = () => Promise<void>;
+/** Never rejects; false: in vain. */
+type Look = () => Promise<boolean>;
 
 export class Turns {
   readonly #waiting = new Set<Look>();
@@ -37,9 +39,10 @@ export class Turns {
     this.#waiting.delete(look);
     this.#isTaken = true;
     const sinceMs = monotonicMs();
-    await look();
+    const isAnswered = await look();
     const nowMs = monotonicMs();
-    this.#freeMs = nowMs + REST * (nowMs - sinceMs);
+    const restMs = REST * (nowMs - sinceMs);
+    this.#freeMs = nowMs + (isAnswered ? restMs : Math.min(restMs, TROUBLE_REST_MS));
     this.#isTaken = false;
     this.#arrange();
   }

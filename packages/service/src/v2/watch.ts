@@ -52,7 +52,7 @@ export class Watch {
   #cancelPage: Cancel = () => undefined;
   #cancelTouched: Cancel | null = null;
   /** The last work at the store: what was read earlier is not to be taken for news. */
-  #work: Promise<void> = Promise.resolve();
+  #work = Promise.resolve(true);
   #state: 'new' | 'ready' | 'trouble' | 'over' = 'new';
   #round = 0;
   /** How far this round has come. */
@@ -90,12 +90,15 @@ export class Watch {
     this.#cancelTouched?.();
   }
 
-  #alone(work: () => Promise<void>): Promise<void> {
+  /** Whether the store answered. */
+  #alone(work: () => Promise<void>): Promise<boolean> {
     this.#work = this.#work.then(async () => {
       try {
         if (!this.isOver) await work();
+        return true;
       } catch (error) {
         this.#tellTrouble(error);
+        return false;
       }
     });
     return this.#work;

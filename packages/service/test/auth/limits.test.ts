@@ -68,6 +68,18 @@ describe('a principal', () => {
     expect((await acquire(21, ada)).status).toBe(200);
   });
 
+  it('gets the same grant again at its cap, by its hold or its Idempotency-Key', async () => {
+    const { post, ada } = await limited({ held: 1 });
+    const acquire = (name: string, as: As) => post(`/v2/locks/own/${name}/acquire`, { ttl: '30s' }, as);
+    const again = { ...ada, 'idempotency-key': 'a-key-that-nobody-can-guess' };
+    const first = await acquire('a', again);
+    expect((await acquire('b', ada)).status).toBe(429);
+    expect((await acquire('a', again)).body).toMatchObject({
+      token: first.body.token,
+      hold: first.body.hold,
+    });
+  });
+
   it('has room again when what it held has expired', async () => {
     const { post, ada } = await limited({ held: 1 });
     const acquire = (name: string) => post(`/v2/locks/own/${name}/acquire`, { ttl: 300 }, ada);

@@ -184,6 +184,11 @@ for (const [name, newStore] of Object.entries(STORES)) {
         block: { token: expect.any(Number), tokenLast: expect.any(Number) },
       });
       expect((await post('/v2/batch', { commands: [] })).body).toEqual({ replies: [] });
+      for (const odd of ['\u0000', 'a\nb', '\ud800']) {
+        const renew = { kind: 'renew', key: 'a/b', ttlMs: 1_000, block: false };
+        const command = { ...renew, hold: { process: odd, number: 1 } };
+        expect((await post('/v2/batch', { commands: [command] })).body.code).toBe('invalid-argument');
+      }
     });
 
     it('probe says what the store promises', async () => {
