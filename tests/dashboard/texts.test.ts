@@ -49,7 +49,7 @@ describe.runIf(available('chromium'))('whatever locks are called', () => {
     const page = await lookLive(scene);
     const texts = ['no JSON \u0007 <b>', '"text"', '[1, [2]]', '4711', 'false', 'x'.repeat(4_096)];
     const commands = texts.map((metadata, index) => ({
-      kind: 'claim',
+      kind: 'claim' as const,
       key: `kinds/${index}`,
       hold: { process: `p-${index}`, number: 1 },
       owner: 'o',
@@ -60,7 +60,7 @@ describe.runIf(available('chromium'))('whatever locks are called', () => {
       inbox: null,
       metadata,
     }));
-    expect((await scene.post('/v2/batch', { commands })).status).toBe(200);
+    await Promise.all(scene.store.apply(commands));
     await until(async () => (await names(page)).length === texts.length, 'all are there');
     for (const summary of await page.locator('summary').all()) await summary.click();
     await until(async () => (await page.locator('code:visible').count()) === texts.length, 'all are open');

@@ -87,6 +87,7 @@ export async function openTable(endpoint: string, layout: LayoutName) {
   const client = clientOf(endpoint);
   const table = `${layout}-${process.pid}`;
   await createTable(client, { table, layout });
+  await leaveRecordsAlone(client, table);
   const store = () => dynamodbStore(client, { table, layout });
   const until = performance.now() + 1_300;
   while (performance.now() < until) {
@@ -95,6 +96,17 @@ export async function openTable(endpoint: string, layout: LayoutName) {
   }
   const url = `dynamodb://holdfast:holdfast@eu-central-1/${table}?layout=${layout}&endpoint=${endpoint}`;
   return { client, table, store, url };
+}
+
+/**
+ * DynamoDB Local deletes what is over by the table's time to live within seconds, and by its own clock: also a record
+ * whose writer, with a clock that is behind, still takes it for its own. Amazon's service takes far longer.
+ */
+async function leaveRecordsAlone(client: DynamoDB, table: string): Promise<void> {
+  const { TimeToLiveDescription: known } = await client.describeTimeToLive({ TableName: table });
+  if (!known?.AttributeName) return;
+  const TimeToLiveSpecification = { AttributeName: known.AttributeName, Enabled: false };
+  await client.updateTimeToLive({ TableName: table, TimeToLiveSpecification });
 }
 
 /** The calls that a client makes from now on, attempt by attempt. */
