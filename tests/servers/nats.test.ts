@@ -133,20 +133,19 @@ describe.runIf(available('nats', { own: true }))('a NATS cluster', () => {
     expect(state?.replicas).toHaveLength(2);
     const leader = cluster.nodes.find(({ name }) => name === state?.leader);
     await leader?.kill();
-    await vi.waitFor(() => say(connection, 'two'), { timeout: 25_000, interval: 200 });
+    await vi.waitFor(() => say(connection, 'two'), { timeout: 60_000, interval: 200 });
     await leader?.restart();
     await cluster.settle();
     // A client of the paused one would wait for it: its connection stays.
     const stranger = cluster.nodes.find(({ name }) => name !== connection.info?.server_name);
     await stranger?.pause();
-    await vi.waitFor(() => say(connection, 'three'), { timeout: 25_000, interval: 200 });
-    // The paused one may have been the leader of all that is not a stream.
-    const counted = async () => expect(await countOf(connection)).toBeGreaterThanOrEqual(3);
-    await vi.waitFor(counted, { timeout: 25_000, interval: 200 });
+    const third = await vi.waitFor(() => say(connection, 'three'), { timeout: 60_000, interval: 200 });
+    // Not counted by asking: the paused one may be the leader of all that is not a stream.
+    expect(third).toBeGreaterThanOrEqual(3);
     await connection.close();
     await cluster.stop();
     for (const { pid } of cluster.nodes) await expectGone(pid);
-  }, 90_000);
+  }, 240_000);
 
   it('starts again after all of its nodes were killed', async () => {
     const cluster = await startCluster();
