@@ -87,8 +87,10 @@ const CONNECT = {
   async postgres({ url, listenerUrl }) {
     const { default: postgres } = await import('postgres');
     const { postgresStore } = await import('holdfast/postgres');
-    const sql = postgres(url, { onnotice: complaint });
-    const listener = listenerUrl === undefined ? undefined : postgres(listenerUrl, { onnotice: complaint });
+    // As its page says: asked for array types, a connection that is cut meanwhile leaves a rejection that nobody can take.
+    const settings = { onnotice: complaint, fetch_types: false };
+    const sql = postgres(url, settings);
+    const listener = listenerUrl === undefined ? undefined : postgres(listenerUrl, settings);
     const store = postgresStore(sql, listener ? { listener } : {});
     const close = async () => {
       await Promise.all([sql.end({ timeout: 1 }), listener?.end({ timeout: 1 })]);

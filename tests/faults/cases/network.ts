@@ -174,11 +174,9 @@ export function networkFaults(world: World): void {
       expect(lease.remainingMs).toBeLessThan(8_000 - 700);
     });
 
-    // The client postgres leaves now and then a rejection of its own that nobody takes (ECONNRESET while it connects).
-    const retry = world.name.endsWith('(postgres)') ? 2 : 0;
-    it('connections cut, hung, robbed of their answers and slowed at random: never two at once', {
-      retry,
-    }, async ({ onTestFinished }) => {
+    it('connections cut, hung, robbed of their answers and slowed at random: never two at once', async ({
+      onTestFinished,
+    }) => {
       const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 32));
       console.log(`${world.name}: HOLDFAST_SEED=${seed}`);
       const scene = await Scene.open(world, onTestFinished);
