@@ -1,7 +1,9 @@
 import { defineConfig } from 'vitest/config';
 
-/** What `npm run check` runs: no server, no other process to wait for. */
+/** Run by `npm run check`: needs no server and no other process. */
 const rules = 'tests/repository/rules/**/*.test.ts';
+/** Run by `npm run test:long`: what only time or many processes can show. */
+const long = 'tests/**/*.long.test.ts';
 
 export default defineConfig({
   test: {
@@ -18,7 +20,16 @@ export default defineConfig({
           name: 'behaviour',
           globalSetup: 'tests/servers/global-setup.ts',
           include: ['packages/*/test/**/*.test.ts', 'tests/**/*.test.ts'],
-          exclude: [rules, '**/node_modules/**'],
+          exclude: [rules, long, '**/node_modules/**'],
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'long',
+          globalSetup: 'tests/servers/global-setup.ts',
+          include: [long],
+          testTimeout: 300_000,
         },
       },
     ],
