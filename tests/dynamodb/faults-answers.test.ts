@@ -24,7 +24,7 @@ describe.runIf(available('dynamodb'))('answers of DynamoDB', { timeout: 90_000 }
     const table = await tableOn(client);
     const locks = createLocks(dynamodbStore(client, { table }), { ttl: '20s' });
     onTestFinished(async () => {
-      await locks.close();
+      await locks.close({ drain: 0 });
       client.destroy();
       await faults.stop();
     });

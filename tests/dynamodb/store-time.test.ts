@@ -58,7 +58,7 @@ describe.runIf(available('dynamodb'))('time on DynamoDB', () => {
         await taker.said('granted', 10_000);
       } finally {
         await taker.finish();
-        await locks.close();
+        await locks.close({ drain: 0 });
       }
     },
   );
@@ -83,7 +83,7 @@ describe.runIf(available('dynamodb'))('time on DynamoDB', () => {
         expect(performance.now() - since).toBeLessThan(15_000);
       } finally {
         await holder.kill();
-        await locks.close();
+        await locks.close({ drain: 0 });
       }
     },
   );
@@ -203,7 +203,7 @@ describe.runIf(available('dynamodb'))('time on DynamoDB', () => {
       expect(lease?.held).toBe(true);
       expect(await second?.tryAcquire('stood still'), 'taken from one who holds').toBeNull();
     } finally {
-      await Promise.all(stores.map((locks) => locks.close()));
+      await Promise.all(stores.map((locks) => locks.close({ drain: 0 })));
       paused.destroy();
       other.destroy();
       await faults.stop();

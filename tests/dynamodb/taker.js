@@ -31,5 +31,5 @@ while (!over) {
   await lease?.release();
   await new Promise((resolve) => setTimeout(resolve, 20));
 }
-await locks.close();
+await locks.close({ drain: 0 });
 client.destroy();

@@ -77,7 +77,7 @@ process.stdin.resume();
 console.log(`ready ${process.pid} ${new Date().toISOString()}`);
 const names = Array.from({ length: contenders }, (_, at) => (contenders === 1 ? name : `${name}${at}`));
 await Promise.all(names.map(contend));
-await locks.close();
+await locks.close({ drain: 0 });
 console.log('closed');
 await (task.abandons ? connection.abandon() : connection.close());
 // Only for the story of one that does not end: it keeps nothing alive itself.

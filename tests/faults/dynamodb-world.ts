@@ -58,7 +58,7 @@ async function startWarm(storage: 'memory' | 'disk'): Promise<DynamodbServer> {
   const locks = createLocks(dynamodbStore(client, { table: 'warm' }));
   for (let round = 0; round < 10; round++)
     await locks.withLock('warm', async () => undefined, { wait: '30s' });
-  await locks.close();
+  await locks.close({ drain: 0 });
   client.destroy();
   return server;
 }

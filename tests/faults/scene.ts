@@ -91,7 +91,7 @@ export class Scene<P extends Place = Place> {
       ...(hintsVia ? { listenerUrl: this.through(hintsVia) } : {}),
     });
     const locks = createLocks(connection.store, { ttl: ttlMs, owner });
-    this.users.push(() => locks.close().finally(() => connection.close()));
+    this.users.push(() => locks.close({ drain: 0 }).finally(() => connection.close()));
     return locks;
   }
 

@@ -114,7 +114,7 @@ export function plainCases(open: () => Fleet): void {
     const lease = await locks.acquire(name, { ttl: '10s' });
     const adopted = await others.adopt(await lease.handoff());
     expect(adopted.token).toBe(lease.token);
-    await locks.close();
+    await locks.close({ drain: 0 });
     expect(await fleet.foreign().acquire(name, 'their-worker', 5_000)).toBeNull();
     await adopted.renew();
     await adopted.release();

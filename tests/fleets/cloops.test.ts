@@ -151,7 +151,7 @@ describe.runIf(available('nats'))('a fleet on the layout cloops', () => {
     await lease.renew();
     expect(await listed(locks, '')).toHaveLength(1);
     await lease.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
     await Promise.all([us.close(), admin.close()]);
     await guarded.stop();
   });

@@ -46,7 +46,7 @@ export function locksOf(fleet: Fleet, options: LocksOptions = {}): Locks {
 
 /** Not after each test: they run side by side. */
 export async function closeLocks(): Promise<void> {
-  await Promise.all(opened.splice(0).map((locks) => locks.close()));
+  await Promise.all(opened.splice(0).map((locks) => locks.close({ drain: 0 })));
 }
 
 /** A claim of a process that dies right after it: no engine renews, releases or withdraws it. */

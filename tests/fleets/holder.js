@@ -20,4 +20,4 @@ const lease = await acquire();
 lease?.signal.addEventListener('abort', () => console.log('lost'));
 console.log(lease ? 'held' : 'busy');
 process.stdin.resume();
-process.stdin.on('end', () => locks.close().then(() => process.exit(0)));
+process.stdin.on('end', () => locks.close({ drain: 0 }).then(() => process.exit(0)));

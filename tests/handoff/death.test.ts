@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 
 afterEach(async () => {
-  await locks.close();
+  await locks.close({ drain: 0 });
   await Promise.all(children.splice(0).map((child) => child.kill()));
   await place.stop();
 });

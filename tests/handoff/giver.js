@@ -10,6 +10,6 @@ await locks.acquire(`${key}-kept`, { ttl: Number(ttl) });
 const lease = await locks.acquire(key, { ttl: Number(ttl) });
 console.log(`token ${lease.token}`);
 console.log(`handoff ${await lease.handoff()}`);
-if (ending === 'closes') await locks.close();
+if (ending === 'closes') await locks.close({ drain: 0 });
 if (ending === 'stays') process.stdin.resume().on('end', () => process.exit());
 else process.exit();

@@ -17,4 +17,4 @@ await lines.next();
 lease.assertHeld();
 await lease.release();
 console.log('released');
-await locks.close();
+await locks.close({ drain: 0 });

@@ -49,7 +49,7 @@ it('a store without a line and without wake-ups: waiters go by their polls, and 
   expect(most).toBe(1);
   const { findings } = await through(url).probe();
   expect(findings.length).toBeGreaterThan(0);
-  await Promise.all(clients.map((locks) => locks.close()));
+  await Promise.all(clients.map((locks) => locks.close({ drain: 0 })));
 });
 
 it('services that do not share a store are not to be listed together: probe says so', async () => {

@@ -18,7 +18,7 @@ async function twoServices(): Promise<{ readonly a: ServiceProcess; readonly b: 
 
 function locksAt(...services: readonly ServiceProcess[]): Locks {
   const locks = createLocks(httpStore({ urls: services.map(({ url }) => url) }));
-  atTheEnd(() => locks.close());
+  atTheEnd(() => locks.close({ drain: 0 }));
   return locks;
 }
 

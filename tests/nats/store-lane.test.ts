@@ -119,7 +119,7 @@ describe.runIf(available('nats'))('answers to writes in NATS', () => {
     expect(watch.writes.map(([how]) => how)).toEqual(['publish', 'request']);
     watch.loses = false;
     await lease.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
     expect((await recordOf(connection, 'default/lost'))?.text).not.toContain('"h":');
   });
 
@@ -131,7 +131,7 @@ describe.runIf(available('nats'))('answers to writes in NATS', () => {
     const locks = createLocks(store, { ttl: 10_000 });
     const lease = await locks.acquire('after', { wait: '10s' });
     await lease.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('a connection that was closed is told in words, also to who waits for an answer', async () => {
@@ -157,7 +157,7 @@ describe.runIf(available('nats'))('answers to writes in NATS', () => {
     const locks = createLocks(natsStore(watch.connection), { ttl: 10_000 });
     for (let turn = 0; turn < 3; turn++) await (await locks.acquire('prefixed')).release();
     expect(watch.writes.map(([how]) => how)).toEqual(['request', ...Array(5).fill('publish')]);
-    await locks.close();
+    await locks.close({ drain: 0 });
     await own.close();
   });
 
@@ -170,7 +170,7 @@ describe.runIf(available('nats'))('answers to writes in NATS', () => {
     expect(watch.writes.slice(-3).map(([how]) => how)).toEqual(['request', 'request', 'request']);
     const { findings } = await store.probe();
     expect(findings.map(({ text }) => text).join('\n')).toMatch(/Answers to writes are heard one by one/);
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('answers are awaited through a reconnection', async () => {
@@ -186,7 +186,7 @@ describe.runIf(available('nats'))('answers to writes in NATS', () => {
     await restarted;
     await lease?.release();
     await (await locks.acquire('there', { wait: '20s' })).release();
-    await locks.close();
+    await locks.close({ drain: 0 });
     await own.close();
   }, 60_000);
 });

@@ -63,7 +63,7 @@ describe.runIf(available('nats'))('permissions on NATS', () => {
     const { findings } = await here.probe();
     expect(findings.filter(({ text }) => /hints|deleted/i.test(text))).toEqual([]);
     for await (const view of here.list({ prefix: '' })) expect(view.key).toBeTypeOf('string');
-    await Promise.all([locks.close(), waiting.close()]);
+    await Promise.all([locks.close({ drain: 0 }), waiting.close({ drain: 0 })]);
   });
 
   it('who may not write hears so at once, in words that name the permission', async () => {
@@ -99,7 +99,7 @@ describe.runIf(available('nats'))('permissions on NATS', () => {
     await new Promise((resolve) => setTimeout(resolve, 100));
     await held.release();
     await (await next).release();
-    await Promise.all([locks.close(), other.close()]);
+    await Promise.all([locks.close({ drain: 0 }), other.close({ drain: 0 })]);
   });
 
   it('an account without JetStream is told that it needs it', async () => {

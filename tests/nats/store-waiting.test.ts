@@ -45,7 +45,7 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
     // The safety poll comes after 700 ms.
     expect(tookMs.toSorted((a, b) => a - b)[5]).toBeLessThan(300);
     expect(Math.max(...tookMs)).toBeLessThan(5_000);
-    await Promise.all([here.close(), there.close()]);
+    await Promise.all([here.close({ drain: 0 }), there.close({ drain: 0 })]);
   });
 
   it('P20: renewals that fail for a while do not stop the others, and the lease lives on', async () => {
@@ -65,7 +65,7 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
     expect(lease.held).toBe(true);
     expect(lease.signal.aborted).toBe(false);
     await lease.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
     await connection.close();
   });
 
@@ -87,7 +87,7 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
       expect(next, `round ${round}`).not.toBeNull();
       await next?.release();
     }
-    await Promise.all([here.close(), there.close()]);
+    await Promise.all([here.close({ drain: 0 }), there.close({ drain: 0 })]);
   });
 
   it('F32: hints are heard again after the server was away, and the store says when it hears none', async () => {
@@ -174,7 +174,7 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
     gaveUp.abort(new Error('enough'));
     expect(new Set(await Promise.all(waits))).toEqual(new Set(['gave up']));
     await held.release();
-    await Promise.all([holder.close(), waiting.close()]);
+    await Promise.all([holder.close({ drain: 0 }), waiting.close({ drain: 0 })]);
     await connection.close();
   });
 });

@@ -63,7 +63,7 @@ describe.runIf(available('dynamodb', { own: true }))('dynamodb:', () => {
       const { Items = [] } = await admin.scan({ TableName: table });
       expect(Items.map(({ key }) => key?.S)).toEqual(['default/job']);
     });
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('uses the names of attributes that the URL gives, and the table of a single-table design', async () => {
@@ -80,7 +80,7 @@ describe.runIf(available('dynamodb', { own: true }))('dynamodb:', () => {
         { PK: { S: 'default/job' }, SK: { S: 'LOCK' }, Expires: { N: expect.stringMatching(/^\d+$/) } },
       ]);
     });
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('has no line of waiters unless the URL asks for it', async () => {
@@ -149,7 +149,7 @@ describe.runIf(available('dynamodb', { own: true }))('dynamodb:', () => {
     await server.restart();
     await using lease = await locks.acquire('after', { wait: 15_000 });
     expect(lease.held).toBe(true);
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('opens though nobody is there', async () => {

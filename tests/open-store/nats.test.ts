@@ -52,7 +52,7 @@ describe.runIf(available('nats', { own: true }))('nats:', () => {
     for (const bucket of ['made', 'not-made']) {
       const locks = createLocks(await open(`${server.url}/${bucket}`));
       await locks.withLock('job', (lease) => expect(lease.held).toBe(true));
-      await locks.close();
+      await locks.close({ drain: 0 });
     }
     expect(await streams()).toEqual(expect.arrayContaining(['KV_made', 'KV_not-made']));
     expect(await streams()).not.toContain('KV_holdfast');
@@ -96,7 +96,7 @@ describe.runIf(available('nats', { own: true }))('nats:', () => {
       await guarded.restart();
       await using lease = await locks.acquire('after', { wait: 15_000 });
       expect(lease.held).toBe(true);
-      await locks.close();
+      await locks.close({ drain: 0 });
       const refused = await open(`nats://me:hunter2@${guarded.host}:${guarded.port}`);
       expect(await failureOf(refused)).toMatch(/refuses this user name and password/);
       expect(await failureOf(refused)).not.toContain('hunter2');
@@ -120,7 +120,7 @@ describe.runIf(available('nats', { own: true }))('nats:', () => {
     await server.restart();
     await using lease = await locks.acquire('job', { wait: 15_000 });
     expect(lease.held).toBe(true);
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('says that a connection broke while it is broken', async () => {
@@ -184,7 +184,7 @@ describe.runIf(available('nats', { own: true }))('nats: a cluster', () => {
       await cluster.nodes[0]?.kill();
       await using lease = await locks.acquire('after', { wait: 25_000 });
       expect(lease.held).toBe(true);
-      await locks.close();
+      await locks.close({ drain: 0 });
     } finally {
       await cluster.stop();
     }

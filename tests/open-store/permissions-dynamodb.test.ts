@@ -72,7 +72,7 @@ describe.runIf(available('dynamodb'))('the rights that docs/stores/dynamodb.md a
     expect(listing).toEqual(rightsFor(/holdfast ls/));
     const probing = await callsOf(() => locks.probe());
     expect(probing.filter((call) => !Action.includes(call))).toEqual(rightsFor(/`probe\(\)`/));
-    await locks.close();
+    await locks.close({ drain: 0 });
     await other.close();
   });
 });

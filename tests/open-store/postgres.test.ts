@@ -58,7 +58,7 @@ describe.runIf(available('postgres'))('postgres:', () => {
         expect(lease.held).toBe(true);
         expect(await connections()).toBeGreaterThan(0);
       });
-      await locks.close();
+      await locks.close({ drain: 0 });
       await expect.poll(connections).toBe(0);
     });
 
@@ -87,7 +87,7 @@ describe.runIf(available('postgres'))('postgres:', () => {
       await server.restart();
       await using lease = await locks.acquire('after', { wait: 15_000 });
       expect(lease.held).toBe(true);
-      await locks.close();
+      await locks.close({ drain: 0 });
     });
 
     it('opens though nobody is there, says so in words, and works once somebody is', async () => {
@@ -105,7 +105,7 @@ describe.runIf(available('postgres'))('postgres:', () => {
       await server.restart();
       await using lease = await locks.acquire('job', { wait: 15_000 });
       expect(lease.held).toBe(true);
-      await locks.close();
+      await locks.close({ drain: 0 });
     });
   });
 

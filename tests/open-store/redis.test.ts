@@ -55,7 +55,7 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('
       await admin.select(0);
       expect(await admin.keys('*')).toEqual([]);
     });
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('sets the client up so that nothing of it has to be said to whoever asks what is promised', async () => {
@@ -77,7 +77,7 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('
     const store = await open(`//${here()}`);
     const locks = createLocks(store);
     await locks.withLock('job', async () => expect(await connections()).toBeGreaterThan(0));
-    await locks.close();
+    await locks.close({ drain: 0 });
     await store.close();
     await expect.poll(connections).toBe(0);
   });
@@ -88,7 +88,7 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('
     await server.restart();
     await using lease = await locks.acquire('after', { wait: 15_000 });
     expect(lease.held).toBe(true);
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('opens though nobody is there, says so in words, and works once somebody is', async () => {
@@ -106,7 +106,7 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('
     await server.restart();
     await using lease = await locks.acquire('job', { wait: 15_000 });
     expect(lease.held).toBe(true);
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('does not wait for ever for a server that hangs, neither on opening nor on closing', async () => {
@@ -143,7 +143,7 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))(
       const keys = Array.from({ length: 20 }, (_, at) => `job:${at}`);
       const leases = await Promise.all(keys.map((key) => locks.acquire(key)));
       expect(leases.every(({ held }) => held)).toBe(true);
-      await locks.close();
+      await locks.close({ drain: 0 });
     });
 
     it('opens though nobody is there, and says so in words', async () => {

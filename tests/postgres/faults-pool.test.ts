@@ -12,7 +12,7 @@ const WORLD = postgresWorld('pg');
 
 function locksOn(pool: pg.Pool, ttlMs: number, onFinished: OnFinished): Locks {
   const locks = createLocks(postgresStore(pool), { ttl: ttlMs });
-  onFinished(() => locks.close().finally(() => pool.end()));
+  onFinished(() => locks.close({ drain: 0 }).finally(() => pool.end()));
   return locks;
 }
 

@@ -197,7 +197,7 @@ describe.runIf(available('postgres'))('migrating PostgreSQL', () => {
       expect((await user.query("SELECT holdfast.acquire_lock('job', 'anna') AS got")).rows).toEqual([
         { got: true },
       ]);
-      await locks.close();
+      await locks.close({ drain: 0 });
     },
   );
 

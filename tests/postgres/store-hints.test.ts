@@ -161,7 +161,7 @@ describe.runIf(available('postgres'))('hints on PostgreSQL', () => {
         expect(next?.token).toBeGreaterThan(lease?.token ?? Number.MAX_SAFE_INTEGER);
         await next?.release();
       }
-      await Promise.all(users.map((user) => user.close()));
+      await Promise.all(users.map((user) => user.close({ drain: 0 })));
       await bouncer.stop();
     });
 

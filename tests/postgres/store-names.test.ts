@@ -20,7 +20,7 @@ describe.runIf(available('postgres'))('named statements', () => {
     for (let round = 0; round < 10; round++) await locks.withLock('named', () => undefined);
     const { rows } = await pool.query('SELECT name FROM pg_prepared_statements');
     expect(rows).toEqual([{ name: expect.stringMatching(/^holdfast_[0-9a-f]+$/) }]);
-    await locks.close();
+    await locks.close({ drain: 0 });
     await pool.end();
   });
 
@@ -53,7 +53,7 @@ describe.runIf(available('postgres'))('named statements', () => {
       const outcomes = await Promise.allSettled(said);
       expect(outcomes.filter(({ status }) => status === 'rejected')).toEqual([]);
       expect(outcomes.length).toBeGreaterThan(300);
-      await locks.close();
+      await locks.close({ drain: 0 });
       await pool.end();
       await bouncer.stop();
     },

@@ -43,7 +43,7 @@ describe.runIf(available('redis')).concurrent('faults of several servers', { tim
     const client = new Cluster(cluster.nodes.map(({ host, port }) => ({ host, port })));
     client.on('error', () => undefined);
     const locks = createLocks(redisStore(client), { ttl: '5s' });
-    onTestFinished(() => locks.close().finally(() => client.disconnect()));
+    onTestFinished(() => locks.close({ drain: 0 }).finally(() => client.disconnect()));
     const leases = await Promise.all(NAMES.map((name) => locks.acquire(name)));
     const [node] = cluster.nodes;
     const [there] = await askAll(cluster.nodes.slice(0, 1), 'KEYS', '*');
@@ -80,7 +80,7 @@ describe.runIf(available('redis')).concurrent('faults of several servers', { tim
     });
     client.on('error', () => undefined);
     const locks = createLocks(redisStore(client), { ttl: '2s' });
-    onTestFinished(() => locks.close().finally(() => client.disconnect()));
+    onTestFinished(() => locks.close({ drain: 0 }).finally(() => client.disconnect()));
     const before = await takeAndGive(locks, 'k');
     const held = await locks.acquire('held');
     await servers.master.kill();

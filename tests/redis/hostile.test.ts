@@ -34,7 +34,7 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))(
       proxy.pass();
       await using lease = await waiting;
       expect(lease.held).toBe(true);
-      await locks.close();
+      await locks.close({ drain: 0 });
     });
 
     it('closed while no node could be reached, it is refused as closed and does not open later', async () => {
@@ -87,7 +87,7 @@ describe.runIf(available('redis'))('Redis', () => {
       await using lease = await locks.acquire('job', { wait: 15_000 });
       expect(lease.token).toBeGreaterThan(before.token);
     } finally {
-      await locks.close();
+      await locks.close({ drain: 0 });
       admin.disconnect();
       await name.stop();
       await old.stop();

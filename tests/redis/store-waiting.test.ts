@@ -74,7 +74,7 @@ describe.runIf(available('redis'))('time and waiting', () => {
     gaveUp.abort(new Error('enough'));
     expect(new Set(await Promise.all(waiters))).toEqual(new Set(['gave up']));
     await held.release();
-    await Promise.all([holder.close(), waiting.close()]);
+    await Promise.all([holder.close({ drain: 0 }), waiting.close({ drain: 0 })]);
     other.disconnect();
   });
 
@@ -101,7 +101,7 @@ describe.runIf(available('redis'))('time and waiting', () => {
     await Promise.all(turns);
     expect(order).toEqual(['first', 'second']);
     for (const { own, locks } of others) {
-      await locks.close();
+      await locks.close({ drain: 0 });
       own.disconnect();
     }
     await holder.close();

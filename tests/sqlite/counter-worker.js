@@ -92,4 +92,4 @@ while (!over) {
     else if (!(error instanceof AcquireTimeoutError)) throw error;
   }
 }
-await locks.close();
+await locks.close({ drain: 0 });

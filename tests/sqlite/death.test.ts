@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 
 afterEach(async () => {
-  await locks.close();
+  await locks.close({ drain: 0 });
   await Promise.all(children.splice(0).map((child) => child.kill()));
   rmSync(folder, { recursive: true, force: true });
 });

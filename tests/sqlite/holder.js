@@ -15,4 +15,4 @@ if (command) {
 }
 console.log('held');
 process.stdin.resume();
-process.stdin.on('end', () => locks.close().then(() => process.exit(0)));
+process.stdin.on('end', () => locks.close({ drain: 0 }).then(() => process.exit(0)));

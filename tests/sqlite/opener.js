@@ -10,5 +10,5 @@ while (leftMs() > 0);
 const locks = createLocks(sqliteStore(file));
 const lease = await locks.acquire(`own-${process.pid}`);
 await lease.release();
-await locks.close();
+await locks.close({ drain: 0 });
 console.log('done');

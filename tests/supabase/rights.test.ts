@@ -23,7 +23,7 @@ describe.runIf(available('postgres') && available('postgrest'))('rights in the S
     await expect(refused).rejects.toThrow(UnsupportedError);
     await expect(refused).rejects.toThrow(/service-role key/);
     await expect(locks.inspect('job')).rejects.toThrow(/service-role key/);
-    await locks.close();
+    await locks.close({ drain: 0 });
     for (const table of ['records', 'locks', 'migrations']) {
       const { error } = await scene.client(role).schema('holdfast').from(table).select();
       expect(error?.code).toBe('42501');
@@ -48,7 +48,7 @@ describe.runIf(available('postgres') && available('postgrest'))('rights in the S
     const refused = locks.acquire(fresh());
     await expect(refused).rejects.toThrow(UnsupportedError);
     await expect(refused).rejects.toThrow(/service-role key/);
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('a schema that is not exposed, or not there, is refused with what to do', async () => {
@@ -95,7 +95,7 @@ describe.runIf(available('postgres') && available('postgrest'))('rights in the S
       const locks = createLocks(supabaseStore(scene.client('service_role')));
       const lease = await locks.acquire(fresh());
       await lease.release();
-      await locks.close();
+      await locks.close({ drain: 0 });
     } finally {
       await scene.pool.query('ALTER ROLE service_role BYPASSRLS');
     }
@@ -124,7 +124,7 @@ describe.runIf(available('postgres') && available('postgrest'))('rights in the S
       await migrate(scene.pool, { supabase: true });
     }
     expect((await visitor.from('locks').select()).error?.code).toBe('42501');
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('a PostgREST that runs already learns of the migration', async () => {
@@ -139,7 +139,7 @@ describe.runIf(available('postgres') && available('postgrest'))('rights in the S
           () => false,
         );
       await expect.poll(acquired, { timeout: 20_000, interval: 100 }).toBe(true);
-      await locks.close();
+      await locks.close({ drain: 0 });
     } finally {
       await young.stop();
     }

@@ -35,7 +35,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     const headers = { Authorization: `Bearer ${jwtOf({ role: 'service_role' })}` };
     const locks = createLocks(supabaseStore(new PostgrestClient<Generated>(url, { headers })));
     await (await locks.acquire(fresh())).release();
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('the PostgreSQL store on the same table is excluded, and excludes; tokens rise through both', async () => {
@@ -90,7 +90,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     await Promise.all(work);
     expect(turns).toBe(12);
     expect(tokens).toEqual(tokens.toSorted((a, b) => a - b));
-    await Promise.all(fleet.map((locks) => locks.close()));
+    await Promise.all(fleet.map((locks) => locks.close({ drain: 0 })));
   }, 90_000);
 
   it('the functions of plain SQL work over rpc, beside the store', async () => {
@@ -108,7 +108,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     ]);
     expect((await rpc.rpc('release_lock', args)).data).toBe(true);
     await (await locks.acquire(name)).release();
-    await locks.close();
+    await locks.close({ drain: 0 });
   });
 
   it('says what the project promises', async () => {

@@ -43,7 +43,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     await (await waiting).release();
     await held.renew();
     await held.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
     await proxy.stop();
   });
 
@@ -64,7 +64,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     const next = await waiting;
     expect(next.token).toBeGreaterThan(lease.token);
     await next.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
   }, 90_000);
 
   it('F7: a restart of the database behind it costs no lock', async () => {
@@ -84,7 +84,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     await (await locks.acquire(fresh(), { wait: '30s' })).release();
     expect(lease.held).toBe(true);
     await lease.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
   }, 90_000);
 
   it('F4: an answer lost on its way is asked for again, and is the same grant', async () => {
@@ -97,7 +97,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     const { rows } = await scene.pool.query('SELECT token FROM holdfast.locks WHERE name = $1', [name]);
     expect(rows.map(({ token }) => Number(token))).toEqual([lease.token]);
     await lease.release();
-    await locks.close();
+    await locks.close({ drain: 0 });
     await proxy.stop();
   });
 

@@ -67,7 +67,7 @@ export async function openSession(options: Options): Promise<Session> {
 
 async function close(locks: Locks, terminal: Terminal): Promise<void> {
   try {
-    await within(CLOSE_MS_MAX, locks.close());
+    await within(CLOSE_MS_MAX, locks.close({ drain: 0 }));
   } catch (error) {
     warn(terminal, 'the store could not be closed', error);
   }

@@ -163,6 +163,17 @@ export interface LockEvents {
   acquired: EventBase & { readonly token: number; readonly waitedMs: number; readonly handedOver: boolean };
   /** Somebody else holds the key and this caller waits. Once a call. */
   contended: EventBase & { readonly holders: readonly string[]; readonly waitedMs: number };
+  /**
+   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key asked for. `busy`: held
+   * by others for as long as the caller would wait, not at all for `tryAcquire`; `failed`: `cause` is the error;
+   * `aborted`: `cause` is the reason of the caller's signal.
+   */
+  'not-acquired': EventBase & {
+    readonly reason: 'busy' | 'failed' | 'aborted';
+    readonly holders: readonly string[];
+    readonly waitedMs: number;
+    readonly cause: unknown;
+  };
   renewed: EventBase & { readonly token: number; readonly remainingMs: number };
   /** A renewal went unanswered; retried until the deadline, `remainingMs` from now. */
   jeopardy: EventBase & { readonly token: number; readonly remainingMs: number; readonly cause: unknown };
@@ -204,10 +215,21 @@ export interface Locks {
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void;
   /** What this store, as configured, really promises. */
   probe(): Promise<Guarantees>;
-  /** Releases every lease of this process. For shutdown. */
-  releaseAll(): Promise<void>;
-  /** Ends all waiting, releases every lease, closes the store. */
-  close(): Promise<void>;
+  /**
+   * Waits until every lease held now is over; those still held after `drain` are lost to their holders, and then given
+   * back to the store. New leases can be acquired all the while.
+   */
+  releaseAll(options?: DrainOptions): Promise<void>;
+  /**
+   * Refuses new leases, ends all waiting, then does as `releaseAll`. Closes the store unless other locks use it: a store
+   * is closed with the last `createLocks` on it. Called again while it drains, the shorter drain counts.
+   */
+  close(options?: DrainOptions): Promise<void>;
+}
+
+export interface DrainOptions {
+  /** How long running work may keep its leases. Default 5 s; 0 ends them at once. */
+  readonly drain?: Duration;
 }
 
 export interface LocksOptions {

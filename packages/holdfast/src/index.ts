@@ -2,6 +2,7 @@
 export type {
   AcquireOptions,
   AdoptOptions,
+  DrainOptions,
   Duration,
   EvictOptions,
   HolderInfo,

@@ -4,6 +4,7 @@ import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './arguments.js';
 import { handoffText } from './engine/handoff-text.js';
 import type { Turn } from './engine/turn.js';
 import { LeaseLostError } from './protocol/errors.js';
+import { runWork } from './work-context.js';
 
 export class HeldLease implements Lease {
   readonly #turn: Turn;
@@ -11,6 +12,13 @@ export class HeldLease implements Lease {
 
   constructor(turn: Turn) {
     this.#turn = turn;
+  }
+
+  /** Not a property of leases: from a turn one gets to the id of its hold, which is a capability. */
+  static turnsOf(lease: Held): Turn[] {
+    const turns: Turn[] = [];
+    for (const part of partsOf(lease)) if (part instanceof HeldLease) turns.push(part.#turn);
+    return turns;
   }
 
   get key(): string {
@@ -139,7 +147,7 @@ type Held = Lease | LeaseGroup;
 /** Work under a lease. Work that ends after the lease was lost has failed, whatever it returned (P10). */
 export async function runUnder<L extends Held, T>(lease: L, work: (lease: L) => Promise<T> | T): Promise<T> {
   try {
-    const result = await work(lease);
+    const result = await runWork(HeldLease.turnsOf(lease), () => work(lease));
     for (const part of partsOf(lease)) {
       if (!part.held && part.state === 'lost') throw lateError(part, result);
     }

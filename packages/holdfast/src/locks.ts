@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type {
   AcquireOptions,
   AdoptOptions,
+  DrainOptions,
   EvictOptions,
   KeyChange,
   KeyInfo,
@@ -31,6 +32,7 @@ import {
 import { type Clock, systemClock } from './clock.js';
 import { adopt } from './engine/adoption.js';
 import { Core } from './engine/core.js';
+import { drain } from './engine/drain.js';
 import { isEventName } from './engine/events.js';
 import { answerWithin } from './engine/patience.js';
 import { evict, inspect, list, watch } from './inspection.js';
@@ -47,6 +49,8 @@ import type { Guarantees, Store } from './protocol/store.js';
 
 const TTL_MS = 30_000;
 const WAIT_MS = 10_000;
+/** Shorter than the ten seconds after which containers are killed: work that is cut off has time to stop. */
+const DRAIN_MS = 5_000;
 
 /** Locks on this store. Makes no call to it until the first lock is wanted. */
 export function createLocks(store: Store, options: LocksOptions = {}): Locks {
@@ -153,32 +157,42 @@ class LocksOnStore implements Locks {
     return answerWithin(this.#core, this.#core.store.probe(), 'probe');
   }
 
-  /** All are tried, whatever becomes of one of them; then the first failure is told. */
-  async releaseAll(): Promise<void> {
-    const releases = this.#core.turns().map((turn) => turn.release(false));
-    for (const outcome of await Promise.allSettled(releases)) {
-      if (outcome.status === 'rejected') throw outcome.reason;
-    }
+  async releaseAll(options?: DrainOptions): Promise<void> {
+    await drain(this.#core, drainMsOf(options), 'releaseAll() ended it before its holder did');
   }
 
-  close(): Promise<void> {
-    const isFirst = !this.#closed;
+  /** Called again while it drains, the shorter drain counts. */
+  async close(options?: DrainOptions): Promise<void> {
+    const drainMs = drainMsOf(options);
+    if (this.#closed) await this.#drain(drainMs);
+    else this.#closing = this.#close(drainMs);
+    await this.#closing;
+  }
+
+  async #close(drainMs: number): Promise<void> {
     // Before anything else: what listeners do meanwhile is refused.
     this.#closed = true;
-    if (isFirst) this.#closing = this.#close();
-    return this.#closing;
-  }
-
-  async #close(): Promise<void> {
     this.#core.refuseAll(closedError());
-    await Promise.allSettled(this.#core.turns().map((turn) => turn.release(false)));
+    await this.#drain(drainMs);
     await this.#core.quiet();
     await this.#core.close();
+  }
+
+  async #drain(drainMs: number): Promise<void> {
+    // A release that failed goes on in the background, as far as `quiet` waits for it.
+    await Promise.allSettled([
+      drain(this.#core, drainMs, 'the locks were closed before its holder released it'),
+    ]);
   }
 
   #checkOpen(): void {
     if (this.#closed) throw closedError();
   }
+}
+
+function drainMsOf(options: DrainOptions = {}): number {
+  const given = checkOptions(options, ['drain']);
+  return durationMs(given.drain ?? DRAIN_MS, 'drain', 0, Number.POSITIVE_INFINITY);
 }
 
 function closedError(): InvalidArgumentError {

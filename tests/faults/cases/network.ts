@@ -117,7 +117,7 @@ export function networkFaults(world: World): void {
       proxy.pass();
       await (await locks.acquire('k', { wait: '30s' })).release();
       // Nothing that the outage left behind makes the end wait or fail.
-      await locks.close();
+      await locks.close({ drain: 0 });
       scene.expectNothingUnhandled();
     });
 
@@ -142,7 +142,7 @@ export function networkFaults(world: World): void {
         next.assertHeld();
         await next.release();
         await (await locks.acquire('k', { wait: '30s' })).release();
-        await locks.close();
+        await locks.close({ drain: 0 });
         scene.expectNothingUnhandled();
       });
     }

@@ -17,6 +17,7 @@ import { type Awaiting, Farewell, RELEASE_MS } from './farewell.js';
 import type { Hold } from './hold.js';
 import { answerWithin } from './patience.js';
 import type { Request } from './request.js';
+import { joinStore, leaveStore } from './store-users.js';
 import type { Admission } from './ticket.js';
 import type { Turn } from './turn.js';
 import { Turnstile } from './turnstile.js';
@@ -51,6 +52,7 @@ export class Core {
 
   constructor(store: Store, clock: Clock) {
     this.store = store;
+    joinStore(store);
     this.clock = clock;
     this.agenda = new Agenda(clock);
     this.batching = new Batching(store);
@@ -164,7 +166,7 @@ export class Core {
     });
   }
 
-  /** Ends everything, and the store with it. Whoever still awaits something is told that it is unknown. */
+  /** Ends everything, and the store unless others use it. Whoever still awaits something is told that it is unknown. */
   async close(): Promise<void> {
     for (const farewell of this.#farewells) farewell.stop();
     try {
@@ -177,7 +179,7 @@ export class Core {
   async #closeStore(): Promise<void> {
     const stopped = this.#listening?.then((stop) => stop?.());
     // One that hangs or fails does not keep the other from being closed.
-    for (const outcome of await Promise.allSettled([stopped, this.store.close()])) {
+    for (const outcome of await Promise.allSettled([stopped, leaveStore(this.store)])) {
       if (outcome.status === 'rejected') throw outcome.reason;
     }
   }

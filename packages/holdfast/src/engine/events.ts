@@ -9,6 +9,7 @@ type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
 const NAMES: readonly LockEventName[] = [
   'acquired',
   'contended',
+  'not-acquired',
   'renewed',
   'jeopardy',
   'lost',

@@ -11,7 +11,13 @@ const ANSWER_MS = 2_000;
 
 export type Admission =
   | { readonly kind: 'granted'; readonly turn: Turn }
-  | { readonly kind: 'busy'; readonly key: string; readonly holders: readonly HolderView[] }
+  | {
+      readonly kind: 'busy';
+      readonly key: string;
+      readonly holders: readonly HolderView[];
+      /** Another lease of this process holds the key. */
+      readonly heldHere: boolean;
+    }
   | { readonly kind: 'failed'; readonly error: HoldfastError }
   | { readonly kind: 'aborted'; readonly reason: unknown };
 
@@ -63,6 +69,16 @@ export class Ticket implements Appointment {
     this.#core.agenda.cancel(this);
     if (this.request.signal) this.#core.aborts.remove(this.request.signal, this);
     this.#resolve(admission);
+    if (admission.kind !== 'granted') this.#emitNotAcquired(admission);
+  }
+
+  #emitNotAcquired(admission: Exclude<Admission, { kind: 'granted' }>): void {
+    this.#core.events.emit('not-acquired', this.request, () => ({
+      reason: admission.kind,
+      holders: admission.kind === 'busy' ? admission.holders.map(({ owner }) => owner) : [],
+      waitedMs: this.#core.clock.monotonicMs() - this.sinceMs,
+      cause: causeOf(admission),
+    }));
   }
 
   /** The store's silence, or its last complaint: what to say if no answer comes at all. */
@@ -101,5 +117,16 @@ export class Ticket implements Appointment {
   onAbort(): void {
     this.settle({ kind: 'aborted', reason: this.request.signal?.reason });
     this.#keeper.gone(this);
+  }
+}
+
+function causeOf(admission: Exclude<Admission, { kind: 'granted' }>): unknown {
+  switch (admission.kind) {
+    case 'busy':
+      return undefined;
+    case 'failed':
+      return admission.error;
+    case 'aborted':
+      return admission.reason;
   }
 }

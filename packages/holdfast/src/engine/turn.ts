@@ -7,6 +7,8 @@ import { askTtlMs, type Request } from './request.js';
 /** How long somebody awaits a renewal before its outcome counts as unknown. */
 const RENEW_MS = 2_000;
 
+const NOBODY: readonly (() => void)[] = [];
+
 /** Why most leases are lost. */
 export const OVER = 'its time ran out before a renewal was answered';
 
@@ -28,6 +30,8 @@ export class Turn {
   /** Why it was lost, for people to read. */
   lostBecause = '';
   onLost: (() => void) | null = null;
+  /** Called once, however the turn ends. */
+  #onOver: readonly (() => void)[] = NOBODY;
   #released: Promise<void> | null = null;
 
   constructor(hold: Hold, token: number, acquiredAt: number) {
@@ -49,9 +53,23 @@ export class Turn {
     return false;
   }
 
+  /** Resolves when the turn is over, however it ends. */
+  over(): Promise<void> {
+    if (this.state !== 'held') return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#onOver = [...this.#onOver, resolve];
+    });
+  }
+
+  #end(state: Exclude<TurnState, 'held'>): void {
+    this.state = state;
+    for (const onOver of this.#onOver) onOver();
+    this.#onOver = NOBODY;
+  }
+
   noteLoss(reason: string): void {
-    this.state = 'lost';
     this.lostBecause = reason;
+    this.#end('lost');
   }
 
   tellLoss(): void {
@@ -89,14 +107,21 @@ export class Turn {
     return new LeaseLostError(message, { key: name, ...details });
   }
 
-  /** With `handOver` false the hold goes back to the store even when others of this process wait. */
-  release(handOver = true): Promise<void> {
+  release(): Promise<void> {
     if (!this.held) return this.#released ?? Promise.resolve();
-    this.state = 'released';
+    this.#end('released');
     const { events } = this.hold.core;
     events.emit('released', this.request, () => ({ token: this.token, heldMs: this.#heldMs() }));
-    this.#released = this.hold.turnstile.leave(this.hold, handOver);
+    this.#released = this.hold.turnstile.leave(this.hold, true);
     return this.#released;
+  }
+
+  /** Takes the lock from a holder that did not release it: the holder is told first, then the store. */
+  revoke(reason: string): Promise<void> {
+    if (!this.held) return Promise.resolve();
+    this.noteLoss(reason);
+    this.tellLoss();
+    return this.hold.turnstile.leave(this.hold, false);
   }
 
   /**
@@ -110,7 +135,7 @@ export class Turn {
     await this.#renewed(askTtlMs(request), 'handoff');
     await this.#clearProcess();
     if (!this.held) throw this.overError();
-    this.state = 'handed-off';
+    this.#end('handed-off');
     hold.turnstile.handedOff(hold);
     hold.core.events.emit('handed-off', request, () => ({ token: this.token, heldMs: this.#heldMs() }));
   }

@@ -254,7 +254,7 @@ export class Turnstile implements TicketKeeper {
     if (!ticket.inLine) return;
     if (ticket.overdue) {
       this.#tickets.remove(ticket);
-      ticket.settle({ kind: 'busy', key: ticket.request.name, holders });
+      ticket.settle({ kind: 'busy', key: ticket.request.name, holders, heldHere: this.#holds.length > 0 });
       return;
     }
     ticket.seen = holders;

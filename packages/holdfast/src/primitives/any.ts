@@ -56,6 +56,7 @@ async function race(
   if (winner) return winner;
   for (const attempt of settled) if (attempt.status === 'rejected') throw attempt.reason;
   const [first] = settled;
-  const holders = first?.status === 'fulfilled' && first.value.kind === 'busy' ? first.value.holders : [];
-  return { kind: 'busy', key: keys.join('", "'), holders };
+  const key = keys.join('", "');
+  if (first?.status === 'fulfilled' && first.value.kind === 'busy') return { ...first.value, key };
+  return { kind: 'busy', key, holders: [], heldHere: false };
 }

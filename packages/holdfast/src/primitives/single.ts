@@ -4,6 +4,7 @@ import { type Defaults, requestOf, type Wants } from '../arguments.js';
 import type { Core } from '../engine/core.js';
 import type { Admission } from '../engine/ticket.js';
 import { HeldLease } from '../lease.js';
+import { checkWaitsForOthers } from '../work-context.js';
 import type { Outcome } from './verbs.js';
 
 /** What all primitives of one `Locks` share. */
@@ -26,6 +27,7 @@ export function ask(
   const request = requestOf(key, options, wants, context.defaults, waitMs, optionNames);
   context.checkOpen();
   request.signal?.throwIfAborted();
+  if (request.waitMs > 0) checkWaitsForOthers(context.core, request);
   return context.core.acquire(request);
 }
 

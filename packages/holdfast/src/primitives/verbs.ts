@@ -6,7 +6,13 @@ import { AcquireTimeoutError, InvalidArgumentError } from '../protocol/errors.js
 
 export type Outcome<L> =
   | { readonly kind: 'granted'; readonly lease: L }
-  | { readonly kind: 'busy'; readonly key: string; readonly holders: readonly HolderView[] };
+  | {
+      readonly kind: 'busy';
+      readonly key: string;
+      readonly holders: readonly HolderView[];
+      /** Another lease of this process holds the key. */
+      readonly heldHere: boolean;
+    };
 
 /** One try with these options; `waitMs` counts when they name no wait. */
 export type Attempt<L, O> = (options: O | undefined, waitMs: number) => Promise<Outcome<L>>;
@@ -31,9 +37,10 @@ export function verbs<L extends Lease | LeaseGroup, O extends AcquireOptions>(
 
 export function leaseOf<L>(outcome: Outcome<L>): L {
   if (outcome.kind === 'granted') return outcome.lease;
-  const { key, holders } = outcome;
+  const { key, holders, heldHere } = outcome;
   const owners = holders.map(({ owner }) => owner);
-  const message = `"${key}" was not free in time: ${describe(holders)}. Try later, or wait longer with the option \`wait\`.`;
+  const here = heldHere ? '; this very process holds it with another lease' : '';
+  const message = `"${key}" was not free in time: ${describe(holders)}${here}. Try later, or wait longer with the option \`wait\`.`;
   throw new AcquireTimeoutError(message, { key, holders: owners });
 }
 

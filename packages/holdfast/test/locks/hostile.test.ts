@@ -236,8 +236,8 @@ test('what a listener asks for while the locks are closed is refused', async () 
   const { locks } = open();
   await locks.acquire('k');
   const late: ReturnType<typeof watchOf>[] = [];
-  locks.on('released', () => late.push(watchOf(locks.acquire('other'))));
-  await locks.close();
+  locks.on('lost', () => late.push(watchOf(locks.acquire('other'))));
+  await locks.close({ drain: 0 });
   expect(late).toHaveLength(1);
   expect(late[0]?.error).toBeInstanceOf(InvalidArgumentError);
 });

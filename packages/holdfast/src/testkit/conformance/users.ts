@@ -21,7 +21,7 @@ export async function withUsers(
   try {
     await work(users);
   } finally {
-    await Promise.all(users.map((user) => user.close()));
+    await Promise.all(users.map((user) => user.close({ drain: 0 })));
   }
 }
 

@@ -115,13 +115,15 @@ export class World {
     });
   }
 
-  /** Shut down in order: everybody who waits is told, everything held is given back, and another takes its place. */
+  /** An orderly shutdown: waiters are turned away, work drains or is cut off, and another process takes its place. */
   async retire(resident: Resident): Promise<void> {
     const { calls, schedule, dice } = this;
     resident.isClosing = true;
     const wants = { permits: 0, capacity: 1 };
-    const call = calls.begin({ resident, key: 'all keys', what: 'close', wants, boundMs: ANSWERS_MS });
-    await resident.locks.close();
+    const drain = dice.pick([0, 100, 3_000]);
+    const boundMs = drain + ANSWERS_MS;
+    const call = calls.begin({ resident, key: 'all keys', what: 'close', wants, boundMs });
+    await resident.locks.close({ drain });
     calls.end(call);
     this.residents.splice(this.residents.indexOf(resident), 1);
     schedule.at(schedule.nowMs + dice.scaled(RESTART_MS), () => {
