@@ -64,7 +64,9 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
       'createLocks needs a store, such as memoryStore() or await openStore(url).',
     );
   }
-  return new LocksOnStore(new Core(store, clock), defaultsOf(options));
+  // Checked first: a core counts as a user of its store.
+  const defaults = defaultsOf(options);
+  return new LocksOnStore(new Core(store, clock), defaults);
 }
 
 function defaultsOf(options: LocksOptions): Defaults {

@@ -116,6 +116,7 @@ test('a lease taken away by closing still rests for its minHold', async () => {
 
 test('a store is closed with the last locks that use it, so leases of others live on', async () => {
   const store = memoryStore();
+  expect(() => createLocks(store, { ttl: 'soon' as '1s' })).toThrow(InvalidArgumentError);
   const [a, b] = [createLocks(store), createLocks(store)];
   const lease = await b.acquire('k');
   await a.close();
