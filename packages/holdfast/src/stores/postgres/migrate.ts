@@ -10,13 +10,17 @@ import { checkOptionNames } from '../../protocol/option-names.js';
 import type { PgLike, PostgresClient, PostgresJsLike } from './clients.js';
 import { FOUND_SETTING, latestOf, NEWER, scriptOf } from './migration-script.js';
 import { MIGRATIONS } from './migrations.js';
+import { NAME_TAKEN } from './sql/name-clash.js';
 import { checkSchema, quoteName, SCHEMA } from './sql/quoting.js';
 import { sqlState } from './trouble.js';
 
 export interface MigrateOptions {
   /** `holdfast` unless told. */
   readonly schema?: string;
-  /** Also give the rights, and take those, that Supabase's HTTP interface needs. Off unless told. */
+  /**
+   * Also give `service_role` the rights that Supabase's HTTP interface needs, and take all rights on Holdfast's tables
+   * and functions from everybody else. Default false.
+   */
   readonly supabase?: boolean;
 }
 
@@ -87,6 +91,7 @@ function inWords(cause: unknown, schema: string): Error {
   const hint = isObject(cause) && typeof cause.hint === 'string' ? ` ${cause.hint}` : '';
   switch (sqlState(cause)) {
     case NEWER:
+    case NAME_TAKEN:
     case '0A000':
       return new UnsupportedError(`${said}${hint}`, { cause });
     case '42501':

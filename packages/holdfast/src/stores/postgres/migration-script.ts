@@ -1,6 +1,8 @@
 /** The migrations as one statement that a server runs as a whole or not at all. */
 import type { Migration } from './migrations.js';
 import { supabaseSql } from './sql/grants.js';
+import { findOwn, refuseTakenNames } from './sql/name-clash.js';
+import { functionsOf, RELATIONS } from './sql/objects.js';
 import { quoteName, quoteText } from './sql/quoting.js';
 
 /** Ours, told apart from all that the server raises by itself. */
@@ -20,18 +22,27 @@ export function scriptOf(migrations: readonly Migration[], name: string, supabas
     trustedNames(),
     opening(name),
     refusal(name, latest),
+    refuseTakenNames(name),
+    room(name),
     ...migrations.map((migration) => step(migration, name)),
     ...(supabase ? [`  EXECUTE ${dollarQuoted(supabaseSql(name), 'rights')};`] : []),
     "  PERFORM set_config('search_path', v_path, true);",
   ];
-  return `-- Holdfast: the schema ${schema}, version ${latest}. One statement, and safe to run again.
+  return `-- Holdfast: its tables and functions in the schema ${schema}, version ${latest}. One statement, and safe to run again.
 -- Whoever runs it needs CREATE on the database, or owns the schema. Whoever uses the locks afterwards needs
 --   GRANT USAGE ON SCHEMA ${schema} TO somebody;
---   GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO somebody;
+--   GRANT SELECT ON ${RELATIONS.map((relation) => `${schema}.${relation}`).join(', ')} TO somebody;
 --   GRANT INSERT, UPDATE, DELETE ON ${schema}.records TO somebody;
---   GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO somebody;
-${supabase ? `--   CREATE POLICY somebody_uses_locks ON ${schema}.records TO somebody USING (true) WITH CHECK (true);\n` : ''}DO ${dollarQuoted(`\nDECLARE\n  v_found integer;\n  v_path text := current_setting('search_path');\nBEGIN\n${body.join('\n')}\nEND\n`, 'holdfast')};`;
+--   GRANT EXECUTE ON FUNCTION ${functionsOf(schema).join(', ')} TO somebody;
+${supabase ? `--   CREATE POLICY somebody_uses_locks ON ${schema}.records TO somebody USING (true) WITH CHECK (true);\n` : ''}DO ${dollarQuoted(`\n${DECLARATIONS}\nBEGIN\n${body.join('\n')}\nEND\n`, 'holdfast')};`;
 }
+
+const DECLARATIONS = `DECLARE
+  v_own boolean;
+  v_found integer := 0;
+  v_functions oid[];
+  v_taken text;
+  v_path text := current_setting('search_path');`;
 
 /**
  * Otherwise whoever may create functions or operators in a schema of the path could have theirs called here, with the
@@ -41,15 +52,24 @@ function trustedNames(): string {
   return "  PERFORM set_config('search_path', 'pg_catalog, pg_temp', true);";
 }
 
-/** Waits for its turn, and looks what is there. What is there already is not created: that would need the right to. */
+/** Waits for its turn, and reads which version is there. */
 function opening(name: string): string {
-  const schema = quoteName(name);
   return `  IF current_setting('server_version_num')::integer < ${SERVER_MIN} THEN
     RAISE EXCEPTION 'Holdfast needs PostgreSQL 13 or later, and this is %.', current_setting('server_version')
       USING ERRCODE = 'feature_not_supported';
   END IF;
   PERFORM pg_advisory_xact_lock(hashtextextended(${quoteText(`holdfast migrate ${name}`)}, 0));
-  IF to_regnamespace(${quoteText(schema)}) IS NULL THEN
+${findOwn(name)}
+  IF v_own THEN
+    SELECT coalesce(max(version), 0) INTO v_found FROM ${quoteName(name)}.migrations;
+  END IF;
+  PERFORM set_config('${FOUND_SETTING}', v_found::text, true);`;
+}
+
+/** The schema and the table of versions. Neither is created where it exists: that would need the right to. */
+function room(name: string): string {
+  const schema = quoteName(name);
+  return `  IF to_regnamespace(${quoteText(schema)}) IS NULL THEN
     IF NOT has_database_privilege(current_database(), 'CREATE') THEN
       RAISE EXCEPTION '% may not create a schema in this database.', current_user
         USING ERRCODE = 'insufficient_privilege',
@@ -62,9 +82,7 @@ function opening(name: string): string {
       version integer PRIMARY KEY,
       applied_at timestamptz NOT NULL DEFAULT clock_timestamp()
     );
-  END IF;
-  SELECT coalesce(max(version), 0) INTO v_found FROM ${schema}.migrations;
-  PERFORM set_config('${FOUND_SETTING}', v_found::text, true);`;
+  END IF;`;
 }
 
 function refusal(name: string, latest: number): string {

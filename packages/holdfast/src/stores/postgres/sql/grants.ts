@@ -1,63 +1,63 @@
 /**
- * Who may use the schema where it is reached through Supabase's HTTP interface: the service role, and nobody else.
+ * Rights for Supabase's HTTP interface: the service role may use Holdfast's tables and functions, and nobody else.
  *
  * Locks are for servers. Anybody who may call `apply` can claim, and with an owner's name `release_lock` too, so neither
- * visitors (`anon`) nor signed-in users (`authenticated`) get near it: no rights, and row-level security with no
- * policy for them behind that, should somebody grant them all later. Safe to run again; roles that are not there are left out.
+ * visitors (`anon`) nor signed-in users (`authenticated`) get rights, and row-level security without a policy for them
+ * keeps them out should somebody grant them all later. Safe to run again; roles that do not exist are left out.
+ *
+ * Every statement names Holdfast's own objects. The schema may be an application's: rights on the schema itself are never
+ * taken from anybody, and given only to a service role that has none.
  */
+import { functionsOf, RELATIONS, TABLES } from './objects.js';
 import { quoteName, quoteText } from './quoting.js';
 
-const OUTSIDERS = ['anon', 'authenticated'];
 const SERVICE = 'service_role';
 
 export function supabaseSql(name: string): string {
   const schema = quoteName(name);
+  const relations = RELATIONS.map((relation) => `${schema}.${relation}`).join(', ');
+  const functions = functionsOf(schema).join(', ');
   return `
 DO $grants$
 DECLARE
-  v_table regclass;
+  v_outsiders text;
 BEGIN
-${revoke(schema, 'PUBLIC')}
-${OUTSIDERS.map((role) => ifThere(role, revoke(schema, role))).join('\n')}
-  FOR v_table IN
-    SELECT oid FROM pg_class
-    WHERE relnamespace = ${quoteText(schema)}::regnamespace AND relkind = 'r' AND NOT relrowsecurity
-  LOOP
-    EXECUTE format('ALTER TABLE %s ENABLE ROW LEVEL SECURITY', v_table);
-  END LOOP;
+  SELECT concat_ws(', ', 'PUBLIC', string_agg(quote_ident(rolname), ', ')) INTO v_outsiders
+    FROM pg_roles WHERE rolname IN ('anon', 'authenticated');
+  EXECUTE ${quoteText(`REVOKE ALL ON ${relations} FROM `)} || v_outsiders;
+  EXECUTE ${quoteText(`REVOKE ALL ON FUNCTION ${functions} FROM `)} || v_outsiders;
+${TABLES.map((table) => enableRowSecurity(`${schema}.${table}`)).join('\n')}
   -- Otherwise a view shows what its owner may see. Older servers cannot do that: there, rights alone protect it.
   IF current_setting('server_version_num')::integer >= 150000 AND NOT EXISTS (
     SELECT FROM pg_class WHERE oid = ${quoteText(`${schema}.locks`)}::regclass AND 'security_invoker=true' = ANY (reloptions)
   ) THEN
     ALTER VIEW ${schema}.locks SET (security_invoker = true);
   END IF;
-${ifThere(SERVICE, grant(schema))}
+  IF EXISTS (SELECT FROM pg_roles WHERE rolname = '${SERVICE}') THEN
+    IF NOT has_schema_privilege('${SERVICE}', ${quoteText(schema)}::regnamespace, 'USAGE') THEN
+      GRANT USAGE ON SCHEMA ${schema} TO ${SERVICE};
+    END IF;
+    GRANT SELECT ON ${relations} TO ${SERVICE};
+    GRANT INSERT, UPDATE, DELETE ON ${schema}.records TO ${SERVICE};
+    GRANT EXECUTE ON FUNCTION ${functions} TO ${SERVICE};
+${addPolicy(`${schema}.records`)}
+  END IF;
 END
 $grants$;
--- PostgREST reads the schema anew.
+-- PostgREST reads the schema again.
 NOTIFY pgrst, 'reload schema';`;
 }
 
-function ifThere(role: string, statements: string): string {
-  return `  IF EXISTS (SELECT FROM pg_roles WHERE rolname = ${quoteText(role)}) THEN
-${statements}
+/** Only where it is off: the statement waits for everybody who uses the table. */
+function enableRowSecurity(table: string): string {
+  return `  IF NOT (SELECT relrowsecurity FROM pg_class WHERE oid = ${quoteText(table)}::regclass) THEN
+    ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;
   END IF;`;
 }
 
-function revoke(schema: string, role: string): string {
-  return `    REVOKE ALL ON SCHEMA ${schema} FROM ${role};
-    REVOKE ALL ON ALL TABLES IN SCHEMA ${schema} FROM ${role};
-    REVOKE ALL ON ALL FUNCTIONS IN SCHEMA ${schema} FROM ${role};`;
-}
-
-/** With a policy of its own: the service role passes row-level security on Supabase, but need not elsewhere. */
-function grant(schema: string): string {
-  const table = `${schema}.records`;
-  return `    GRANT USAGE ON SCHEMA ${schema} TO ${SERVICE};
-    GRANT SELECT ON ALL TABLES IN SCHEMA ${schema} TO ${SERVICE};
-    GRANT INSERT, UPDATE, DELETE ON ${table} TO ${SERVICE};
-    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA ${schema} TO ${SERVICE};
-    IF NOT EXISTS (
+/** The service role passes row-level security on Supabase, but need not elsewhere. */
+function addPolicy(table: string): string {
+  return `    IF NOT EXISTS (
       SELECT FROM pg_policy WHERE polrelid = ${quoteText(table)}::regclass AND polname = 'service_uses_locks'
     ) THEN
       CREATE POLICY service_uses_locks ON ${table} TO ${SERVICE} USING (true) WITH CHECK (true);

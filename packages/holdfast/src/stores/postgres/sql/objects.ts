@@ -1,0 +1,76 @@
+/**
+ * The names of everything that the migrations make. A schema may hold other things too, an application's `public` for
+ * one: rights are given and taken, and names are checked, for these alone. A test compares the list with the catalog.
+ */
+
+/** Tables and the view: the relations that have rights. */
+export const RELATIONS = ['migrations', 'records', 'locks'] as const;
+export const TABLES = ['migrations', 'records'] as const;
+/** Names that relations and types share; tables and views are types as well. */
+export const RELATION_NAMES = [...RELATIONS, 'records_delete_after', '_draft'] as const;
+
+/** The columns by which a table of ours is told from another of the same name. */
+export const KNOWN_COLUMNS = [
+  'migrations.version',
+  'migrations.applied_at',
+  'records.key',
+  'records.token',
+  'records.decision',
+  'records.holders',
+  'records.waiters',
+  'records.ended',
+] as const;
+
+/** `@` stands for the quoted schema. */
+const SIGNATURES = [
+  '_apply_batch(jsonb, boolean)',
+  '_busy(@._draft, jsonb, integer, integer, bigint)',
+  '_call_next(@._draft, bigint)',
+  '_claim(@._draft, jsonb, bigint)',
+  '_clean_up(integer)',
+  '_decide(@.records, jsonb, bigint)',
+  '_delete_after(@.records)',
+  '_elements(jsonb)',
+  '_evict(@._draft, jsonb, bigint)',
+  '_free_in_ms(@._draft, integer, bigint)',
+  '_grant(@._draft, jsonb, integer, bigint)',
+  '_grant_of(jsonb)',
+  '_has_room(@._draft, integer, jsonb, bigint)',
+  '_holder_views(jsonb[])',
+  '_live(jsonb[], bigint)',
+  '_mark_ended(@._draft, jsonb, bigint)',
+  '_metadata_of(text)',
+  '_others_wait(jsonb[], text)',
+  '_plain_hold(text, text, boolean)',
+  '_plain_key(text, text)',
+  '_plain_metadata(jsonb)',
+  '_plain_owner(text)',
+  '_plain_say(jsonb, integer)',
+  '_plain_text(text, text, integer)',
+  '_plain_ttl_ms(integer, text)',
+  '_release(@._draft, jsonb, bigint)',
+  '_renew(@._draft, jsonb, bigint)',
+  '_reserve(@._draft, integer, bigint)',
+  '_snapshot(@.records, bigint)',
+  '_stand_in_line(@._draft, jsonb, integer, bigint)',
+  '_sweep(@._draft, bigint)',
+  '_taken(@._draft)',
+  '_tell(jsonb[])',
+  '_turns(@._draft, bigint)',
+  '_write(@.records[], text[], text[])',
+  'about()',
+  'acquire_lock(text, text, integer, jsonb, text)',
+  'apply(jsonb, integer, boolean)',
+  'extend_lock(text, text, integer, text)',
+  'list(text, text, integer)',
+  'lock_token(text, text, text)',
+  'read(text)',
+  'release_lock(text, text, text)',
+] as const;
+
+export const FUNCTION_NAMES: readonly string[] = SIGNATURES.map((signature) => signature.replace(/\(.*/, ''));
+
+/** Every function with its argument types, as `GRANT` and `to_regprocedure` take it. */
+export function functionsOf(quotedSchema: string): readonly string[] {
+  return SIGNATURES.map((signature) => `@.${signature}`.replaceAll('@', () => quotedSchema));
+}
