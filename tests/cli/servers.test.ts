@@ -10,6 +10,7 @@ import {
   startRedis,
 } from 'holdfast-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { clientOf } from '../dynamodb/store-scene.js';
 import { usePlace } from './holdfast.js';
 
 const place = usePlace();
@@ -129,9 +130,15 @@ describe.runIf(available('postgres'))('holdfast on PostgreSQL', () => {
     it('makes the schema, and says what it did', async () => {
       const first = await place.run(['migrate', '--store', migrated]);
       expect(first).toMatchObject({ status: 0, stderr: '' });
-      expect(first.stdout).toMatch(/^The schema "holdfast" was made, at version \d+\.\n$/);
+      expect(first.stdout).toMatch(
+        /^Holdfast's tables and functions were made in the schema "holdfast", at version \d+\.\n$/,
+      );
       const again = await place.run(['migrate', '--store', migrated]);
       expect(again.stdout).toMatch(/^The schema "holdfast" is at version \d+ already\.\n$/);
+      const rights = await place.run(['migrate', '--store', migrated, '--supabase']);
+      expect(rights.stdout).toMatch(
+        / already\.\nRights on .* given to service_role, .* taken from anon.*\.\n$/,
+      );
       const { from, to, schema } = await json(['migrate', '--store', migrated]);
       expect(from).toBe(to);
       expect(schema).toBe('holdfast');
@@ -141,7 +148,7 @@ describe.runIf(available('postgres'))('holdfast on PostgreSQL', () => {
       const url = `${await server.createDatabase()}?schema=four`;
       const ended = await Promise.all([1, 2, 3, 4].map(() => place.run(['migrate', '--store', url])));
       expect(ended.map(({ status }) => status)).toEqual([0, 0, 0, 0]);
-      expect(ended.filter(({ stdout }) => stdout.includes('was made'))).toHaveLength(1);
+      expect(ended.filter(({ stdout }) => stdout.includes('were made'))).toHaveLength(1);
       expect(await json(['ls', '--store', url])).toEqual([]);
     });
 
@@ -220,7 +227,7 @@ describe.runIf(available('dynamodb', { own: true }))('holdfast on DynamoDB', () 
     expect((await place.run(['migrate', '--store', url])).stdout).toBe(
       'The table "holdfast" is there already.\n',
     );
-    expect(await json(['migrate', '--store', url])).toEqual({ table: 'holdfast', from: 1, to: 1 });
+    expect(await json(['migrate', '--store', url])).toEqual({ table: 'holdfast', from: 1, to: 1, notes: [] });
     const { status, stdout } = await place.run([
       'migrate',
       '--print',
@@ -231,6 +238,35 @@ describe.runIf(available('dynamodb', { own: true }))('holdfast on DynamoDB', () 
     expect(JSON.parse(stdout)).toMatchObject({
       Resources: { Locks: { Type: 'AWS::DynamoDB::Table', Properties: { TableName: 'mine' } } },
     });
+  });
+
+  it('migrate says what it found of a table that is there, and changes it only by name', async () => {
+    const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
+    const client = clientOf(server.url, { region: 'eu-west-1', credentials });
+    await client.createTable({
+      TableName: 'app',
+      BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: ['PK', 'SK'].map((AttributeName) => ({ AttributeName, AttributeType: 'S' })),
+      KeySchema: [
+        { AttributeName: 'PK', KeyType: 'HASH' },
+        { AttributeName: 'SK', KeyType: 'RANGE' },
+      ],
+    });
+    const timeToLive = async () =>
+      (await client.describeTimeToLive({ TableName: 'app' })).TimeToLiveDescription?.TimeToLiveStatus;
+    const app = `${url.replace('/holdfast?', '/app?')}&layout=single-table`;
+    const found = await place.run(['migrate', '--store', app]);
+    expect(found).toMatchObject({ status: 0, stderr: '' });
+    expect(found.stdout).toMatch(
+      /^The table "app" is there already\.\nTime to live is off: .*--time-to-live.*whose "TTL" has passed\. Nothing was changed\.\n$/,
+    );
+    expect(await timeToLive()).toBe('DISABLED');
+    expect((await place.run(['migrate', '--time-to-live', '--store', app])).stdout).toBe(
+      'The table "app" is there already.\nTime to live was turned on, by the attribute "TTL".\n',
+    );
+    expect(await timeToLive()).toBe('ENABLED');
+    expect((await place.run(['migrate', '--store', app])).stdout).toBe('The table "app" is there already.\n');
+    client.destroy();
   });
 
   it('migrate says that nobody is there', async () => {
@@ -264,7 +300,7 @@ describe.runIf(available('nats', { own: true }))('holdfast on NATS', () => {
     expect((await place.run(['migrate', '--store', url])).stdout).toBe(
       'The bucket "locks" is there already.\n',
     );
-    expect(await json(['migrate', '--store', url])).toEqual({ bucket: 'locks', from: 1, to: 1 });
+    expect(await json(['migrate', '--store', url])).toEqual({ bucket: 'locks', from: 1, to: 1, notes: [] });
     const printed = await place.run([
       'migrate',
       '--print',

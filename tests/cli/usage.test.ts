@@ -72,7 +72,10 @@ describe('a wrong call is told in one line and exits 64', () => {
     [['watch', '--every', '2h'], /^--every must be at most 1h$/],
     [['doctor', 'store'], /^unexpected "store"; usage: holdfast doctor$/],
     [['ls', '--print'], /^--print is an option of migrate, not of ls$/],
-    [['migrate', 'all'], /^unexpected "all"; usage: holdfast migrate \[--print\] \[--supabase\]$/],
+    [
+      ['migrate', 'all'],
+      /^unexpected "all"; usage: holdfast migrate \[--print\] \[--supabase\] \[--time-to-live\]$/,
+    ],
     [
       ['ls', '--store', 'redis://h?prefx=a'],
       /no option "prefx" in a redis: URL\. The options are: prefix\.$/,

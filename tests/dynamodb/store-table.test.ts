@@ -34,17 +34,50 @@ describe.runIf(available('dynamodb'))('the table', () => {
     const table = 'made-once';
     const made = await Promise.all(Array.from({ length: 4 }, () => createTable(client, { table })));
     expect(made.filter(({ created }) => created)).toHaveLength(1);
-    expect(await createTable(client, { table })).toEqual({ table, created: false, turnedOn: false });
+    expect(await createTable(client, { table })).toEqual({
+      table,
+      created: false,
+      timeToLive: 'ttl',
+      turnedOn: false,
+    });
     const { Table: found } = await client.describeTable({ TableName: table });
     expect(found?.BillingModeSummary?.BillingMode).toBe('PAY_PER_REQUEST');
     const { TimeToLiveDescription: ttl } = await client.describeTimeToLive({ TableName: table });
     expect(ttl).toMatchObject({ TimeToLiveStatus: 'ENABLED', AttributeName: 'ttl' });
   });
 
-  it('that is there already is left as it is, with its time to live turned on', async () => {
+  const timeToLiveOf = async (table: string) =>
+    (await client.describeTimeToLive({ TableName: table })).TimeToLiveDescription;
+
+  it('that an application has is only looked at: nothing is changed unless it is asked for by name', async () => {
+    const table = 'application';
+    await plain(table, ['PK', 'SK']);
+    // Were time to live turned on, DynamoDB would delete it.
+    const order = { PK: { S: 'order:1' }, SK: { S: 'ORDER' }, TTL: { N: '1' } };
+    await client.putItem({ TableName: table, Item: order });
+    const place = { table, layout: 'single-table' } as const;
+    expect(await createTable(client, place)).toEqual({
+      table,
+      created: false,
+      timeToLive: null,
+      turnedOn: false,
+    });
+    expect(await timeToLiveOf(table)).toEqual({ TimeToLiveStatus: 'DISABLED' });
+    expect((await client.scan({ TableName: table })).Items).toEqual([order]);
+    const asked = await createTable(client, { ...place, timeToLive: true });
+    expect(asked).toEqual({ table, created: false, timeToLive: 'TTL', turnedOn: true });
+    expect(await timeToLiveOf(table)).toEqual({ TimeToLiveStatus: 'ENABLED', AttributeName: 'TTL' });
+    expect(await createTable(client, { ...place, timeToLive: true })).toMatchObject({ turnedOn: false });
+  });
+
+  it('with the names of Holdfast is only looked at as well', async () => {
     await plain('there-already', ['key']);
-    const made = await createTable(client, { table: 'there-already' });
-    expect(made).toEqual({ table: 'there-already', created: false, turnedOn: true });
+    const options = { table: 'there-already' };
+    expect(await createTable(client, options)).toMatchObject({ created: false, timeToLive: null });
+    expect(await timeToLiveOf('there-already')).toEqual({ TimeToLiveStatus: 'DISABLED' });
+    const wrong = createTable(client, { ...options, timeToLive: 'yes' as unknown as boolean });
+    await expect(wrong).rejects.toThrow(InvalidArgumentError);
+    expect(() => dynamodbStore(client, { ...options, timeToLive: true } as object)).toThrow(/no option/);
   });
 
   it.each<[string, readonly string[], 'S' | 'N', DynamodbStoreOptions, RegExp]>([
@@ -61,16 +94,33 @@ describe.runIf(available('dynamodb'))('the table', () => {
     await expect(refused).rejects.toThrow(/another primary key/);
   });
 
-  it('whose time to live goes by another attribute is refused, and `ttlAttribute` names it', async () => {
-    const table = 'other-ttl';
-    await plain(table, ['key']);
-    const TimeToLiveSpecification = { Enabled: true, AttributeName: 'expires' };
-    await client.updateTimeToLive({ TableName: table, TimeToLiveSpecification });
-    await expect(createTable(client, { table })).rejects.toThrow(
-      /goes by "expires".*ttlAttribute: "expires"/s,
-    );
-    expect((await createTable(client, { table, ttlAttribute: 'expires' })).turnedOn).toBe(false);
-  });
+  it.each([
+    ['without a layout', ['key'], {}, /goes by "expires".*Name it with ttlAttribute: "expires"/s],
+    ['with a layout', ['PK', 'SK'], { layout: 'single-table' }, /always writes "TTL".*leave timeToLive out/s],
+  ] as const)(
+    'whose time to live goes by another attribute is told so, with what can be done %s',
+    async (what, keys, options, words) => {
+      const table = `other-${what.replaceAll(' ', '-')}`;
+      await plain(table, keys);
+      const TimeToLiveSpecification = { Enabled: true, AttributeName: 'expires' };
+      await client.updateTimeToLive({ TableName: table, TimeToLiveSpecification });
+      const found = { table, created: false, timeToLive: 'expires', turnedOn: false };
+      expect(await createTable(client, { ...options, table })).toEqual(found);
+      const refused = createTable(client, { ...options, table, timeToLive: true });
+      await expect(refused).rejects.toThrow(UnsupportedError);
+      await expect(refused).rejects.toThrow(words);
+      if ('layout' in options) await expect(refused).rejects.not.toThrow(/ttlAttribute/);
+      else
+        expect(await createTable(client, { table, ttlAttribute: 'expires', timeToLive: true })).toEqual(
+          found,
+        );
+      expect(await timeToLiveOf(table)).toMatchObject({ AttributeName: 'expires' });
+      const { findings } = await dynamodbStore(client, { ...options, table }).probe();
+      const [ttl] = findings.filter(({ text }) => text.includes('"expires"'));
+      expect(ttl?.level).toBe('warning');
+      expect(ttl?.text.includes('ttlAttribute')).toBe(!('layout' in options));
+    },
+  );
 
   it('F23: reserved words are as good as any other name, and the time to live is a number of seconds', async () => {
     const options = { partitionKey: 'Owner', sortKey: { name: 'Key', value: 'TTL' }, ttlAttribute: 'TTL' };

@@ -55,8 +55,8 @@ describe.runIf(available('dynamodb', { own: true }))('dynamodb:', () => {
     const { url, table } = fresh();
     const migration = await migrationOf(url);
     expect(migration).toMatchObject({ kind: 'table', name: table });
-    expect(await migration.apply()).toEqual({ from: 0, to: 1 });
-    expect(await migration.apply()).toEqual({ from: 1, to: 1 });
+    expect(await migration.apply()).toEqual({ from: 0, to: 1, notes: [] });
+    expect(await migration.apply()).toEqual({ from: 1, to: 1, notes: [] });
     const locks = createLocks(await open(url));
     await locks.withLock('job', async (lease) => {
       expect(lease.held).toBe(true);
@@ -94,7 +94,7 @@ describe.runIf(available('dynamodb', { own: true }))('dynamodb:', () => {
     const { TimeToLiveSpecification, ...input } = template.Resources.Locks.Properties;
     await admin.createTable(input);
     await admin.updateTimeToLive({ TableName: table, TimeToLiveSpecification });
-    expect(await (await migrationOf(url)).apply()).toEqual({ from: 1, to: 1 });
+    expect(await (await migrationOf(url)).apply()).toEqual({ from: 1, to: 1, notes: [] });
   });
 
   it('says that the table is missing, and how to make it', async () => {

@@ -47,8 +47,8 @@ describe.runIf(available('nats', { own: true }))('nats:', () => {
   it('keeps locks in the bucket that the URL names, made by a migration or with the first lock', async () => {
     const migration = await migrationOf(`${server.url}/made`);
     expect(migration).toMatchObject({ kind: 'bucket', name: 'made' });
-    expect(await migration.apply()).toEqual({ from: 0, to: 1 });
-    expect(await migration.apply()).toEqual({ from: 1, to: 1 });
+    expect(await migration.apply()).toEqual({ from: 0, to: 1, notes: [] });
+    expect(await migration.apply()).toEqual({ from: 1, to: 1, notes: [] });
     for (const bucket of ['made', 'not-made']) {
       const locks = createLocks(await open(`${server.url}/${bucket}`));
       await locks.withLock('job', (lease) => expect(lease.held).toBe(true));
@@ -64,7 +64,7 @@ describe.runIf(available('nats', { own: true }))('nats:', () => {
     const answer = await connection.request('$JS.API.STREAM.CREATE.KV_printed', migration.script);
     await connection.close();
     expect(answer.json()).not.toHaveProperty('error');
-    expect(await migration.apply()).toEqual({ from: 1, to: 1 });
+    expect(await migration.apply()).toEqual({ from: 1, to: 1, notes: [] });
   });
 
   it('wakes a waiter of another store, and so heard it through the connection that it made', async () => {
@@ -175,7 +175,7 @@ describe.runIf(available('nats', { own: true }))('nats: a cluster', () => {
     try {
       const hosts = cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(',');
       const url = `nats://${hosts}/locks?replicas=3`;
-      expect(await (await migrationOf(url)).apply()).toEqual({ from: 0, to: 1 });
+      expect(await (await migrationOf(url)).apply()).toEqual({ from: 0, to: 1, notes: [] });
       const store = await open(url);
       const locks = createLocks(store);
       const { findings } = await locks.probe();

@@ -42,8 +42,12 @@ export const OPTIONS = {
   limit: { type: 'string', value: 'N', text: 'at most N keys' },
   after: { type: 'string', value: 'KEY', text: 'only keys that sort behind KEY' },
   every: { type: 'string', value: 'TIME', text: 'how often to look (500ms)' },
-  print: { type: 'boolean', text: 'print the SQL, and connect to nothing' },
+  print: { type: 'boolean', text: 'print what would be made, and connect to nothing' },
   supabase: { type: 'boolean', text: 'also grant what the Supabase store needs' },
+  'time-to-live': {
+    type: 'boolean',
+    text: 'turn time to live on at a DynamoDB table that is there already, too',
+  },
   config: { type: 'string', value: 'FILE', text: 'settings as JSON, by the names of the flags' },
   host: { type: 'string', value: 'ADDRESS', text: 'the address to listen on (127.0.0.1)' },
   port: { type: 'string', value: 'N', text: 'the port to listen on (8080); 0 takes a free one' },

@@ -24,7 +24,13 @@ export type {
   WatchOptions,
 } from './api.js';
 export { createLocks } from './locks.js';
-export { type Migration, type MigrationOptions, migrationOf, openStore } from './open-store/index.js';
+export {
+  type AppliedMigration,
+  type Migration,
+  type MigrationOptions,
+  migrationOf,
+  openStore,
+} from './open-store/index.js';
 export {
   AcquireTimeoutError,
   type ErrorCode,

@@ -1,16 +1,18 @@
 /** The table of a DynamoDB store: made through a client of its own, or printed as a CloudFormation template. */
-import { HoldfastError, StoreError } from '../protocol/index.js';
+import { type Finding, HoldfastError, StoreError } from '../protocol/index.js';
+import type { CreatedTable } from '../stores/dynamodb/index.js';
 import { loadFirst } from './client-package.js';
 import { dynamodbTarget } from './dynamodb.js';
 import { DYNAMODB_CLIENTS } from './dynamodb-client.js';
-import { FIRST_VERSION, type Migration, type MigrationOptions, refuseSupabase } from './migration.js';
+import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from './migration.js';
 import { explain } from './trouble.js';
 
 export async function dynamodbMigration(rest: string, options: MigrationOptions): Promise<Migration> {
-  refuseSupabase(options, 'dynamodb');
+  refuseOptions(options, ['supabase'], 'dynamodb');
   const { target, options: wanted } = dynamodbTarget(rest);
   const { createTable } = await import('../stores/dynamodb/index.js');
   const { placeOf } = await import('../stores/dynamodb/options.js');
+  const { timeToLiveFinding } = await import('../stores/dynamodb/table.js');
   const { table, layout } = placeOf(wanted);
   return {
     kind: 'table',
@@ -20,8 +22,12 @@ export async function dynamodbMigration(rest: string, options: MigrationOptions)
       const open = await loadFirst('DynamoDB', DYNAMODB_CLIENTS);
       const { client, connection } = open(target);
       try {
-        const { created, turnedOn } = await createTable(client, wanted);
-        return { from: created || turnedOn ? 0 : FIRST_VERSION, to: FIRST_VERSION };
+        const found = await createTable(client, { ...wanted, timeToLive: options.timeToLive ?? false });
+        return {
+          from: found.created ? 0 : FIRST_VERSION,
+          to: FIRST_VERSION,
+          notes: notesOn(found, timeToLiveFinding(found.timeToLive, layout)),
+        };
       } catch (error) {
         if (error instanceof HoldfastError) throw error;
         const cause = explain(error, connection.trouble(), connection.where);
@@ -31,6 +37,11 @@ export async function dynamodbMigration(rest: string, options: MigrationOptions)
       }
     },
   };
+}
+
+function notesOn({ created, turnedOn, timeToLive }: CreatedTable, finding: Finding): readonly string[] {
+  if (turnedOn && !created) return [`Time to live was turned on, by the attribute "${timeToLive}".`];
+  return finding.level === 'warning' ? [`${finding.text} Nothing was changed.`] : [];
 }
 
 interface Shape {

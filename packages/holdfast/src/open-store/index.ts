@@ -15,7 +15,7 @@ import { openPostgres } from './postgres.js';
 import { postgresMigration } from './postgres-migration.js';
 import { openRedis } from './redis.js';
 
-export type { Migration, MigrationOptions } from './migration.js';
+export type { AppliedMigration, Migration, MigrationOptions } from './migration.js';
 
 const KNOWN =
   'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, postgres://HOST/DATABASE, ' +
@@ -55,7 +55,7 @@ export async function openStore(url: string): Promise<Store> {
 
 /** What has to be at the server that a URL names before a store can work there: to be printed, or to be applied. */
 export async function migrationOf(url: string, options: MigrationOptions = {}): Promise<Migration> {
-  checkOptionNames(options, ['supabase']);
+  checkOptionNames(options, ['supabase', 'timeToLive']);
   const { scheme, rest } = schemeOf(url);
   switch (scheme) {
     case 'postgres':

@@ -2,8 +2,13 @@
 import { InvalidArgumentError } from '../protocol/index.js';
 
 export interface MigrationOptions {
-  /** For PostgreSQL: whether to grant what the Supabase store needs as well. */
+  /** For PostgreSQL: also grant what the Supabase store needs. Default false. */
   readonly supabase?: boolean;
+  /**
+   * For DynamoDB: turn time to live on at a table that is there already, too. DynamoDB then deletes every item of it
+   * whose attribute has passed, an application's too. Default false: such a table is not changed.
+   */
+  readonly timeToLive?: boolean;
 }
 
 export interface Migration {
@@ -15,13 +20,31 @@ export interface Migration {
    * configuration of a stream.
    */
   readonly script: string;
-  /** Makes it, or brings it to this version: from 0 when there was none. */
-  apply(): Promise<{ readonly from: number; readonly to: number }>;
+  /** Makes it, or brings it to this version. */
+  apply(): Promise<AppliedMigration>;
+}
+
+export interface AppliedMigration {
+  /** The version found; 0 where nothing was found. */
+  readonly from: number;
+  /** The version now. */
+  readonly to: number;
+  /** Sentences about what was found or done beside that. */
+  readonly notes: readonly string[];
 }
 
 /** Tables and buckets have this one, as long as their form does not change. */
 export const FIRST_VERSION = 1;
 
-export function refuseSupabase({ supabase }: MigrationOptions, scheme: string): void {
-  if (supabase === true) throw new InvalidArgumentError(`Supabase is PostgreSQL, and not ${scheme}:.`);
+/** Options that mean something to another kind of store only. */
+export function refuseOptions(
+  options: MigrationOptions,
+  names: readonly (keyof MigrationOptions)[],
+  scheme: string,
+): void {
+  const given = names.find((name) => options[name] === true);
+  if (given === 'supabase') throw new InvalidArgumentError(`Supabase is PostgreSQL, and not ${scheme}:.`);
+  if (given === 'timeToLive') {
+    throw new InvalidArgumentError(`Time to live is a setting of DynamoDB, and not of ${scheme}:.`);
+  }
 }

@@ -1,7 +1,7 @@
 /** The bucket of a NATS store: made through a connection of its own, or printed as the configuration of its stream. */
 import { HoldfastError, StoreError } from '../protocol/index.js';
 import { loadFirst } from './client-package.js';
-import { FIRST_VERSION, type Migration, type MigrationOptions, refuseSupabase } from './migration.js';
+import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from './migration.js';
 import { type NatsScheme, natsTarget } from './nats.js';
 import { NATS_CLIENTS } from './nats-client.js';
 import { explain } from './trouble.js';
@@ -11,7 +11,7 @@ export async function natsMigration(
   rest: string,
   options: MigrationOptions,
 ): Promise<Migration> {
-  refuseSupabase(options, scheme);
+  refuseOptions(options, ['supabase', 'timeToLive'], scheme);
   const { target, options: wanted } = await natsTarget(scheme, rest);
   const { createBucket, bucketConfig } = await import('../stores/nats/index.js');
   const config = bucketConfig(wanted);
@@ -24,7 +24,7 @@ export async function natsMigration(
       const { client, connection } = await open(target);
       try {
         const { created } = await createBucket(client, wanted);
-        return { from: created ? 0 : FIRST_VERSION, to: FIRST_VERSION };
+        return { from: created ? 0 : FIRST_VERSION, to: FIRST_VERSION, notes: [] };
       } catch (error) {
         if (error instanceof HoldfastError) throw error;
         const cause = explain(error, connection.trouble(), connection.where);

@@ -240,4 +240,10 @@ describe('a migration', () => {
     await expect(migrationOf('dynamodb://eu-west-1', options)).rejects.toThrow(/Supabase is PostgreSQL/);
     await expect(migrationOf('nats://h', options)).rejects.toThrow(InvalidArgumentError);
   });
+
+  it('turns on time to live in DynamoDB, and nowhere else', async () => {
+    for (const url of ['nats://h', 'postgres://h/db']) {
+      await expect(migrationOf(url, { timeToLive: true })).rejects.toThrow(/a setting of DynamoDB/);
+    }
+  });
 });

@@ -1,16 +1,31 @@
-/** Makes the table, or looks whether the one that is there will do. Only when asked: no store does it by itself. */
+/**
+ * Makes the table, or looks whether the one that is there will do. Only when asked: no store does it by itself.
+ *
+ * A table that exists is not changed. Time to live is turned on there only if that is asked for by name: DynamoDB then
+ * deletes every item of the table whose attribute has passed, an application's too.
+ */
 import { systemClock } from '../../clock.js';
-import { StoreError, UnsupportedError } from '../../protocol/index.js';
+import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { callOnce, checkClient, type DynamodbTableClient } from './client.js';
 import type { TableShape } from './layout.js';
-import { type DynamodbStoreOptions, placeOf } from './options.js';
-import { describe, isOn, type Table, timeToLiveOf, wrongKey } from './table.js';
+import { type DynamodbStoreOptions, type Place, placeOf } from './options.js';
+import { describe, type Table, timeToLiveAdvice, timeToLiveOf, wrongKey } from './table.js';
 import { inWords, nameOf } from './trouble.js';
+
+export interface CreateTableOptions extends DynamodbStoreOptions {
+  /**
+   * Turn time to live on at a table that is there already, too. DynamoDB then deletes every item of it whose
+   * `ttlAttribute` has passed, an application's too. Default false: such a table is not changed.
+   */
+  readonly timeToLive?: boolean;
+}
 
 export interface CreatedTable {
   readonly table: string;
   /** False where it was there already. */
   readonly created: boolean;
+  /** The attribute that the table's time to live goes by; null while it is off. */
+  readonly timeToLive: string | null;
   /** Whether the table's time to live was turned on now. */
   readonly turnedOn: boolean;
 }
@@ -19,15 +34,20 @@ const READY_MS_MAX = 120_000;
 const LOOK_AGAIN_MS = 500;
 
 /**
- * Makes the table with on-demand billing, waits until it can be used, and turns its time to live on. Many may call it
- * at once, and again: a table that is as it has to be is left as it is. One that is otherwise is refused, in words.
+ * Makes the table with on-demand billing, waits until it can be used, and turns its time to live on. A table that is
+ * there already is only looked at: one with another primary key is refused. Many may call it at once, and again.
  */
 export async function createTable(
   client: DynamodbTableClient,
-  options: DynamodbStoreOptions = {},
+  options: CreateTableOptions = {},
 ): Promise<CreatedTable> {
   checkClient(client);
-  const { table, layout } = placeOf(options);
+  const { timeToLive = false, ...where } = options;
+  if (typeof timeToLive !== 'boolean') {
+    throw new InvalidArgumentError('timeToLive has to be true or false.');
+  }
+  const place = placeOf(where);
+  const { table, layout } = place;
   const created = (await describe(client, table)) === null && (await create(client, table, layout.table));
   const wrong = wrongKey(await untilActive(client, table), layout.table);
   if (wrong !== null) {
@@ -36,7 +56,9 @@ export async function createTable(
         'or choose another table. Nothing was changed.',
     );
   }
-  return { table, created, turnedOn: await turnOn(client, table, layout.table.ttlAttribute) };
+  const found = await timeToLiveIn(client, table);
+  if (!created && !timeToLive) return { table, created, timeToLive: found, turnedOn: false };
+  return { table, created, ...(await turnOn(client, place, found)) };
 }
 
 /** False when somebody else was first. */
@@ -77,36 +99,34 @@ async function untilActive(client: DynamodbTableClient, table: string): Promise<
 
 async function turnOn(
   client: DynamodbTableClient,
-  table: string,
-  attribute: string | null,
-): Promise<boolean> {
-  if (attribute === null || isRight(await timeToLive(client, table), table, attribute)) return false;
+  { table, layout }: Place,
+  found: string | null,
+): Promise<Pick<CreatedTable, 'timeToLive' | 'turnedOn'>> {
+  const attribute = layout.table.ttlAttribute;
+  if (attribute === null || found === attribute) return { timeToLive: found, turnedOn: false };
+  if (found !== null) {
+    throw new UnsupportedError(
+      `Time to live of the table "${table}" cannot be turned on for "${attribute}": it goes by "${found}", and a table has ` +
+        `one such attribute. ${timeToLiveAdvice(found, layout)} Or leave timeToLive out. Nothing was changed.`,
+    );
+  }
   const TimeToLiveSpecification = { Enabled: true, AttributeName: attribute };
   try {
     await callOnce((options) =>
       client.updateTimeToLive({ TableName: table, TimeToLiveSpecification } as never, options),
     );
-    return true;
+    return { timeToLive: attribute, turnedOn: true };
   } catch (error) {
-    // Somebody else may have done it since.
-    if (isRight(await timeToLive(client, table), table, attribute)) return false;
+    // Another process may have turned it on since.
+    if ((await timeToLiveIn(client, table)) === attribute) return { timeToLive: attribute, turnedOn: false };
     throw inWords(error, table);
   }
 }
 
-async function timeToLive(client: DynamodbTableClient, table: string) {
+async function timeToLiveIn(client: DynamodbTableClient, table: string): Promise<string | null> {
   try {
     return await timeToLiveOf(client, table);
   } catch (error) {
     throw inWords(error, table);
   }
-}
-
-function isRight(found: Awaited<ReturnType<typeof timeToLive>>, table: string, attribute: string): boolean {
-  if (!isOn(found)) return false;
-  if (found.AttributeName === attribute) return true;
-  throw new UnsupportedError(
-    `The time to live of the table "${table}" goes by "${found.AttributeName}", and these locks write "${attribute}". ` +
-      `Say ttlAttribute: "${found.AttributeName}", or choose another table.`,
-  );
 }

@@ -5,7 +5,7 @@ import { type DynamodbStoreOptions, placeOf } from './options.js';
 import { storeOn } from './store.js';
 
 export type { DynamodbClient, DynamodbTableClient } from './client.js';
-export { type CreatedTable, createTable } from './create-table.js';
+export { type CreatedTable, type CreateTableOptions, createTable } from './create-table.js';
 export type { LayoutName } from './layouts/index.js';
 export type { DynamodbStoreOptions, DynamodbTableOptions } from './options.js';
 

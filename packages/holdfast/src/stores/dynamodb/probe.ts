@@ -4,7 +4,7 @@ import type { Reading } from '../compare-and-swap/register.js';
 import type { DynamodbClient } from './client.js';
 import type { Layout } from './layout.js';
 import { NATIVE } from './native-layout.js';
-import { describe, isOn, type Table, type TimeToLive, timeToLiveOf, wrongKey } from './table.js';
+import { describe, type Table, timeToLiveFinding, timeToLiveOf, wrongKey } from './table.js';
 import { inWords, nameOf } from './trouble.js';
 
 interface Place {
@@ -20,8 +20,12 @@ export async function probe(
   const findings: Finding[] = [clockFinding(latest - earliest)];
   const found = await look(() => describe(client, place.table), findings, 'dynamodb:DescribeTable');
   if (found) findings.push(...tableFindings(found, place));
-  const ttl = await look(() => timeToLiveOf(client, place.table), findings, 'dynamodb:DescribeTimeToLive');
-  if (ttl) findings.push(ttlFinding(ttl, place.layout.table.ttlAttribute));
+  const ttl = await look(
+    async () => timeToLiveFinding(await timeToLiveOf(client, place.table), place.layout),
+    findings,
+    'dynamodb:DescribeTimeToLive',
+  );
+  if (ttl) findings.push(ttl);
   findings.push(...layoutFindings(place.layout), {
     level: 'note',
     text: 'DynamoDB wakes nobody: waiters ask again, a few times in a second at most.',
@@ -127,26 +131,4 @@ function billingFindings({
         'On-demand billing does not.',
     },
   ];
-}
-
-function ttlFinding(ttl: TimeToLive, attribute: string | null): Finding {
-  if (attribute === null) return { level: 'note', text: 'This layout has no time to live: items stay.' };
-  if (!isOn(ttl)) {
-    return {
-      level: 'warning',
-      text: `Time to live is off: the items of locks stay for ever. Turn it on for the attribute "${attribute}".`,
-    };
-  }
-  if (ttl.AttributeName === attribute) {
-    return {
-      level: 'good',
-      text: `Items that nobody needs any more are deleted, by the attribute "${attribute}".`,
-    };
-  }
-  return {
-    level: 'warning',
-    text:
-      `Time to live goes by the attribute "${ttl.AttributeName}", and these locks write "${attribute}": their items ` +
-      'stay for ever.',
-  };
 }

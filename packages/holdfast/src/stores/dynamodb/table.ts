@@ -1,6 +1,8 @@
 /** What DynamoDB says about a table, and whether locks can be kept in it. */
+import type { Finding } from '../../protocol/index.js';
 import { callOnce, type DynamodbClient } from './client.js';
-import type { TableShape } from './layout.js';
+import type { Layout, TableShape } from './layout.js';
+import { NATIVE } from './native-layout.js';
 import { inWords, nameOf } from './trouble.js';
 
 export interface Table {
@@ -17,11 +19,6 @@ export interface Table {
   readonly MultiRegionConsistency?: string;
 }
 
-export interface TimeToLive {
-  readonly TimeToLiveStatus?: string;
-  readonly AttributeName?: string;
-}
-
 /** Null where there is none. */
 export async function describe(client: DynamodbClient, table: string): Promise<Table | null> {
   try {
@@ -33,11 +30,52 @@ export async function describe(client: DynamodbClient, table: string): Promise<T
   }
 }
 
-export async function timeToLiveOf(client: DynamodbClient, table: string): Promise<TimeToLive> {
+/** The attribute that time to live goes by; null while it is off. */
+export async function timeToLiveOf(client: DynamodbClient, table: string): Promise<string | null> {
   const answer = await callOnce((options) =>
     client.describeTimeToLive({ TableName: table } as never, options),
   );
-  return (answer as { readonly TimeToLiveDescription?: TimeToLive }).TimeToLiveDescription ?? {};
+  const { TimeToLiveDescription: found } = answer as {
+    readonly TimeToLiveDescription?: { readonly TimeToLiveStatus?: string; readonly AttributeName?: string };
+  };
+  const isOn = found?.TimeToLiveStatus === 'ENABLED' || found?.TimeToLiveStatus === 'ENABLING';
+  return isOn ? (found.AttributeName ?? null) : null;
+}
+
+/** What the time to live of a table means for the items of locks. `found` is the attribute that it goes by. */
+export function timeToLiveFinding(found: string | null, layout: Layout): Finding {
+  const attribute = layout.table.ttlAttribute;
+  if (attribute === null) return { level: 'note', text: 'This layout has no time to live: items stay.' };
+  if (found === null) {
+    return {
+      level: 'warning',
+      text:
+        'Time to live is off: the items of locks stay for ever. `holdfast migrate --time-to-live` turns it on, and so does ' +
+        'createTable with timeToLive: true. DynamoDB then deletes every item of the table, also of an application, ' +
+        `whose "${attribute}" has passed.`,
+    };
+  }
+  if (found === attribute) {
+    return {
+      level: 'good',
+      text: `Items that nobody needs any more are deleted, by the attribute "${attribute}".`,
+    };
+  }
+  return {
+    level: 'warning',
+    text:
+      `Time to live goes by the attribute "${found}", and these locks write "${attribute}": their items stay for ever. ` +
+      timeToLiveAdvice(found, layout),
+  };
+}
+
+/** For a table whose time to live goes by another attribute than the locks write. */
+export function timeToLiveAdvice(found: string, layout: Layout): string {
+  if (layout.name === NATIVE) return `Name it with ttlAttribute: "${found}", here and for the store.`;
+  return (
+    `The layout ${layout.name} always writes "${layout.table.ttlAttribute}": delete the items of locks that nobody needs ` +
+    'by other means.'
+  );
 }
 
 /** In words, what is wrong with the primary key; null when it is as it has to be. */
@@ -53,8 +91,4 @@ export function wrongKey(found: Table, { partitionKey, sortKey }: TableShape): s
     return `its sort key is ${shown(range)}, not ${shown(sortKey ?? undefined)}`;
   const odd = [hash, ...(range === undefined ? [] : [range])].find((name) => typeOf(name) !== 'S');
   return odd === undefined ? null : `its key "${odd}" is of type ${typeOf(odd)}, not S, a text`;
-}
-
-export function isOn({ TimeToLiveStatus: status }: TimeToLive): boolean {
-  return status === 'ENABLED' || status === 'ENABLING';
 }
