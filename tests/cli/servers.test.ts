@@ -12,6 +12,7 @@ import {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../dynamodb/store-scene.js';
 import { usePlace } from './holdfast.js';
+import { nonBlockingPipes } from './shared-pipes.js';
 
 const place = usePlace();
 
@@ -53,6 +54,10 @@ function worksOn(store: () => string, push: 'good' | 'note' = 'good'): void {
     holder.child.stdin?.end('x\n');
     expect((await holder.ended).status).toBe(0);
     expect(await json(['ls', ...args])).toEqual([]);
+  });
+
+  it.runIf(process.platform === 'linux')('leaves the pipes that it shares with others blocking', async () => {
+    expect(await nonBlockingPipes(place, store())).toEqual([]);
   });
 
   it('takes the lock from its holder, which stops', async () => {
@@ -102,6 +107,12 @@ describe.runIf(available('redis'))('holdfast on Redis', () => {
   afterAll(async () => server?.stop());
 
   worksOn(() => server.url.replace('localhost', '127.0.0.1'));
+
+  it('lets through what the client writes to stderr', async () => {
+    const { status, stderr } = await place.run(['ls', '--store', server.url], { DEBUG: 'ioredis:redis' });
+    expect(status).toBe(0);
+    expect(stderr).toMatch(/ioredis:redis status\[.*connect.*\n/);
+  });
 
   it('says that the password is wrong', async () => {
     const url = server.url.replace('redis://', 'redis://me:hunter2@');

@@ -1,8 +1,11 @@
-import { closeSync, constants, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
+import { memoryStore } from 'holdfast/memory';
+import { createService } from 'holdfast-service';
 import { describe, expect, it } from 'vitest';
 import { BINARY, isAlive, type Running, until, usePlace } from './holdfast.js';
+import { nonBlockingPipes } from './shared-pipes.js';
 
 const place = usePlace();
 const HOLDFAST = `'${process.execPath}' '${BINARY}'`;
@@ -128,17 +131,18 @@ describe.runIf(process.platform === 'linux')('a stderr that cannot be written', 
 });
 
 describe.runIf(process.platform === 'linux')('pipes that are shared with others', () => {
-  it('are not made non-blocking for them', async () => {
-    const holder = place.start(['run', 'job', '--', 'sh', '-c', 'echo in; exec sleep 60']);
-    await holder.said(/in/);
-    const watching = shell(
-      `{ { echo "pid $BASHPID" >&3; exec ${HOLDFAST} watch --every 50ms 2> >(exec cat >&3); } | exec cat; } 3>&1`,
-    );
-    const [, pid] = await watching.said(/pid (\d+)\n[\s\S]*held by/);
-    for (const fd of [1, 2]) {
-      const [, flags = ''] =
-        /^flags:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/fdinfo/${fd}`, 'utf8')) ?? [];
-      expect(Number.parseInt(flags, 8) & constants.O_NONBLOCK).toBe(0);
+  it('are not made non-blocking on the embedded store', async () => {
+    expect(await nonBlockingPipes(place, place.store)).toEqual([]);
+  });
+
+  it('are not made non-blocking on a service', async () => {
+    const store = memoryStore();
+    const service = createService({ store });
+    try {
+      expect(await nonBlockingPipes(place, await service.listen())).toEqual([]);
+    } finally {
+      await service.close();
+      await store.close();
     }
   });
 });

@@ -1,2 +1,4 @@
 #!/usr/bin/env node
-import '../dist/main.js';
+import '../dist/standard-streams.js';
+
+await import('../dist/main.js');

@@ -27,7 +27,7 @@ export async function prepareChild(): Promise<StartChild> {
   const gate = new Int32Array(new SharedArrayBuffer(4));
   // Where an end cannot be seen before it is collected, nothing waits for that.
   if (endOf(process.pid) === undefined) gate[0] = 1;
-  // Otherwise it would be connected with `process.stdout`, which makes a pipe that others share non-blocking.
+  // Not connected with `process.stdout` and `process.stderr`: it writes nothing.
   const streams = { stdout: true, stderr: true };
   try {
     const file = new URL('./child-thread.js', import.meta.url);

@@ -15,8 +15,9 @@ import { EXIT, Failure, usageFailure } from './exit.js';
 import { failureOf } from './failure.js';
 import { commandHelp, generalHelp } from './help.js';
 import { parseInvocation } from './options.js';
-import { type Outlet, openOutlets } from './outlet.js';
+import type { Outlet } from './outlet.js';
 import { openTerminal, printable, type Terminal } from './output.js';
+import { stderr, stdout } from './standard-streams.js';
 
 const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor, migrate, serve, key];
 /** A stderr that nobody reads must not keep the status from whoever waits for it. */
@@ -102,6 +103,5 @@ async function main(args: readonly string[], stdout: Outlet, stderr: Outlet): Pr
 
 // Without a listener, USR1 would open Node's debugger.
 process.on('SIGUSR1', () => undefined);
-const { stdout, stderr } = openOutlets();
 // Not left to an empty event loop: a client's open connection would keep the shell waiting.
 process.exit(await main(process.argv.slice(2), stdout, stderr));

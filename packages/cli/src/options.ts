@@ -1,9 +1,9 @@
 /** From arguments to an invocation: which command, which options. Refuses what it does not know, naming what was probably meant. */
+import { parseArgs } from 'node:util';
 import { parseDuration } from './duration.js';
 import { usageFailure } from './exit.js';
 import { nearest } from './nearest.js';
 import { redact } from './redaction.js';
-import { tokensOf } from './tokens.js';
 
 export interface OptionSpec {
   readonly type: 'string' | 'boolean';
@@ -142,8 +142,15 @@ export function parseInvocation<C extends CommandShape>(
   commands: readonly C[],
 ): Invocation<C> {
   const end = args.indexOf('--');
-  const before = end === -1 ? args : args.slice(0, end);
-  const tokens = tokensOf(before, OPTIONS);
+  const before = args.slice(0, end === -1 ? undefined : end);
+  // Only cut into words and options: what is wrong with them is told below.
+  const { tokens } = parseArgs({
+    args: before,
+    options: OPTIONS,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
   const words = tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : []));
   const command = findCommand(words[0], commands);
   const given = new Map<OptionName, string>();

@@ -2,10 +2,10 @@
  * Where the command's own lines go. A full pipe that nobody reads, a full disk or a reader that has left must never
  * keep `run` from ending its command in time: nothing here waits, and nothing throws.
  *
- * A pipe or a terminal is opened a second time, as one that does not block. Setting that on the one we were given, as
- * `process.stdout` does, would set it for our neighbours in the pipeline too, who do not expect it. Everything else
- * (files, sockets, pipes where there is no /proc) is written by a thread. A thread that hangs in a socket which nobody
- * reads does not hold up the work, but Node ends only after it.
+ * A pipe or a terminal is opened a second time, as one that does not block. Making the one we were given non-blocking, as
+ * Node's `process.stdout` does, would make it so for our neighbours in the pipeline too, which do not expect it (see
+ * standard-streams.ts). Everything else (files, sockets, pipes where there is no /proc) is written by a thread. A thread
+ * that hangs in a socket which nobody reads does not hold up the work, but Node ends only after it.
  */
 import { type BigIntStats, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
@@ -22,7 +22,7 @@ export interface Outlet {
   readonly used: boolean;
   /** Why something was not written, the first time. */
   readonly failure: NodeJS.ErrnoException | null;
-  write(text: string): void;
+  write(text: string | Uint8Array): void;
   /** Resolves once all that was written has gone out or has failed. */
   flushed(): Promise<void>;
   /** Whether nobody will ever read this. Before a write fails it is known of pipes on Linux only. */
@@ -62,7 +62,7 @@ class DescriptorOutlet implements Outlet {
     return this.#fd === 1 && this.isTTY ? process.stdout.rows : 0;
   }
 
-  write(text: string): void {
+  write(text: string | Uint8Array): void {
     this.used = true;
     this.#queue.add(this, Buffer.from(text));
   }
