@@ -27,9 +27,9 @@ describe.runIf(available('nats', { own: true }))(
       await start(asked);
       const locks = as('locks:PASSWORD');
       await expect(openAndRead(locks)).rejects.toThrow(/lacks a permission.*STREAM\.CREATE\.KV_holdfast/s);
-      expect(await (await migrationOf(as('admin:admin'))).apply()).toEqual({ from: 0, to: 1 });
+      expect(await (await migrationOf(as('admin:admin'))).apply()).toEqual({ from: 0, to: 1, notes: [] });
       await useEverything(await openStore(locks), await openStore(locks));
-      expect(await (await migrationOf(locks)).apply()).toEqual({ from: 1, to: 1 });
+      expect(await (await migrationOf(locks)).apply()).toEqual({ from: 1, to: 1, notes: [] });
     });
 
     it('and for nothing else', async () => {
@@ -60,7 +60,7 @@ describe.runIf(available('nats', { own: true }))(
 
     it('and those that make the bucket too', async () => {
       await start(asked.replace('allow: [', 'allow: [ "$JS.API.STREAM.CREATE.KV_holdfast"'));
-      expect(await (await migrationOf(as('locks:PASSWORD'))).apply()).toEqual({ from: 0, to: 1 });
+      expect(await (await migrationOf(as('locks:PASSWORD'))).apply()).toEqual({ from: 0, to: 1, notes: [] });
     });
 
     it('though without the right to wake, waiters find out by asking', async () => {

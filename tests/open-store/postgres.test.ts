@@ -52,7 +52,7 @@ describe.runIf(available('postgres'))('postgres:', () => {
 
     it('keeps locks in the schema that the URL names, and closes what it opened', async () => {
       const url = `${await server.createDatabase()}?schema=my%20locks`;
-      expect(await (await migrationOf(url)).apply()).toEqual({ from: 0, to: expect.any(Number) });
+      expect(await (await migrationOf(url)).apply()).toEqual({ from: 0, to: expect.any(Number), notes: [] });
       const locks = createLocks(await open(url));
       await locks.withLock('job', async (lease) => {
         expect(lease.held).toBe(true);
