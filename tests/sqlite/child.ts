@@ -7,14 +7,14 @@ export class Child {
   private readonly process: ChildProcess;
   private readonly ended: Promise<number | null>;
 
-  /** `through` is a command that runs the script in surroundings of its own. */
-  constructor(script: URL, args: readonly string[], through: readonly string[] = []) {
-    const [command = process.execPath, ...rest] = [
-      ...through,
-      process.execPath,
-      fileURLToPath(script),
-      ...args,
-    ];
+  /** `through` is a command that runs the script in surroundings of its own, `runtime` one that runs it at all. */
+  constructor(
+    script: URL,
+    args: readonly string[],
+    through: readonly string[] = [],
+    runtime: readonly string[] = [process.execPath],
+  ) {
+    const [command = process.execPath, ...rest] = [...through, ...runtime, fileURLToPath(script), ...args];
     this.process = spawn(command, rest, {
       stdio: ['pipe', 'pipe', 'inherit'],
     });

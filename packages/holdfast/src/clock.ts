@@ -49,7 +49,10 @@ export function steadyMs(): number {
   return STARTED_MS + performance.now();
 }
 
-/** Counts from the start of the machine, and alike in all of its processes; stops while it is suspended. */
-export function machineMonotonicMs(): number {
+/**
+ * The runtime's own clock; never steps. Node counts from the boot of the machine, without sleep; Bun and Deno count from
+ * the start of the process. So times of two processes cannot be compared: see stores/sqlite/machine-clock.ts.
+ */
+export function runtimeMs(): number {
   return Number(process.hrtime.bigint() / 1_000n) / 1_000;
 }

@@ -1,6 +1,5 @@
 import { afterEach, expect, it } from 'vitest';
-import { machineMonotonicMs } from '../../src/clock.js';
-import { KEEP_MS } from '../../src/protocol/index.js';
+import { KEEP_MS, UnsupportedError } from '../../src/protocol/index.js';
 import { type Clocks, storeTime } from '../../src/stores/sqlite/store-time.js';
 import {
   ask,
@@ -19,13 +18,9 @@ const YEAR_MS = 365 * 86_400_000;
 
 class SetByHand implements Clocks {
   wall = 1_800_000_000_000;
-  monotonic = 5_000.75;
-  monotonicMs(): number {
-    return this.monotonic;
-  }
-  wallMs(): number {
-    return this.wall;
-  }
+  machine = 5_000.75;
+  readonly machineMs = (): number => this.machine;
+  readonly wallMs = (): number => this.wall;
 }
 
 function fileWithTables(): string {
@@ -34,11 +29,11 @@ function fileWithTables(): string {
   return file;
 }
 
-it('starts at the wall clock, goes on with the monotonic one, in whole milliseconds', () => {
+it("starts at the wall clock, goes on with the machine's, in whole milliseconds", () => {
   const clocks = new SetByHand();
   const now = storeTime(connection(fileWithTables()), 'a boot', clocks);
   expect(now()).toBe(clocks.wall);
-  clocks.monotonic += 1_000;
+  clocks.machine += 1_000;
   expect(now()).toBe(1_800_000_001_000);
 });
 
@@ -75,11 +70,43 @@ it('F10: nor does cleaning up forget how late it was', async () => {
   expect(storeTime(connection(file), 'another boot', clocks)()).toBeGreaterThan(late);
 });
 
+/** With tables, and not used by anybody yet. */
+function unusedFile(): string {
+  const file = freshFile();
+  storeAt(file, { now: () => 0 });
+  return file;
+}
+
 it('where the system names no boot, the wall clock is all there is', () => {
   const clocks = new SetByHand();
-  const now = storeTime(connection(fileWithTables()), null, clocks);
+  const file = unusedFile();
+  const now = storeTime(connection(file), null, clocks);
   clocks.wall += 7.5;
   expect(now()).toBe(1_800_000_000_007);
+  expect(storeTime(connection(file), null, clocks)()).toBe(1_800_000_000_007);
+});
+
+it('a process that can go by the wall clock only is refused where others go by the machine, and the other way round', () => {
+  const clocks = new SetByHand();
+  const [one, other] = [connection(unusedFile()), connection(unusedFile())];
+  storeTime(one, 'a boot', clocks);
+  expect(() => storeTime(one, null, clocks)).toThrow(UnsupportedError);
+  expect(() => storeTime(one, null, clocks)).toThrow(/boot_id is not readable here. .*use another file/);
+  storeTime(one, 'another boot', clocks);
+  storeTime(other, null, clocks);
+  expect(() => storeTime(other, 'a boot', clocks)).toThrow(UnsupportedError);
+  expect(() => storeTime(other, 'a boot', clocks)).toThrow(/delete it, or use another one/);
+  storeTime(other, null, clocks);
+});
+
+it('a process that cannot read the machine clock cannot open a file, not even one that others have opened', () => {
+  const clocks = new SetByHand();
+  const database = connection(unusedFile());
+  storeTime(database, 'a boot', clocks);
+  const machineMs = (): number => {
+    throw new UnsupportedError('no clock');
+  };
+  expect(() => storeTime(database, 'a boot', { ...clocks, machineMs })).toThrow('no clock');
 });
 
 it('the first to open fixes the offset, however many open at once', () => {
@@ -103,10 +130,4 @@ it('probe says when the wall clock decides', async () => {
   table.clock = null;
   const { findings } = await storeAt(freshFile(), { table }).probe();
   expect(findings).toContainEqual({ level: 'warning', text: expect.stringMatching(/wall clock/) });
-});
-
-it('the monotonic clock is counted from the start of the machine, not of the process', () => {
-  expect(machineMonotonicMs()).toBeGreaterThan(performance.now());
-  const before = machineMonotonicMs();
-  expect(machineMonotonicMs()).toBeGreaterThanOrEqual(before);
 });

@@ -25,7 +25,7 @@ export type SqliteDriver = new (path: string, options?: { readonly readOnly?: bo
 
 const PACKAGE = '@photostructure/sqlite';
 
-/** Node's own SQLite where there is one (22.13 and later), else the package. Nothing is loaded before it is needed. */
+/** The runtime's own SQLite where there is one (Node from 22.13, Bun, Deno), else the package. Nothing is loaded before it is needed. */
 export function loadDriver(
   require: (name: string) => unknown = createRequire(import.meta.url),
 ): SqliteDriver {
@@ -38,23 +38,36 @@ export function loadPackage(require: (name: string) => unknown): SqliteDriver {
     return (require(PACKAGE) as { DatabaseSync: SqliteDriver }).DatabaseSync;
   } catch (cause) {
     throw new UnsupportedError(
-      `Node ${process.version} has no SQLite of its own and the package for it cannot be loaded: npm install ${PACKAGE}`,
+      `This runtime has no SQLite of its own, as Node has from 22.13 on, and the package for it cannot be loaded: npm install ${PACKAGE}`,
       { cause },
     );
   }
 }
 
 /** SQLite's result codes, as far as they are told apart. */
+const SQLITE_ERROR = 1;
 export const SQLITE_BUSY = 5;
 export const SQLITE_READONLY = 8;
 export const SQLITE_CORRUPT = 11;
 export const SQLITE_CANTOPEN = 14;
 export const SQLITE_NOTADB = 26;
 
+/** The beginnings of SQLite's own messages. */
+const MESSAGES: readonly (readonly [string, number])[] = [
+  ['database is locked', SQLITE_BUSY],
+  ['attempt to write a readonly database', SQLITE_READONLY],
+  ['database disk image is malformed', SQLITE_CORRUPT],
+  ['unable to open database file', SQLITE_CANTOPEN],
+  ['file is not a database', SQLITE_NOTADB],
+];
+
 /** Null when it is no error of SQLite. */
 export function resultCode(error: unknown): number | null {
-  if (!(error instanceof Error) || !('errcode' in error) || typeof error.errcode !== 'number') return null;
-  return error.errcode & 0xff;
+  if (!(error instanceof Error)) return null;
+  if ('errcode' in error && typeof error.errcode === 'number') return error.errcode & 0xff;
+  // Deno gives some errors of SQLite no code but this one.
+  if (!('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return null;
+  return MESSAGES.find(([start]) => error.message.startsWith(start))?.[1] ?? SQLITE_ERROR;
 }
 
 /** How long a command may wait for another process's transaction: the event loop stands still meanwhile. */

@@ -1,7 +1,7 @@
 /** What this database, on this machine, really promises. Looks and tries; changes nothing that stays. */
 import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
-import { machineMonotonicMs, systemClock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import type { SqliteDatabase } from './database.js';
 import { errorCode } from './process-table.js';
@@ -109,15 +109,15 @@ function time({ wallClock }: Probed): Finding {
 /** A hint to ourselves, through a real file. */
 async function push(files: WakeFiles): Promise<Finding> {
   const inbox = systemClock.randomId();
-  const began = machineMonotonicMs();
+  const began = systemClock.monotonicMs();
   let heardAt: number | null = null;
   try {
     const stop = files.listen(inbox, () => {
-      heardAt = machineMonotonicMs();
+      heardAt = systemClock.monotonicMs();
     });
     files.send(inbox, [{ key: 'probe', why: 'turn' }]);
     // Asking for anything lets the event loop turn; a store sets no timers.
-    while (heardAt === null && machineMonotonicMs() - began < PUSH_MS_MAX) await stat('.');
+    while (heardAt === null && systemClock.monotonicMs() - began < PUSH_MS_MAX) await stat('.');
     stop();
   } catch (error) {
     return noPush(error);

@@ -3,6 +3,7 @@
  * cannot be read (a hidden /proc, another container, another system) proves nothing, and the ttl decides.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
+import { UnsupportedError } from '../../protocol/index.js';
 
 export interface ProcessStat {
   /** When it started, in ticks since the boot: tells a process from a later one with the same id. */
@@ -17,7 +18,7 @@ export interface ProcessTable {
   readonly boot: string | null;
   /** Processes with the same one see the same process ids and start times. Null where they cannot be compared. */
   readonly namespace: string | null;
-  /** Processes with the same one read the same monotonic clock. Null where that is not known. */
+  /** Processes with the same one read the same machine clock. Null where that is not known. */
   readonly clock: string | null;
   /** False only when there is certainly no such process. */
   exists(pid: number): boolean;
@@ -88,8 +89,11 @@ function unlessUnreadable<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {
-    if (errorCode(error) === undefined) throw error;
-    return null;
+    if (errorCode(error) !== undefined) return null;
+    // Deno without its permissions, which says which one it needs.
+    throw new UnsupportedError(`What Linux says of this process cannot be read: ${String(error)}`, {
+      cause: error,
+    });
   }
 }
 

@@ -1,40 +1,51 @@
 /**
- * The store's time: the machine's monotonic clock plus an offset fixed once a boot, in the database. All processes of
- * one boot read the same time, and a wall clock set by hand changes nothing. The first to open the file after a boot
- * takes the offset from the wall clock, but never so that time falls behind anything decided before.
+ * The store's time: the machine's clock plus an offset fixed once per boot, in the database. All processes of one boot
+ * read the same time, and a wall clock set by hand changes nothing. The first to open the file after a boot takes the
+ * offset from the wall clock, but never so that time falls behind anything decided before.
  *
- * Where the system names no boot (anything but Linux), the wall clock is all there is, and setting it moves expiries.
+ * Where the system names no boot (anything but Linux), time is the wall clock, and setting it moves expiries. The file
+ * notes that too: a process that can only go by the other clock is refused, as each would end the other's leases early.
  */
-import { machineMonotonicMs, systemClock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
+import { UnsupportedError } from '../../protocol/index.js';
 import { immediately, patiently, type SqliteDatabase } from './database.js';
+import { machineMs } from './machine-clock.js';
 
 export interface Clocks {
-  monotonicMs(): number;
+  /** One for all processes of the machine. */
+  machineMs(): number;
   wallMs(): number;
 }
 
-const machine: Clocks = { monotonicMs: machineMonotonicMs, wallMs: systemClock.wallMs };
+const systemClocks: Clocks = { machineMs, wallMs: systemClock.wallMs };
+
+/** Noted in the place of a boot. */
+const WALL_CLOCK = 'wall clock';
 
 /** Whole milliseconds. `boot` is null where it cannot be told. */
 export function storeTime(
   database: SqliteDatabase,
   boot: string | null,
-  clocks: Clocks = machine,
+  clocks: Clocks = systemClocks,
 ): () => number {
-  if (boot === null) return () => Math.floor(clocks.wallMs());
-  const offset = knownOffset(database, boot) ?? patiently(database, () => fixOffset(database, boot, clocks));
-  return () => Math.floor(clocks.monotonicMs()) + offset;
+  const read = boot === null ? clocks.wallMs : clocks.machineMs;
+  // Opening fails here where this process has no such clock.
+  read();
+  const name = boot ?? WALL_CLOCK;
+  const offset = knownOffset(database, name) ?? patiently(database, () => fixOffset(database, name, clocks));
+  return () => Math.floor(read()) + offset;
 }
 
-function knownOffset(database: SqliteDatabase, boot: string): number | undefined {
-  const row = database.prepare('SELECT offset_ms FROM holdfast_clocks WHERE boot = ?').get(boot);
+function knownOffset(database: SqliteDatabase, name: string): number | undefined {
+  const row = database.prepare('SELECT offset_ms FROM holdfast_clocks WHERE boot = ?').get(name);
   return (row as { offset_ms: number } | undefined)?.offset_ms;
 }
 
-function fixOffset(database: SqliteDatabase, boot: string, clocks: Clocks): number {
+function fixOffset(database: SqliteDatabase, name: string, clocks: Clocks): number {
   return immediately(database, () => {
-    const known = knownOffset(database, boot);
+    const known = knownOffset(database, name);
     if (known !== undefined) return known;
+    refuseOtherClock(database, name);
     const { floor } = database
       .prepare(
         `SELECT max(
@@ -44,8 +55,24 @@ function fixOffset(database: SqliteDatabase, boot: string, clocks: Clocks): numb
       )
       .get() as { floor: number };
     const now = Math.max(Math.floor(clocks.wallMs()), floor + 1);
-    const offset = now - Math.floor(clocks.monotonicMs());
-    database.prepare('INSERT INTO holdfast_clocks VALUES (?, ?, ?)').run(boot, offset, now);
+    const offset = name === WALL_CLOCK ? 0 : now - Math.floor(clocks.machineMs());
+    database.prepare('INSERT INTO holdfast_clocks VALUES (?, ?, ?)').run(name, offset, now);
     return offset;
   });
+}
+
+/** No file ever has both: each is noted only where the other is not. */
+function refuseOtherClock(database: SqliteDatabase, name: string): void {
+  const other =
+    name === WALL_CLOCK
+      ? database.prepare('SELECT 1 FROM holdfast_clocks LIMIT 1').get()
+      : database.prepare('SELECT 1 FROM holdfast_clocks WHERE boot = ?').get(WALL_CLOCK);
+  if (other === undefined) return;
+  throw new UnsupportedError(
+    name === WALL_CLOCK
+      ? "The processes that used this SQLite file go by the machine's clock, and this one cannot: " +
+          '/proc/sys/kernel/random/boot_id is not readable here. Make it readable, or use another file. Nothing was changed.'
+      : "A process that could not read the machine's clock used this SQLite file, by the wall clock: on another system, or " +
+          'without /proc. Close all processes that use the file and delete it, or use another one. Nothing was changed.',
+  );
 }

@@ -9,8 +9,8 @@
  * Atomic: a batch is one IMMEDIATE transaction, in which `decide` runs and nobody else writes. When nothing changed,
  * nothing is written: a waiter that asks in vain costs no disk.
  *
- * Clock: the machine's monotonic one, see store-time.ts. It is read inside the transaction, so times rise in the order
- * of decision over all processes. Holders and waiters whose process is provably gone count as expired at once.
+ * Clock: the machine's, see machine-clock.ts and store-time.ts. It is read inside the transaction, so times rise in the
+ * order of decision over all processes. Holders and waiters whose process is provably gone count as expired at once.
  *
  * A reply is lost only with its process. What it had committed stays: the holder is then provably gone, or its ttl
  * ends it. A transaction cut off by a kill leaves nothing. A database that stays busy rejects the batch, undecided.
@@ -18,6 +18,7 @@
  * Nothing here waits, but for SQLite's own busy timeout, and nothing sets a timer.
  */
 import { statSync } from 'node:fs';
+import { steadyMs } from '../../clock.js';
 import {
   type Command,
   InvalidArgumentError,
@@ -62,8 +63,8 @@ const VIGIL_MS = 200;
 
 export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStore {
   const { file } = prepareDatabase(database);
-  const table = parts.table ?? systemProcessTable();
-  const now = parts.now ?? explained(file, () => storeTime(database, table.clock));
+  const table = parts.table ?? explained(file, systemProcessTable);
+  const now = parts.now ?? explained(file, () => timeOf(database, file, table));
   const kept = explained(file, () => records(database));
   const files = file === null ? null : wakeFiles(file, table);
   const inbox = inboxes(files);
@@ -167,6 +168,11 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
       }
     },
   };
+}
+
+/** Nobody shares a database in memory, so that this process's own clock will do. */
+function timeOf(database: SqliteDatabase, file: string | null, table: ProcessTable): () => number {
+  return file === null ? () => Math.floor(steadyMs()) : storeTime(database, table.clock);
 }
 
 function traitsOf(file: string | null, canProve: boolean): Traits {
