@@ -4,6 +4,8 @@ import { fileURLToPath } from 'node:url';
 
 export class Child {
   readonly lines: string[] = [];
+  /** What it wrote to its standard error, which is shown too. */
+  errors = '';
   private readonly process: ChildProcess;
   private readonly ended: Promise<number | null>;
 
@@ -16,7 +18,11 @@ export class Child {
   ) {
     const [command = process.execPath, ...rest] = [...through, ...runtime, fileURLToPath(script), ...args];
     this.process = spawn(command, rest, {
-      stdio: ['pipe', 'pipe', 'inherit'],
+      stdio: ['pipe', 'pipe', 'pipe'],
+    });
+    this.process.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      this.errors += text;
+      process.stderr.write(text);
     });
     let partial = '';
     this.process.stdout?.setEncoding('utf8').on('data', (text: string) => {

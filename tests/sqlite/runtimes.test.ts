@@ -1,9 +1,9 @@
-import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { Child } from './child.js';
+import { canSleep, sleptMachine } from './slept-machine.js';
 
 const HOLDER = new URL('./holder.js', import.meta.url);
 const ASKER = new URL('./asker.js', import.meta.url);
@@ -61,28 +61,19 @@ it.each([
   30_000,
 );
 
-/** A time namespace in which the machine has slept for ten hours: its uptime is that much longer than Node's clock. */
-const SLEPT = ['unshare', '--fork', '--kill-child', '--time', '--boottime', '36000'];
-
-it.skipIf(spawnSync('unshare', [...SLEPT.slice(1), 'true']).status !== 0)(
+it.skipIf(!canSleep())(
   'no two holders on a machine that has slept, where Node and such a runtime read different clocks',
   async () => {
-    const sleeper = new Child(HOLDER, [join(folder, 'other.db'), '30000'], SLEPT);
-    children.push(sleeper);
-    await sleeper.said('held');
-    const inside = ['nsenter', `--time=/proc/${childOf(sleeper.pid)}/ns/time`];
+    const machine = await sleptMachine(join(folder, 'slept.db'));
+    children.push(machine.process);
     for (const [one, other] of [
       [NODE, ownClock(HOUR_MS)],
       [ownClock(0), NODE],
     ] as const) {
-      const holder = await hold(one, inside);
-      expect(await ask(other, inside)).toBe('busy');
+      const holder = await hold(one, machine.inside);
+      expect(await ask(other, machine.inside)).toBe('busy');
       await holder.finish();
     }
   },
   30_000,
 );
-
-function childOf(pid: number): number {
-  return Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
-}
