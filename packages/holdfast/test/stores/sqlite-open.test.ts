@@ -12,7 +12,7 @@ import {
 import { dirname, join } from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { InvalidArgumentError, UnsupportedError } from '../../src/protocol/index.js';
-import { loadDriver, loadPackage } from '../../src/stores/sqlite/database.js';
+import { loadDriver, loadPackage, resultCode, SQLITE_BUSY } from '../../src/stores/sqlite/database.js';
 import { sqliteStore } from '../../src/stores/sqlite/index.js';
 import {
   ask,
@@ -235,4 +235,11 @@ it('a missing package is one line with the command that installs it', () => {
   expect(() => loadPackage(missing)).toThrow(/npm install @photostructure\/sqlite$/);
   expect(() => loadPackage(missing)).toThrow(UnsupportedError);
   expect(typeof loadDriver()).toBe('function');
+});
+
+it('an error of SQLite that has no result code, as some have on Deno, is known by its message', () => {
+  const bare = (message: string): Error => Object.assign(new Error(message), { code: 'ERR_SQLITE_ERROR' });
+  expect(resultCode(bare('database is locked'))).toBe(SQLITE_BUSY);
+  expect(resultCode(bare('no such table: x'))).toBe(1);
+  expect(resultCode(new Error('database is locked'))).toBeNull();
 });
