@@ -4,17 +4,28 @@ import { UnsupportedError } from '../protocol/index.js';
 /** One that can be used: its name, and how it is loaded and set up. */
 export interface Candidate<T> {
   readonly name: string;
+  /** Rejects with `NotInstalled` where the package is missing. */
   load(): Promise<T>;
+}
+
+class NotInstalled extends Error {}
+
+/**
+ * For the `catch` of an `import()`. Each has its own `try`, with the name written out: bundlers then include a package that
+ * is installed, and leave the import of a missing one as it is, where they would fail otherwise.
+ */
+export function importError(name: string, error: unknown): unknown {
+  return isMissing(error, name) ? new NotInstalled(`${name} is not installed.`, { cause: error }) : error;
 }
 
 /** The first that is installed. One that is installed but broken is not passed over in silence. */
 export async function loadFirst<T>(what: string, candidates: readonly Candidate<T>[]): Promise<T> {
   const missing: unknown[] = [];
-  for (const { name, load } of candidates) {
+  for (const { load } of candidates) {
     try {
       return await load();
     } catch (error) {
-      if (!isMissing(error, name)) throw error;
+      if (!(error instanceof NotInstalled)) throw error;
       missing.push(error);
     }
   }

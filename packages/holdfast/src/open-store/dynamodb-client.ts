@@ -4,7 +4,7 @@
  * between.
  */
 import type { DynamodbTableClient } from '../stores/dynamodb/index.js';
-import type { Candidate } from './client-package.js';
+import { type Candidate, importError } from './client-package.js';
 import type { Connection } from './connection.js';
 
 const CONNECT_MS_MAX = 2_000;
@@ -33,7 +33,7 @@ export const DYNAMODB_CLIENTS: readonly Candidate<Opener>[] = [
   {
     name: '@aws-sdk/client-dynamodb',
     async load() {
-      const { DynamoDB } = await import('@aws-sdk/client-dynamodb');
+      const { DynamoDB } = await importDynamodb();
       return (target) => {
         const { region, endpoint, credentials } = target;
         const client = new DynamoDB({
@@ -56,6 +56,14 @@ export const DYNAMODB_CLIENTS: readonly Candidate<Opener>[] = [
     },
   },
 ];
+
+async function importDynamodb() {
+  try {
+    return await import('@aws-sdk/client-dynamodb');
+  } catch (error) {
+    throw importError('@aws-sdk/client-dynamodb', error);
+  }
+}
 
 function whereOf({ region, endpoint }: Target): string {
   if (endpoint !== undefined) return new URL(endpoint).host;

@@ -3,7 +3,7 @@
  */
 import { checkServerIdentity } from 'node:tls';
 import { InvalidArgumentError } from '../protocol/index.js';
-import type { Candidate } from './client-package.js';
+import { type Candidate, importError } from './client-package.js';
 import type { Connection } from './connection.js';
 import { LateConnection } from './nats-connection.js';
 
@@ -38,7 +38,7 @@ export const NATS_CLIENTS: readonly Candidate<Opener>[] = [
   {
     name: '@nats-io/transport-node',
     async load() {
-      const { connect, credsAuthenticator, nkeyAuthenticator } = await import('@nats-io/transport-node');
+      const { connect, credsAuthenticator, nkeyAuthenticator } = await importNats();
       return async (target) => {
         const { user, password, token, credentials, nkey, inboxPrefix, tls } = target;
         const options = {
@@ -76,6 +76,14 @@ export const NATS_CLIENTS: readonly Candidate<Opener>[] = [
     },
   },
 ];
+
+async function importNats() {
+  try {
+    return await import('@nats-io/transport-node');
+  } catch (error) {
+    throw importError('@nats-io/transport-node', error);
+  }
+}
 
 /** For an address the client names no host, and a certificate for `localhost` would do. */
 function identityOf(servers: readonly string[]): typeof checkServerIdentity {

@@ -4,7 +4,7 @@
  * connecting that a pooler in transaction mode would refuse.
  */
 import type { PostgresClient } from '../stores/postgres/index.js';
-import type { Candidate } from './client-package.js';
+import { type Candidate, importError } from './client-package.js';
 import type { Connection } from './connection.js';
 import type { Tls } from './postgres-tls.js';
 
@@ -41,7 +41,7 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
   {
     name: 'pg',
     async load() {
-      const { Pool } = await import('pg');
+      const { Pool } = await importPg();
       return (target, { connections, statementMsMax }) => {
         const { host, port, user, password, database } = target;
         const pool = new Pool({
@@ -68,7 +68,7 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
   {
     name: 'postgres',
     async load() {
-      const { default: postgres } = await import('postgres');
+      const { default: postgres } = await importPostgres();
       return (target, { connections }) => {
         const { host, port, user, password, database } = target;
         const sql = postgres({
@@ -91,6 +91,22 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
     },
   },
 ];
+
+async function importPg() {
+  try {
+    return await import('pg');
+  } catch (error) {
+    throw importError('pg', error);
+  }
+}
+
+async function importPostgres() {
+  try {
+    return await import('postgres');
+  } catch (error) {
+    throw importError('postgres', error);
+  }
+}
 
 type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 

@@ -5,7 +5,7 @@
  */
 import { systemClock } from '../clock.js';
 import type { RedisClient } from '../stores/redis/index.js';
-import type { Candidate } from './client-package.js';
+import { type Candidate, importError } from './client-package.js';
 import type { Connection } from './connection.js';
 
 const CONNECT_MS_MAX = 2_000;
@@ -40,7 +40,7 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
   {
     name: 'ioredis',
     async load() {
-      const { Redis, Cluster } = await import('ioredis');
+      const { Redis, Cluster } = await importIoredis();
       return async (target) => {
         const options = ioredisOptions(target);
         const [first] = target.addresses;
@@ -70,7 +70,7 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
   {
     name: 'redis',
     async load() {
-      const { createClient, createCluster } = await import('redis');
+      const { createClient, createCluster } = await importRedis();
       return async (target) => {
         const ending = new AbortController();
         const { signal } = ending;
@@ -95,6 +95,22 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
     },
   },
 ];
+
+async function importIoredis() {
+  try {
+    return await import('ioredis');
+  } catch (error) {
+    throw importError('ioredis', error);
+  }
+}
+
+async function importRedis() {
+  try {
+    return await import('redis');
+  } catch (error) {
+    throw importError('redis', error);
+  }
+}
 
 function ioredisOptions({ tls, username, password, database }: Target) {
   return {

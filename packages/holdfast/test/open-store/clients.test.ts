@@ -1,16 +1,18 @@
 import { describe, expect, it } from 'vitest';
-import { loadFirst } from '../../src/open-store/client-package.js';
+import { importError, loadFirst } from '../../src/open-store/client-package.js';
 import { attended } from '../../src/open-store/connection.js';
 import { explain } from '../../src/open-store/trouble.js';
 import { type Store, UnsupportedError } from '../../src/protocol/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 
 describe('a client package', () => {
-  const missing = (name: string) => async (): Promise<never> => {
-    throw Object.assign(new Error(`Cannot find package '${name}' imported from here`), {
-      code: 'ERR_MODULE_NOT_FOUND',
-    });
-  };
+  /** The import of `name` fails because `absent` is not there. */
+  const missing =
+    (name: string, absent = name) =>
+    async (): Promise<never> => {
+      const error = new Error(`Cannot find package '${absent}' imported from here`);
+      throw importError(name, Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND' }));
+    };
 
   it('that is not installed leaves it to the next', async () => {
     const found = await loadFirst('Redis', [
@@ -33,7 +35,7 @@ describe('a client package', () => {
 
   it('that is installed but broken is not passed over', async () => {
     const broken = loadFirst('Redis', [
-      { name: 'ioredis', load: missing('debug') },
+      { name: 'ioredis', load: missing('ioredis', 'debug') },
       { name: 'redis', load: async () => 'node-redis' },
     ]);
     await expect(broken).rejects.toThrow(/'debug'/);

@@ -1,5 +1,6 @@
 /** The little of SQLite that the store uses, where it comes from, and what its errors mean. Knows nothing of locks. */
-import { createRequire } from 'node:module';
+// Under another name: bundles often declare `createRequire` themselves, for clients that need `require`.
+import { createRequire as requireFrom } from 'node:module';
 import { UnsupportedError } from '../../protocol/index.js';
 
 export type SqliteValue = string | number | null;
@@ -27,7 +28,7 @@ const PACKAGE = '@photostructure/sqlite';
 
 /** The runtime's own SQLite where there is one (Node from 22.13, Bun, Deno), else the package. Nothing is loaded before it is needed. */
 export function loadDriver(
-  require: (name: string) => unknown = createRequire(import.meta.url),
+  require: (name: string) => unknown = requireFrom(import.meta.url),
 ): SqliteDriver {
   const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: SqliteDriver } | undefined;
   return builtin?.DatabaseSync ?? loadPackage(require);
