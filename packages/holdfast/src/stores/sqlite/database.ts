@@ -27,9 +27,7 @@ export type SqliteDriver = new (path: string, options?: { readonly readOnly?: bo
 const PACKAGE = '@photostructure/sqlite';
 
 /** The runtime's own SQLite where there is one (Node from 22.13, Bun, Deno), else the package. Nothing is loaded before it is needed. */
-export function loadDriver(
-  require: (name: string) => unknown = requireFrom(import.meta.url),
-): SqliteDriver {
+export function loadDriver(require: (name: string) => unknown = requireFrom(import.meta.url)): SqliteDriver {
   const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: SqliteDriver } | undefined;
   return builtin?.DatabaseSync ?? loadPackage(require);
 }
