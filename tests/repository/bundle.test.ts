@@ -77,7 +77,7 @@ it.runIf(canRun(LAMBDA))(
       /^charged under token \d+\n$/,
     );
   },
-  60_000,
+  120_000,
 );
 
 it.runIf(canRun(LAMBDA))(
@@ -92,7 +92,7 @@ it.runIf(canRun(LAMBDA))(
       /^charged under token/,
     );
   },
-  60_000,
+  120_000,
 );
 
 it.runIf(canRun(REDIS))(
@@ -105,7 +105,7 @@ it.runIf(canRun(REDIS))(
       /^only one of us.*token \d+\n$/,
     );
   },
-  60_000,
+  120_000,
 );
 
 const OPEN = `import { createLocks, openStore } from 'holdfast';
@@ -125,7 +125,7 @@ it.runIf(canRun(OPEN))(
       'job\n',
     );
   },
-  60_000,
+  120_000,
 );
 
 it('a bundle without a client says what to install', async () => {

@@ -31,7 +31,8 @@ export class Child {
       this.lines.push(...lines);
     });
     this.ended = new Promise((resolve, reject) => {
-      this.process.once('exit', resolve);
+      // Not on "exit": what it said last may still be on its way.
+      this.process.once('close', resolve);
       this.process.once('error', reject);
     });
   }

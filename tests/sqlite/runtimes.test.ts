@@ -58,7 +58,7 @@ it.each([
     await holder.finish();
     expect(await ask(other)).toMatch(/^free \d+$/);
   },
-  30_000,
+  90_000,
 );
 
 it.skipIf(!canSleep())(
@@ -75,5 +75,5 @@ it.skipIf(!canSleep())(
       await holder.finish();
     }
   },
-  30_000,
+  90_000,
 );
