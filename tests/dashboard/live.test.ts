@@ -28,6 +28,20 @@ describe.runIf(available('chromium'))('the dashboard, live', () => {
     expect(await page.locator('#held').textContent()).toBe('1');
   });
 
+  it('says so when it looks at all locks rarely, as reads of the store cost money', async () => {
+    const memory = memoryStore();
+    const metered = { ...memory, traits: { ...memory.traits, metered: true } };
+    const page = await lookLive(await newScene(metered));
+    await shows(
+      page,
+      '#pace',
+      'Reads of this store cost money: what happens at other services, and what expires',
+    );
+    expect(await page.locator('#pace').textContent()).toContain('is looked for every 60 s.');
+    const free = await lookLive(await newScene());
+    expect(await free.locator('#pace').isVisible()).toBe(false);
+  });
+
   it('counts down', async () => {
     const scene = await newScene();
     await scene.acquire('billing/nightly', { ttl: '50s' });

@@ -45,14 +45,14 @@ it('with a key one locks, waits and is woken; the URL may have it, and no messag
   await Promise.all([a.close(), b.close()]);
 });
 
-it('without a key, with a wrong one, or in a foreign namespace, locks are refused and views are empty', async () => {
+it('without a key, with a wrong one, or in a foreign namespace, locks and views are refused', async () => {
   const { ours, theirs, storeOf } = await guarded();
   await expect(say(storeOf(), claimOf('ours/k'))).rejects.toThrow(/does not know who asks/);
   await expect(say(storeOf(`${ours}x`), claimOf('ours/k'))).rejects.toThrow(/does not know who asks/);
   const [own, foreign] = storeOf(ours).apply([claimOf('ours/k'), claimOf('theirs/k')]);
   expect((await own)?.kind).toBe('granted');
   await expect(foreign).rejects.toBeInstanceOf(UnsupportedError);
-  expect(await storeOf(theirs).read('ours/k')).toBeNull();
+  await expect(storeOf(theirs).read('ours/k')).rejects.toBeInstanceOf(UnsupportedError);
   expect(await storeOf(ours).read('ours/k')).toMatchObject({ key: 'ours/k' });
 });
 

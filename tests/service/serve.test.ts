@@ -1,7 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
+import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { available, startPostgres } from 'holdfast-servers';
+import { available, startPostgres, startRedis } from 'holdfast-servers';
 import { describe, expect, it } from 'vitest';
 import { type Running, sleep, until, usePlace } from '../cli/holdfast.js';
 import { root } from '../repository/tree.js';
@@ -36,6 +37,17 @@ function post(url: string, body: object): Promise<Response> {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(body),
+  });
+}
+
+/** What a list is answered with that is addressed to this host. */
+function statusAs(host: string, url: string): Promise<number | undefined> {
+  const { port } = new URL(url);
+  return new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path: '/v2/locks', headers: { host } }, (answer) => {
+      answer.resume();
+      resolve(answer.statusCode);
+    }).on('error', reject);
   });
 }
 
@@ -106,9 +118,19 @@ describe('holdfast serve refuses in one line', () => {
     expect(stderr).toContain('loopback only');
   });
 
-  it('but not when told --insecure', async () => {
-    const { url } = await served(['--host', '0.0.0.0', '--insecure']);
+  it('but not when told --insecure; names of others stay refused until --allowed-hosts names them', async () => {
+    const insecure = ['--host', '0.0.0.0', '--insecure'];
+    const { url } = await served(insecure);
     expect((await fetch(`http://127.0.0.1:${new URL(url).port}/healthz`)).status).toBe(200);
+    expect(await statusAs('evil.example', url)).toBe(403);
+    const named = await served([...insecure, '--allowed-hosts', 'locks.example']);
+    expect(await statusAs('locks.example', named.url)).toBe(200);
+    expect(await statusAs('evil.example', named.url)).toBe(403);
+  });
+
+  it('nor with AUTHENTICATION_DISABLED, which opens no loopback service to the names of others', async () => {
+    const { url } = await served([], { AUTHENTICATION_DISABLED: 'true' });
+    expect([await statusAs('localhost', url), await statusAs('evil.example', url)]).toEqual([200, 403]);
   });
 
   it('a port in use', async () => {
@@ -137,6 +159,93 @@ describe('holdfast serve refuses in one line', () => {
     const { status, stderr } = await place.run(['serve', '--store', 'reddis://ann:s3cret@host']);
     expect([status, stderr]).toEqual([64, expect.stringMatching(ONE_LINE)]);
     expect(stderr).not.toContain('s3cret');
+  });
+});
+
+interface LogLine {
+  readonly msg: string;
+  readonly [member: string]: unknown;
+}
+
+/** The line of the log with this message, once it is there. */
+async function logged({ running }: Served, msg: string): Promise<LogLine> {
+  const [line] = await running.said(new RegExp(`^.*"msg":"${msg}.*$`, 'm'));
+  return JSON.parse(line) as LogLine;
+}
+
+describe('a start', () => {
+  it('is in the log: version, address, store and auth, without secrets', async () => {
+    const here = await served([], { HOLDFAST_STORE: 'redis://ann:s3cret@127.0.0.1:1' });
+    expect(await logged(here, 'listening')).toMatchObject({
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      url: here.url,
+      store: 'redis://***@127.0.0.1:1',
+      auth: 'none',
+      audit: 'log',
+    });
+    // A store that is down is no reason to end, and none to be silent.
+    const { error } = await logged(here, 'the store cannot be used yet');
+    expect(error).toMatch(/ECONNREFUSED|did not answer/);
+    expect((await fetch(`${here.url}/readyz`)).status).toBe(503);
+    expect((await fetch(`${here.url}/healthz`)).status).toBe(200);
+    here.running.kill('SIGTERM');
+    expect((await here.running.ended).stdout).not.toContain('s3cret');
+  });
+
+  it('with an audit log that cannot be written is refused', async () => {
+    const args = ['serve', '--port', '0', '--audit', join(place.folder, 'none', 'audit.jsonl')];
+    const { status, stderr } = await place.run(args);
+    expect([status, stderr]).toEqual([64, expect.stringMatching(/^holdfast: The audit log .* ENOENT.*\n$/)]);
+  });
+});
+
+describe.runIf(available('redis'))('a start before its store', () => {
+  it('says again and again that the store does not answer, and then that it does', async () => {
+    const redis = await startRedis({ own: true });
+    await redis.kill();
+    const here = await served(['--store', redis.url]);
+    await logged(here, 'the store cannot be used yet');
+    await redis.restart();
+    await logged(here, 'the store answers');
+    expect((await fetch(`${here.url}/readyz`)).status).toBe(200);
+    await redis.stop();
+  });
+});
+
+describe.runIf(available('postgres'))('a start on a database that was not migrated', () => {
+  it('is refused in one line that says what to run', { timeout: 60_000 }, async () => {
+    const postgres = await startPostgres();
+    const database = await postgres.createDatabase();
+    const { status, stderr } = await place.run([
+      'serve',
+      '--port',
+      '0',
+      '--log-level',
+      'silent',
+      '--store',
+      database,
+    ]);
+    expect([status, stderr]).toEqual([69, expect.stringMatching(/^holdfast: [^\n]+\n$/)]);
+    expect(stderr).toContain('holdfast migrate');
+    await place.run(['migrate', '--store', database]);
+    const { url } = await served(['--store', database]);
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    await postgres.stop();
+  });
+});
+
+describe('holdfast serve --drain', () => {
+  it('TERM: /readyz is 503 while the rest still works, then it exits 0', async () => {
+    const { url, running, stderr } = await served(['--drain', '4s']);
+    running.kill('SIGTERM');
+    await until(
+      () => stderr().includes('SIGTERM: draining for 4s, then closing'),
+      () => `the word that it drains, in: ${stderr()}`,
+    );
+    const ready = await fetch(`${url}/readyz`);
+    expect([ready.status, await ready.json()]).toEqual([503, { status: 'draining' }]);
+    expect((await post(`${url}/v2/locks/shop/stock/acquire`, { ttl: '1s' })).status).toBe(200);
+    expect((await running.ended).status).toBe(0);
   });
 });
 

@@ -61,6 +61,11 @@ export const OPTIONS = {
     text: 'what tokens may do that do not say it themselves (none)',
   },
   insecure: { type: 'boolean', text: 'serve everybody, also beyond loopback' },
+  'allowed-hosts': {
+    type: 'string',
+    value: 'LIST',
+    text: 'host names besides localhost to answer to without auth, with commas between; * is any',
+  },
   'tls-cert': { type: 'string', value: 'FILE', text: 'the certificate, for https' },
   'tls-key': { type: 'string', value: 'FILE', text: 'its private key' },
   'trust-proxy': {
@@ -69,6 +74,11 @@ export const OPTIONS = {
     text: 'the proxies whose x-forwarded-for counts: addresses or networks, with commas between',
   },
   audit: { type: 'string', value: 'FILE', text: 'where evictions and key changes are noted' },
+  drain: {
+    type: 'string',
+    value: 'TIME',
+    text: 'how long /readyz is 503 before closing, for load balancers (0)',
+  },
   'log-level': { type: 'string', value: 'LEVEL', text: 'trace, debug, info, warn, error or silent (info)' },
   'print-config': { type: 'boolean', text: 'print what is in force, and start nothing' },
   rights: {

@@ -13,6 +13,10 @@ import { after, clock, duration, every, forgetStoreTime, noteStoreTime, storeNow
 /** A key may be revoked, and a token expire, while the stream is open. */
 const SESSION_MS = 30_000;
 const TOAST_MS = 8_000;
+/** A service that looks at all locks less often says so. */
+const LIVE_MS_MAX = 5_000;
+const SLOW =
+  'Reads of this store cost money: what happens at other services, and what expires, is looked for';
 
 /** @type {HTMLInputElement} */
 const search = byId('search');
@@ -197,8 +201,11 @@ function forget() {
 
 async function greet() {
   try {
-    const { principal } = await session('');
+    const { principal, roundMs } = await session('');
     setText(byId('principal'), principal);
+    const isSlow = roundMs > LIVE_MS_MAX;
+    byId('pace').hidden = !isSlow;
+    if (isSlow) setText(byId('pace'), `${SLOW} every ${Math.round(roundMs / 1000)} s.`);
   } catch (error) {
     // Any other trouble shows at the stream.
     if (error instanceof Refusal && error.status === 401) askForKey(error.message);

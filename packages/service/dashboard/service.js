@@ -59,7 +59,7 @@ export async function ask(path, init = {}) {
 /** @param {string} namespace */
 export async function session(namespace) {
   const response = await ask(`dashboard/session?namespace=${encodeURIComponent(namespace)}`);
-  return /** @type {{ principal: string, admin: boolean }} */ (await response.json());
+  return /** @type {{ principal: string, admin: boolean, roundMs: number }} */ (await response.json());
 }
 
 /**

@@ -20,6 +20,19 @@ export function after(delayMs: number, run: () => void): Cancel {
   return () => clearTimeout(timeout);
 }
 
+/** What the work gives, or `late` when that takes longer than this. The work goes on. */
+export async function within<T, L>(ms: number, work: Promise<T>, late: L): Promise<T | L> {
+  let cancel: Cancel = () => undefined;
+  const tooLate = new Promise<L>((resolve) => {
+    cancel = after(ms, () => resolve(late));
+  });
+  try {
+    return await Promise.race([work, tooLate]);
+  } finally {
+    cancel();
+  }
+}
+
 /** Runs once all requests that have arrived by now were looked at. */
 export function soon(run: () => void): void {
   setImmediate(run);

@@ -10,6 +10,7 @@ export {
   shownConfig,
 } from './config/index.js';
 export { SETTINGS, type Setting, type SettingName } from './config/settings.js';
+export { type Audit, type AuditEntry, auditLog } from './http/audit.js';
 export { DEFAULT_LIMITS, type Limits } from './http/limits.js';
 export type { Authenticator, Needs, Principal, Role, Undertaking } from './http/principal.js';
 export { Problem, type ProblemCode } from './http/problem.js';

@@ -1,12 +1,16 @@
 /** The service as a program: a configuration, made to run. What it opens, it closes. */
+import { readFileSync } from 'node:fs';
 import { openStore } from 'holdfast';
 import { type Logger, pino } from 'pino';
-import { auditEvictions, auditFile, auditLog } from './auth/audit.js';
+import { auditFile } from './auth/audit.js';
 import { createAuth } from './auth/authenticator.js';
 import { tlsFromFiles } from './auth/tls.js';
-import type { ServiceConfig } from './config/index.js';
+import { type Cancel, within } from './clock.js';
+import { type ServiceConfig, shownConfig } from './config/index.js';
+import { auditLog } from './http/audit.js';
 import type { Authenticator } from './http/principal.js';
 import { createService, type Service } from './service.js';
+import { checkStore } from './store-check.js';
 
 export interface Running {
   /** Where it answers. */
@@ -16,30 +20,61 @@ export interface Running {
   close(): Promise<void>;
 }
 
+/** How long a store may take to close, when everything else is over: one that hangs must not keep the process. */
+const STORE_CLOSE_MS = 1_000;
+
 export async function serve(config: ServiceConfig): Promise<Running> {
   const log = pino({ name: 'holdfast', level: config.logLevel });
+  const audit = config.audit === null ? auditLog(log) : auditFile(config.audit);
   const auth = authOf(config, log);
   const tls = config.tls && tlsFromFiles(config.tls);
   const store = await openStore(servedStore(config.store));
   let service: Service | null = null;
+  let stopLooking: Cancel = () => undefined;
+  const close = async (): Promise<void> => {
+    stopLooking();
+    await service?.close();
+    await within(STORE_CLOSE_MS, store.close(), undefined);
+  };
   try {
     service = createService({
-      store,
-      log,
+      ...{ store, log, audit },
       limits: config.limits,
       insecure: config.insecure,
+      allowedHosts: config.allowedHosts,
+      drainMs: config.drainMs,
       trustProxy: config.trustProxy,
       ...(auth && { auth }),
       ...(tls && { tls }),
     });
-    const audit = config.audit === null ? auditLog(log) : auditFile(config.audit);
-    auditEvictions(service.bulletin, audit, log);
+    stopLooking = await checkStore(service, log);
     const url = await service.listen({ host: config.host, port: config.port });
-    return { url, open: auth === undefined, close: () => closeAll(service, store) };
+    log.info(startOf(config, url), 'listening');
+    return { url, open: auth === undefined, close };
   } catch (error) {
-    await closeAll(service, store);
+    await close();
     throw error;
   }
+}
+
+/** What an operator wants to see of a start. Passwords in URLs are hidden. */
+function startOf(config: ServiceConfig, url: string): object {
+  const { keys, jwt, audit, tls } = config;
+  const ways = [...(keys === null ? [] : ['keys']), ...(jwt === null ? [] : ['jwt'])];
+  return {
+    version: version(),
+    url,
+    store: shownConfig(config).store,
+    auth: ways.join(' and ') || 'none',
+    tls: tls !== null,
+    audit: audit ?? 'log',
+  };
+}
+
+function version(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const known = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
+  return known ? String(manifest.version) : 'unknown';
 }
 
 function authOf(config: ServiceConfig, log: Logger): Authenticator | undefined {
@@ -58,11 +93,6 @@ function authOf(config: ServiceConfig, log: Logger): Authenticator | undefined {
     limits,
     log,
   });
-}
-
-async function closeAll(service: Service | null, store: { close(): Promise<void> }): Promise<void> {
-  await service?.close();
-  await store.close();
 }
 
 /** Locks are held for clients, who outlive a service: on SQLite its end must not end theirs. */

@@ -4,12 +4,15 @@ import type { FastifyInstance } from 'fastify';
 import { InvalidArgumentError, type Store } from 'holdfast';
 import { type Logger, pino } from 'pino';
 import { Bulletin } from './bulletin.js';
-import { after } from './clock.js';
+import { after, monotonicMs } from './clock.js';
 import { dashboard } from './dashboard/index.js';
 import { health } from './health/index.js';
+import { type Audit, auditLog } from './http/audit.js';
 import { type Limits, limitsOf } from './http/limits.js';
-import { answerLoopbackNamesOnly, isLoopback, refuseOtherSites } from './http/loopback.js';
+import { answerKnownHostsOnly, isLoopback, refuseOtherSites } from './http/loopback.js';
+import { paceOf } from './http/pace.js';
 import type { Authenticator } from './http/principal.js';
+import { Readiness } from './http/readiness.js';
 import { makeServer, type Tls } from './http/server.js';
 import type { Part, ServiceParts } from './http/service-parts.js';
 import { Desk } from './lines/desk.js';
@@ -25,6 +28,12 @@ export interface ServiceOptions {
   readonly auth?: Authenticator;
   /** Listen beyond loopback without auth. */
   readonly insecure?: boolean;
+  /** Names besides `localhost` that requests without auth may be addressed to. `['*']` is any name. Default none. */
+  readonly allowedHosts?: readonly string[];
+  /** Where evictions are noted. One that cannot be noted is refused. Default the log. */
+  readonly audit?: Audit;
+  /** How long `/readyz` says that the service ends before it does: time for load balancers to see it. Default 0. */
+  readonly drainMs?: number;
   readonly limits?: Partial<Limits>;
   /** One line a request. Nothing is logged unless told. */
   readonly log?: Logger;
@@ -43,7 +52,12 @@ export interface Service {
   readonly bulletin: Bulletin;
   /** Begins to answer; gives the address. Port 0, or none, takes a free one. */
   listen(options?: { readonly host?: string; readonly port?: number }): Promise<string>;
-  /** Answers what is in flight, ends what waits with `closing`, and takes back what was claimed for nobody. */
+  /** Rejects when the store does not answer; with an `UnsupportedError` when it has to be set up first. */
+  checkStore(): Promise<void>;
+  /**
+   * Drains, then answers what is in flight, ends what waits with `closing`, and takes back what was claimed for nobody.
+   * All of it but draining takes `limits.closeMs` at most, whatever the store does.
+   */
   close(): Promise<void>;
 }
 
@@ -51,7 +65,7 @@ export interface Service {
 const PARTS: readonly Part[] = [v1, v2, health, metrics];
 
 export function createService(options: ServiceOptions): Service {
-  const { store, auth, insecure = false, tls, trustProxy = [] } = options;
+  const { store, auth, insecure = false, allowedHosts = [], drainMs = 0, tls, trustProxy = [] } = options;
   const log = options.log ?? pino({ enabled: false });
   const limits = limitsOf(options.limits ?? {});
   const bulletin = new Bulletin();
@@ -62,11 +76,19 @@ export function createService(options: ServiceOptions): Service {
     ...{ log, limits, bulletin, auth, closing: closing.signal, tls, trustProxy },
     rewriteUrl: withReadableNames,
   });
-  if (!auth) refuseOtherSites(app);
-  if (!auth && !insecure) answerLoopbackNamesOnly(app);
+  if (!auth) {
+    refuseOtherSites(app);
+    answerKnownHostsOnly(app, allowedHosts);
+  }
   const desk = new Desk(store, bulletin);
   const lines = new Lines(desk, bulletin, limits.waiters);
-  const parts: ServiceParts = { store, log, limits, desk, lines, bulletin, closing: closing.signal };
+  const pace = paceOf(store);
+  const readiness = new Readiness(desk, bulletin, pace.readyMs);
+  const parts: ServiceParts = {
+    ...{ store, log, limits, desk, lines, bulletin, pace, readiness },
+    audit: options.audit ?? auditLog(log),
+    closing: closing.signal,
+  };
   const page = options.dashboard === false ? [] : [dashboard];
   for (const part of [...PARTS, ...page, ...(options.parts ?? [])]) {
     app.register(async (scope) => {
@@ -76,15 +98,23 @@ export function createService(options: ServiceOptions): Service {
   let ended: Promise<void> | null = null;
 
   async function end(): Promise<void> {
+    if (drainMs > 0 && app.server.listening) {
+      readiness.drain();
+      log.info({ drainMs }, 'draining: /readyz is 503, everything else still works');
+      await new Promise<void>((resolve) => {
+        after(drainMs, resolve);
+      });
+    }
+    const untilMs = monotonicMs() + limits.closeMs;
     closing.abort();
     const cancel = after(limits.closeMs, () => {
       log.warn('closing: what is still in flight is cut off');
       app.server.closeAllConnections();
     });
-    await lines.close();
-    await app.close();
+    // At once: a store that hangs must not use up the time of one for the other.
+    await Promise.all([lines.close(limits.closeMs), app.close()]);
     cancel();
-    await desk.close(limits.closeMs);
+    await desk.close(Math.max(0, untilMs - monotonicMs()));
     await auth?.close?.();
   }
 
@@ -99,6 +129,7 @@ export function createService(options: ServiceOptions): Service {
       }
       return await app.listen({ host, port });
     },
+    checkStore: () => readiness.check(),
     close() {
       ended ??= end();
       return ended;

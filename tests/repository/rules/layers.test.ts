@@ -44,7 +44,8 @@ const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   v2: ['clock', 'http', 'lines'],
   config: ['auth', 'http', 'v1'],
   service: ['clock', 'bulletin', 'http', 'lines', 'health', 'dashboard', 'metrics', 'v1', 'v2'],
-  serve: ['auth', 'http', 'config', 'service'],
+  'store-check': ['clock', 'service'],
+  serve: ['clock', 'auth', 'http', 'config', 'service', 'store-check'],
   index: ['auth', 'bulletin', 'config', 'http', 'serve', 'service'],
 };
 

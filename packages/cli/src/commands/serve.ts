@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Running, ServiceConfig, SettingName } from 'holdfast-service';
 import type { Command } from '../command.js';
+import { formatDuration } from '../duration.js';
 import { EXIT, Failure, usageFailure } from '../exit.js';
 import { failureOf } from '../failure.js';
 import type { Options } from '../options.js';
@@ -25,10 +26,12 @@ export const serve: Command = {
     'jwt-jwks',
     'jwt-rights',
     'insecure',
+    'allowed-hosts',
     'tls-cert',
     'tls-key',
     'trust-proxy',
     'audit',
+    'drain',
     'log-level',
     'print-config',
   ],
@@ -55,7 +58,8 @@ flight is answered first.`,
     const running = await started(service, config);
     terminal.err(`holdfast: ${running.url}${running.open ? ' (no auth: everybody may do everything)' : ''}`);
     const signal = await stopped;
-    terminal.err(`holdfast: ${signal}: closing`);
+    const drained = config.drainMs > 0 ? `draining for ${formatDuration(config.drainMs)}, then ` : '';
+    terminal.err(`holdfast: ${signal}: ${drained}closing`);
     await running.close();
     return EXIT.ok;
   },

@@ -17,6 +17,11 @@ export interface Traits {
   readonly durable: boolean;
   /** Where it can prove a holder dead before its ttl: how often those in front of the line should ask. */
   readonly vigilMs: number | null;
+  /**
+   * Whether every read and every list costs money, a list as much as all that is stored. Whoever looks without having
+   * been asked to, such as a dashboard or a health check, then looks rarely or not at all. Default false.
+   */
+  readonly metered?: boolean;
 }
 
 /** One key as anybody may see it, without what has expired. */

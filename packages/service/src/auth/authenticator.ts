@@ -50,6 +50,9 @@ class Gate implements Authenticator {
     // A client that is gone already has no address any more.
     const address = neighbourhood(request.ip ?? '');
     const isKey = credential.startsWith(KEY_PREFIX);
+    const keyId = isKey ? idIn(credential) : null;
+    // Also of a key that is refused: the log has to tell which one was tried.
+    if (keyId !== null) request.note.keyId = keyId;
     const who = isKey ? this.#byKey(credential, address) : await this.#byToken(credential, address);
     const allowance = this.#allowances.of(who.id);
     allowance.request(request.raw.socket);
@@ -126,10 +129,5 @@ function unusable(): Problem {
   return new Problem(
     'auth-unavailable',
     'The keys cannot be read, so nobody knows whether this one is good. Ask again.',
-    {
-      headers: retry,
-    },
   );
 }
-
-const retry = { 'retry-after': '1' };

@@ -1,6 +1,6 @@
 /** Who may do what: public names of it. */
 export type { PrincipalLimits } from './allowance.js';
-export { type Audit, type AuditEntry, auditEvictions, auditFile, auditLog } from './audit.js';
+export { auditFile } from './audit.js';
 export { type AuthOptions, createAuth } from './authenticator.js';
 export type { JwtOptions } from './jwt.js';
 export {

@@ -6,8 +6,8 @@ import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { InvalidArgumentError } from 'holdfast';
 import { after, monotonicMs, randomId, wallMs } from '../clock.js';
+import type { Audit } from '../http/audit.js';
 import { newKey } from './api-key.js';
-import type { Audit } from './audit.js';
 import { codeOf, isAlive, KEY_NAME, readKeyFile, type StoredKey, writeKeyFile } from './key-file.js';
 import { rightsOf } from './rights.js';
 

@@ -2,6 +2,7 @@
 import { InvalidArgumentError } from 'holdfast';
 import { type PrincipalLimits, principalLimitsOf } from '../auth/allowance.js';
 import { rightsOf } from '../auth/rights.js';
+import { durationIn } from '../http/duration.js';
 import { type Limits, limitsOf } from '../http/limits.js';
 import { proxiesOf } from '../http/proxies.js';
 import { centralVariables, type Environment, ownVariables } from './environment.js';
@@ -24,9 +25,13 @@ export interface ServiceConfig {
   readonly keys: string | null;
   readonly jwt: JwtConfig | null;
   readonly insecure: boolean;
+  /** Names that requests without auth may be addressed to; `*` is any. */
+  readonly allowedHosts: readonly string[];
   readonly tls: { readonly cert: string; readonly key: string } | null;
   readonly trustProxy: readonly string[];
   readonly audit: string | null;
+  /** How long `/readyz` is 503 before the service closes. */
+  readonly drainMs: number;
   readonly logLevel: string;
   readonly limits: Limits;
   /** For every principal. */
@@ -46,6 +51,7 @@ export interface ConfigSources {
 
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 const PORT_MAX = 65_535;
+const HOST = /^(?:\*|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)$/;
 /** What says whose tokens count. */
 const TOKENS = ['jwt-issuer', 'jwt-audience', 'jwt-jwks'] as const;
 /** What LockServiceCentral lets every bearer of a good token do. In words of ours they may do what somebody said. */
@@ -80,9 +86,11 @@ export function configFrom({
     keys: values.keys ?? null,
     jwt,
     insecure,
+    allowedHosts: partsOf(values['allowed-hosts']),
     tls: pairOf(values, 'tls-cert', 'tls-key'),
     trustProxy: partsOf(values['trust-proxy']),
     audit: values.audit ?? null,
+    drainMs: durationMs(values.drain ?? '0'),
     logLevel: values['log-level'] ?? 'info',
     limits: limitsOf(limits),
     principalLimits: principalLimitsOf(principalLimits),
@@ -101,7 +109,8 @@ type Shown = Readonly<Record<string, string | number | boolean | Limits | Princi
  * Passwords and keys in URLs are hidden, and nothing else here is a secret.
  */
 export function shownConfig(config: ServiceConfig): Shown {
-  const { store, host, port, keys, jwt, insecure, tls, trustProxy, audit, logLevel } = config;
+  const { store, host, port, keys, jwt, insecure, allowedHosts, tls, trustProxy, audit, drainMs, logLevel } =
+    config;
   const all = {
     store: withoutSecrets(store),
     host,
@@ -112,10 +121,12 @@ export function shownConfig(config: ServiceConfig): Shown {
     'jwt-jwks': jwt?.jwks ? withoutSecrets(jwt.jwks) : null,
     'jwt-rights': jwt && (jwt.rights.join(',') || 'none'),
     insecure,
+    'allowed-hosts': allowedHosts.join(',') || null,
     'tls-cert': tls?.cert ?? null,
     'tls-key': tls?.key ?? null,
     'trust-proxy': trustProxy.join(',') || null,
     audit,
+    drain: `${drainMs}ms`,
     'log-level': logLevel,
     limits: config.limits,
     principalLimits: config.principalLimits,
@@ -136,6 +147,16 @@ function check({ name, kind }: Setting, value: string | undefined): void {
   }
   if (kind === 'rights') rightsOf(rightsIn(value));
   if (kind === 'proxies') proxiesOf(partsOf(value));
+  if (kind === 'hosts' && !partsOf(value).every((part) => HOST.test(part))) {
+    throw new InvalidArgumentError(
+      `${name} is "${value}", and has to be host names without ports, with commas between, or *.`,
+    );
+  }
+  if (kind === 'duration' && Number.isNaN(durationMs(value))) {
+    throw new InvalidArgumentError(
+      `${name} is "${value}", and has to be a duration such as 500ms, 5s or 1m.`,
+    );
+  }
   if (kind === 'level' && !LEVELS.includes(value)) {
     throw new InvalidArgumentError(`${name} is "${value}", and has to be one of ${LEVELS.join(', ')}.`);
   }
@@ -143,6 +164,11 @@ function check({ name, kind }: Setting, value: string | undefined): void {
 
 function isTrue(value: string | undefined): boolean {
   return value?.toLowerCase() === 'true';
+}
+
+/** 0 needs no unit. */
+function durationMs(text: string): number {
+  return text === '0' ? 0 : Math.round(durationIn(text));
 }
 
 function rightsIn(text: string): readonly string[] {

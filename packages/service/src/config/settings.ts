@@ -4,7 +4,7 @@ export interface Setting {
   /** `--name` on the command line, `"name"` in the file. */
   readonly name: string;
   readonly variable: string;
-  readonly kind: 'text' | 'port' | 'switch' | 'level' | 'rights' | 'proxies';
+  readonly kind: 'text' | 'port' | 'switch' | 'level' | 'rights' | 'proxies' | 'hosts' | 'duration';
 }
 
 export const SETTINGS = [
@@ -17,10 +17,12 @@ export const SETTINGS = [
   { name: 'jwt-jwks', variable: 'HOLDFAST_JWT_JWKS', kind: 'text' },
   { name: 'jwt-rights', variable: 'HOLDFAST_JWT_RIGHTS', kind: 'rights' },
   { name: 'insecure', variable: 'HOLDFAST_INSECURE', kind: 'switch' },
+  { name: 'allowed-hosts', variable: 'HOLDFAST_ALLOWED_HOSTS', kind: 'hosts' },
   { name: 'tls-cert', variable: 'HOLDFAST_TLS_CERT', kind: 'text' },
   { name: 'tls-key', variable: 'HOLDFAST_TLS_KEY', kind: 'text' },
   { name: 'trust-proxy', variable: 'HOLDFAST_TRUST_PROXY', kind: 'proxies' },
   { name: 'audit', variable: 'HOLDFAST_AUDIT', kind: 'text' },
+  { name: 'drain', variable: 'HOLDFAST_DRAIN', kind: 'duration' },
   { name: 'log-level', variable: 'HOLDFAST_LOG_LEVEL', kind: 'level' },
 ] as const satisfies readonly Setting[];
 

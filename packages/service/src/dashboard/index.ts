@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Pace } from '../http/pace.js';
 import { Problem } from '../http/problem.js';
 import type { Part } from '../http/service-parts.js';
 
@@ -41,7 +42,7 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
 
 export const dashboard: Part = {
   name: 'dashboard',
-  register(app) {
+  register(app, { pace }) {
     const page = readText(PAGE);
     // What the page names, and nothing else that lies in the folder.
     const files = [...page.matchAll(/"dashboard\/([\w.-]+)"/g)].map(([, name = '']) => name);
@@ -60,12 +61,15 @@ export const dashboard: Part = {
       schema: { hide: true },
       handler: (request, reply) => send(request, reply, assets.get(request.params.file)),
     });
-    sessionRoute(app);
+    sessionRoute(app, pace);
   },
 };
 
-/** Who looks, and whether they may evict in a namespace. Only for what the page offers: the API decides. */
-function sessionRoute(app: FastifyInstance): void {
+/**
+ * Who looks, whether they may evict in a namespace, and how often the service looks at all locks. Only for what the page
+ * offers and says: the API decides.
+ */
+function sessionRoute(app: FastifyInstance, { roundMs }: Pace): void {
   const namespace = { type: 'string', maxLength: 577 };
   app.route<{ Querystring: { readonly namespace?: string } }>({
     method: 'GET',
@@ -80,6 +84,7 @@ function sessionRoute(app: FastifyInstance): void {
       return reply.send({
         principal: request.principal.id,
         admin: request.may('admin', request.query.namespace ?? ''),
+        roundMs,
       });
     },
   });

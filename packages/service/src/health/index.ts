@@ -4,24 +4,25 @@ import { problemOf } from '../http/problems.js';
 import { noteTrouble } from '../http/server.js';
 import type { Part } from '../http/service-parts.js';
 
-/** A key that nobody has: a read of it costs next to nothing, and asks the store all the same. */
-const NOBODYS_KEY = 'holdfast/readyz';
-
-/** While it closes both are 503, as everything is. */
+/** While the service closes both are 503, as everything is; while it drains, only `/readyz`. */
 export const health: Part = {
   name: 'health',
-  register(app: FastifyInstance, { desk, log }) {
+  register(app: FastifyInstance, { readiness, log }) {
     const config = { needs: 'public' } as const;
     app.get('/healthz', { config }, async () => ({ status: 'ok' }));
     app.get('/readyz', { config }, async (request, reply) => {
+      const refuse = (status: string) => {
+        request.note.outcome = status;
+        return reply.code(503).header('retry-after', '1').send({ status });
+      };
+      if (readiness.isDraining) return await refuse('draining');
       try {
-        await desk.read(NOBODYS_KEY);
+        await readiness.check();
         return { status: 'ready' };
       } catch (error) {
-        // What the store said may name hosts and users: it belongs in the log.
+        // The store's own words may name hosts and users: they belong in the log.
         noteTrouble(log, request, problemOf(error));
-        request.note.outcome = 'store-unavailable';
-        return await reply.code(503).send({ status: 'store-unavailable' });
+        return await refuse('store-unavailable');
       }
     });
   },

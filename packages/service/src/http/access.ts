@@ -6,8 +6,6 @@ import { Problem } from './problem.js';
 declare module 'fastify' {
   interface FastifyRequest {
     principal: Principal;
-    /** A read of a namespace that this principal may not read: answered as an empty one would be. */
-    foreign: boolean;
     may(role: Role, namespace: string): boolean;
   }
   interface FastifyContextConfig extends Partial<Needs> {}
@@ -15,7 +13,6 @@ declare module 'fastify' {
 
 export function controlAccess(app: FastifyInstance, auth: Authenticator | undefined): void {
   app.decorateRequest('principal');
-  app.decorateRequest('foreign', false);
   app.decorateRequest('may', function may(this: FastifyRequest, role: Role, namespace: string): boolean {
     return this.principal.may(role, namespace);
   });
@@ -43,10 +40,14 @@ function denial(request: FastifyRequest): Problem | undefined {
   if (needs === 'public') return undefined;
   if (needs === undefined) return new Problem('forbidden', 'Nobody may use this: it does not say who may.');
   const namespace = scope?.(request) ?? null;
-  if (namespace === null || request.may(needs, namespace)) return undefined;
-  if (needs === 'read') {
-    request.foreign = true;
-    return undefined;
-  }
-  return new Problem('forbidden', `${request.principal.id} has no "${needs}" on this namespace.`);
+  return namespace === null ? undefined : refusal(request, needs, namespace);
+}
+
+/**
+ * The refusal of a namespace on which the principal has no such right. Said without a look at the store: neither the
+ * words nor the time they take tell a lock that is held from one that is free.
+ */
+export function refusal(request: FastifyRequest, role: Role, namespace: string): Problem | undefined {
+  if (request.may(role, namespace)) return undefined;
+  return new Problem('forbidden', `${request.principal.id} has no "${role}" on this namespace.`);
 }

@@ -20,7 +20,8 @@ export function onClientError(log: Logger): (error: ConnectionError, socket: Dup
     }
     const requestId = randomId();
     const problem = problemOf(error);
-    log.info({ requestId, status: problem.status, outcome: problem.code, error: error.code }, 'no request');
+    const { status, code: outcome } = problem;
+    log.info({ requestId, address: addressOf(socket), status, outcome, error: error.code }, 'no request');
     const body = JSON.stringify({ ...problem.body, requestId });
     const head = [
       `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}`,
@@ -31,6 +32,11 @@ export function onClientError(log: Logger): (error: ConnectionError, socket: Dup
     ];
     socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
   };
+}
+
+/** Of the connection: what a proxy says of its client was not read. */
+function addressOf(socket: Duplex & { readonly remoteAddress?: string }): string | undefined {
+  return socket.remoteAddress;
 }
 
 /** Then nothing can be written, and an end that waits for that never comes. */

@@ -1,5 +1,5 @@
 /**
- * One log line a request: id, principal, key, outcome, durations. A line is put together from named members only, so
+ * One log line per request: id, address, principal, key, outcome, durations. A line is put together from named members only, so
  * that no header, body, query or hold can get into it, but for the id that a client may give its request. That one is a
  * member of its own: what clients choose could be another's.
  */
@@ -12,6 +12,8 @@ import { blanked } from '../lines/concealment.js';
 /** What handlers note for the line of their request. */
 export interface Note {
   key?: string;
+  /** The id in the API key that was sent, whether the key is good or not. */
+  keyId?: string;
   /** What came of it, in a word: granted, busy, renewed, lost … */
   outcome?: string;
   waitedMs?: number;
@@ -67,7 +69,7 @@ export function keepJournal(app: FastifyInstance, log: Logger, bulletin: Bulleti
 }
 
 function lineOf(request: FastifyRequest, { raw, statusCode }: FastifyReply, tookMs: number) {
-  const { key, waitedMs, outcome } = request.note;
+  const { key, keyId, waitedMs, outcome } = request.note;
   const status = raw.headersSent ? statusCode : CLIENT_GONE;
   const came = status < 400 ? 'ok' : 'refused';
   return {
@@ -76,7 +78,9 @@ function lineOf(request: FastifyRequest, { raw, statusCode }: FastifyReply, took
     method: request.method,
     route: request.routeOptions.url,
     status,
+    address: request.ip,
     principal: request.principal?.id,
+    keyId,
     key,
     outcome: outcome ?? (raw.headersSent ? came : 'gone'),
     durationMs: rounded(tookMs),

@@ -2,6 +2,7 @@
  * Without auth the service is for this machine alone. A web page that this machine's browser shows must not reach it
  * either: by a name of its own that it lets point here, a page could otherwise act as if it came from here.
  */
+import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
 import { Problem } from './problem.js';
 
@@ -30,14 +31,25 @@ export function refuseOtherSites(app: FastifyInstance): void {
   });
 }
 
-export function answerLoopbackNamesOnly(app: FastifyInstance): void {
+/**
+ * Refuses requests that are addressed to a name which a web page could have made up and lets point here. Addresses are
+ * taken: a page cannot own one. `*` among the allowed names takes every name.
+ */
+export function answerKnownHostsOnly(app: FastifyInstance, allowed: readonly string[]): void {
+  if (allowed.includes('*')) return;
+  const names = new Set(allowed.map((name) => name.toLowerCase()));
   app.addHook('onRequest', (request, _reply, done) => {
     // As it was sent: what a proxy says the name was could be said by a page, too.
-    const name = (request.headers.host ?? '').replace(/:\d*$/, '');
-    if (name === '' || isLoopback(name)) done();
-    else
-      done(
-        new Problem('forbidden', 'Without auth this service answers to localhost, 127.0.0.1 and [::1] only.'),
-      );
+    const name = (request.headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
+    if (name === '' || isLoopback(name) || isAddress(name) || names.has(name)) done();
+    else done(new Problem('forbidden', REFUSED));
   });
+}
+
+const REFUSED =
+  'Without auth this service answers only to localhost, to IP addresses, and to the host names that it was told to allow ' +
+  '(--allowed-hosts): any web page could use it through another name.';
+
+function isAddress(host: string): boolean {
+  return isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0;
 }

@@ -11,6 +11,7 @@ export type ProblemCode =
   | 'lost'
   | 'ended'
   | 'superseded'
+  | 'reused'
   | 'too-large'
   | 'unsupported-media-type'
   | 'busy'
@@ -20,6 +21,7 @@ export type ProblemCode =
   | 'unsupported'
   | 'unknown'
   | 'auth-unavailable'
+  | 'audit-unavailable'
   | 'closing';
 
 interface Kind {
@@ -39,6 +41,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, Kind>> = {
   superseded: { status: 409, title: 'A later request took its place' },
   'too-large': { status: 413, title: 'The request is too large' },
   'unsupported-media-type': { status: 415, title: 'Only JSON is understood' },
+  reused: { status: 422, title: 'The hold or Idempotency-Key belongs to another request' },
   busy: { status: 423, title: 'Somebody else holds the lock' },
   'rate-limited': { status: 429, title: 'Too many requests' },
   // Nobody reads it; the log and the metrics have to tell it from trouble of ours.
@@ -47,6 +50,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, Kind>> = {
   unsupported: { status: 501, title: 'The store cannot do this' },
   unknown: { status: 503, title: 'The store did not answer' },
   'auth-unavailable': { status: 503, title: 'Who asks cannot be checked at the moment' },
+  'audit-unavailable': { status: 503, title: 'The audit log cannot be written' },
   closing: { status: 503, title: 'The service is closing' },
 };
 
@@ -81,7 +85,9 @@ export class Problem extends Error {
     this.code = code;
     this.key = details.key;
     this.members = details.members ?? {};
-    this.headers = details.headers ?? {};
+    // Every 503 passes: clients and proxies that know the header ask again.
+    const again = PROBLEMS[code].status === 503 ? { 'retry-after': '1' } : {};
+    this.headers = { ...again, ...details.headers };
   }
 
   get status(): number {

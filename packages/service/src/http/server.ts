@@ -60,7 +60,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     // A request that arrives on an open connection while we close gets a problem like any other.
     return503OnClosing: false,
     forceCloseConnections: 'idle',
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     genReqId: randomId,
     rewriteUrl: ({ url = '/' }) => parts.rewriteUrl(url),
     onProtoPoisoning: 'error',
@@ -80,8 +80,8 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     // What fails before any route is found: no hook runs, so that the line is written here.
     frameworkErrors: (error, request, reply) => {
       const problem = problemOf(error);
-      const { id, method } = request;
-      log.info({ requestId: id, method, status: problem.status, outcome: problem.code }, 'request');
+      const { id, method, ip: address } = request;
+      log.info({ requestId: id, method, address, status: problem.status, outcome: problem.code }, 'request');
       reply.header('x-request-id', id);
       void answerProblem(reply as unknown as FastifyReply, request, problem);
     },
@@ -148,7 +148,7 @@ function transportOf(limits: Limits, tls: Tls | undefined): { http?: object; htt
 
 export function closingProblem(): Problem {
   return new Problem('closing', 'This service is closing. Ask again: another one may answer.', {
-    headers: { connection: 'close', 'retry-after': '1' },
+    headers: { connection: 'close' },
   });
 }
 

@@ -5,7 +5,10 @@ import type { Logger } from 'pino';
 import type { Bulletin } from '../bulletin.js';
 import type { Desk } from '../lines/desk.js';
 import type { Lines } from '../lines/lines.js';
+import type { Audit } from './audit.js';
 import type { Limits } from './limits.js';
+import type { Pace } from './pace.js';
+import type { Readiness } from './readiness.js';
 
 export interface ServiceParts {
   readonly store: Store;
@@ -17,6 +20,12 @@ export interface ServiceParts {
   readonly lines: Lines;
   /** What happens here, for metrics and for those who watch. */
   readonly bulletin: Bulletin;
+  /** How often parts look at the store by themselves. */
+  readonly pace: Pace;
+  /** Whether the service may be sent work. */
+  readonly readiness: Readiness;
+  /** Written before an eviction is done, and again with its outcome. */
+  readonly audit: Audit;
   /** Aborts when the service begins to close: whatever is held open ends then. */
   readonly closing: AbortSignal;
 }

@@ -4,10 +4,10 @@
  */
 import type { Store } from 'holdfast';
 import type { Stop, Why } from 'holdfast/protocol';
-import { after, type Cancel, monotonicMs, randomId } from '../clock.js';
+import { monotonicMs, randomId, within } from '../clock.js';
 
 const LISTEN_AGAIN_MS = 5_000;
-const CLOSE_MS = 2_000;
+const CLOSE_MS_MAX = 2_000;
 
 export interface Listeners {
   /** It may be this key's turn. */
@@ -47,15 +47,10 @@ export class Ear {
     });
   }
 
-  async close(): Promise<void> {
-    let cancel: Cancel = () => undefined;
-    const tooLate = new Promise<void>((resolve) => {
-      cancel = after(CLOSE_MS, resolve);
-    });
+  async close(withinMs: number): Promise<void> {
     const stopped = this.#listening?.then((stop) => stop?.());
     // A store that hangs, or is away, keeps nobody from closing.
-    await Promise.race([Promise.allSettled([stopped]), tooLate]);
-    cancel();
+    await within(Math.min(withinMs, CLOSE_MS_MAX), Promise.allSettled([stopped]), undefined);
   }
 
   /** Rejects, however the store fails: whoever is about to ask it goes on. */

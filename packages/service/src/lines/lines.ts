@@ -59,10 +59,10 @@ export class Lines {
   }
 
   /** Whoever waits is told that the service closes. */
-  async close(): Promise<void> {
+  async close(withinMs: number): Promise<void> {
     this.#closed = true;
     for (const line of [...this.#lines.values()]) line.close();
-    await this.#ear.close();
+    await this.#ear.close(withinMs);
   }
 
   async #wait(wanted: Wanted, gone: AbortSignal | undefined): Promise<Outcome> {

@@ -1,31 +1,33 @@
-/** How many hold locks and how many wait: counted in the store when somebody asks, and not more often than that. */
+/**
+ * How many hold locks and how many wait: counted in the store when somebody asks, every 10 s at most. On a store that
+ * charges for reads they are not counted, and these gauges do not exist: a 0 would be taken for a number.
+ */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { ServiceParts } from '../http/service-parts.js';
 
-/** Scrapers come every few seconds, and there may be several. */
-const COUNTED_FOR_MS = 10_000;
 /** Counting more keys than this would cost more than it tells. */
 const KEYS_MAX = 10_000;
 const AGES = [0.1, 1, 5, 15, 30, 60, 300, 900, 3_600, 21_600, 86_400];
 
 export class Census {
   readonly #parts: ServiceParts;
+  readonly #countMs: number;
   readonly #monotonicMs: () => number;
   readonly #held: Gauge;
   readonly #waiting: Gauge;
-  readonly #here: Gauge;
   readonly #ages: Histogram;
   #takenMs = Number.NEGATIVE_INFINITY;
   #taking: Promise<void> | null = null;
 
-  constructor(registry: Registry, parts: ServiceParts, monotonicMs: () => number) {
+  /** A count is kept for `countMs`: scrapers come every few seconds, and there may be several. */
+  constructor(registry: Registry, parts: ServiceParts, countMs: number, monotonicMs: () => number) {
     this.#parts = parts;
+    this.#countMs = countMs;
     this.#monotonicMs = monotonicMs;
     const gauge = (name: string, help: string): Gauge =>
       new Gauge({ name: `holdfast_${name}`, help, registers: [registry] });
     this.#held = gauge('held', `Holders in the store, of the first ${KEYS_MAX} keys.`);
     this.#waiting = gauge('waiting', "Waiters in the store's lines, of the same keys.");
-    this.#here = gauge('waiting_here', 'Requests that wait in this process.');
     this.#ages = new Histogram({
       name: 'holdfast_hold_age_seconds',
       help: 'How long the holders of now have held.',
@@ -36,8 +38,7 @@ export class Census {
 
   /** A store that does not answer leaves the last numbers: its failures are counted elsewhere. */
   async take(): Promise<void> {
-    this.#here.set(this.#parts.lines.waiting);
-    if (this.#monotonicMs() - this.#takenMs < COUNTED_FOR_MS) return;
+    if (this.#monotonicMs() - this.#takenMs < this.#countMs) return;
     this.#taking ??= this.#count().then(
       () => this.#done(),
       (error: unknown) => {

@@ -1,6 +1,6 @@
 /** `/metrics`: what happens here, counted. Few labels, and never a key: keys come by the thousand, and name customers. */
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Registry } from 'prom-client';
+import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { monotonicMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
@@ -13,15 +13,28 @@ export const metrics: Part = {
     const registry = new Registry();
     collectDefaultMetrics({ register: registry });
     countersOf(registry, parts.bulletin);
-    const census = new Census(registry, parts, monotonicMs);
+    countWaiting(registry, parts);
+    const { countMs } = parts.pace;
+    const census = countMs === null ? null : new Census(registry, parts, countMs, monotonicMs);
     const config = { needs: 'read', scope: () => null } as const;
     app.get('/metrics', { config }, async (request, reply) => {
       // The numbers are about everybody's locks.
       if (!request.may('read', ''))
         throw new Problem('forbidden', `${request.principal.id} has no "read" on everything.`);
-      await census.take();
+      await census?.take();
       reply.type(registry.contentType);
       return await registry.metrics();
     });
   },
 };
+
+function countWaiting(registry: Registry, { lines }: ServiceParts): void {
+  new Gauge({
+    name: 'holdfast_waiting_here',
+    help: 'Requests that wait in this process.',
+    registers: [registry],
+    collect() {
+      this.set(lines.waiting);
+    },
+  });
+}

@@ -70,6 +70,7 @@ async function acquire(
     if (outcome.kind === 'granted') {
       if (waitMs > 0) checkStillMay(parts, request, wanted, outcome.hold);
       const { hold, reply } = outcome;
+      if (wanted.hold) await checkSame(parts, wanted, reply.token);
       // By what the store says: asked for again, a grant may live longer than is asked for now.
       principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now);
       if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, hold, gone);
@@ -100,6 +101,28 @@ function checkStillMay(
   desk.withdraw(key, hold, ttlMs);
   request.note.outcome = 'forbidden';
   throw new Problem('forbidden', `${request.principal.id} may no longer lock in this namespace.`, { key });
+}
+
+/**
+ * A hold or Idempotency-Key that was used before brings the grant of that time, and this request may ask for another
+ * one. The grant that is stored is compared, not the bodies: a request may be repeated with another `wait` or `ttl`.
+ */
+async function checkSame({ desk }: ServiceParts, wanted: Wanted, token: number): Promise<void> {
+  const { key, owner, permits, capacity, metadata } = wanted;
+  const holder = (await desk.read(key))?.holders.find((each) => each.token === token);
+  // Gone meanwhile: nothing is left to compare.
+  if (!holder) return;
+  const asked = { owner, permits, capacity, metadata };
+  const differing = (['owner', 'permits', 'capacity', 'metadata'] as const).filter(
+    (name) => holder[name] !== asked[name],
+  );
+  if (differing.length === 0) return;
+  throw new Problem(
+    'reused',
+    `This hold or Idempotency-Key was granted the lock before, for a request that differs in: ${differing.join(', ')}. ` +
+      'Use a new one for a new request.',
+    { key },
+  );
 }
 
 /** A grant whose hold nobody got to know is nobody's: it would stand until it expires. */

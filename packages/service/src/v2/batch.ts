@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { type Command, type Reply, WAITER_LIFE_MS } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
+import { auditEviction, type NoteOutcome } from '../http/audit.js';
 import { Problem, type ProblemBody } from '../http/problem.js';
 import { problemOf } from '../http/problems.js';
 import type { ServiceParts } from '../http/service-parts.js';
@@ -16,7 +17,11 @@ type Answer = Reply | { readonly problem: ProblemBody };
 /** A command that may be sent, with what to call once it is answered; or what is wrong with it. */
 type Entry =
   | { readonly problem: Problem }
-  | { readonly problem: null; readonly finish: (() => void) | undefined };
+  | {
+      readonly problem: null;
+      readonly finish?: (() => void) | undefined;
+      readonly noteOutcome?: NoteOutcome;
+    };
 
 /** So many commands are as much work as a request of their own. */
 const COMMANDS_A_REQUEST = 50;
@@ -49,14 +54,14 @@ async function answersTo(
   request: FastifyRequest,
   commands: readonly Command[],
 ): Promise<readonly Answer[]> {
-  const entries = commands.map((command) => entryOf(request, command));
+  const entries = commands.map((command) => entryOf(parts, request, command));
   const allowed = commands.filter((_, index) => entries[index]?.problem === null);
   const replies = parts.desk.attempt(allowed).values();
   const answers = commands.map(async (command, index): Promise<Answer> => {
     const entry = entries[index];
     if (!entry || entry.problem) return { problem: (entry?.problem ?? problemOf(null)).body };
     try {
-      return await answerOf(parts, request, command, replies.next().value);
+      return await answerOf(parts, request, command, replies.next().value, entry.noteOutcome);
     } finally {
       entry.finish?.();
     }
@@ -75,7 +80,7 @@ function bounded(answers: readonly Answer[]): readonly Answer[] {
   });
 }
 
-function entryOf(request: FastifyRequest, command: Command): Entry {
+function entryOf(parts: ServiceParts, request: FastifyRequest, command: Command): Entry {
   try {
     const key = checkKey(command.key);
     const role = isForAdmins(command) ? 'admin' : 'lock';
@@ -83,8 +88,11 @@ function entryOf(request: FastifyRequest, command: Command): Entry {
     if (!request.may(role, namespace)) {
       throw new Problem('forbidden', `${request.principal.id} has no "${role}" on "${namespace}".`, { key });
     }
+    if (command.kind === 'evict') {
+      return { problem: null, noteOutcome: auditEviction(parts, request, key, command.upToToken) };
+    }
     const ttlMs = lifeOf(command);
-    if (command.kind === 'evict' || ttlMs === 0) return { problem: null, finish: undefined };
+    if (ttlMs === 0) return { problem: null };
     const held = { key, ttlMs, hold: holdText(command.hold) };
     const undertaking =
       command.kind === 'claim'
@@ -115,9 +123,11 @@ async function answerOf(
   request: FastifyRequest,
   command: Command,
   attempt: Promise<Reply> | undefined,
+  noteOutcome: NoteOutcome | undefined,
 ): Promise<Answer> {
   const { key } = command;
   const tellEvicted = (count: number | null): void => {
+    noteOutcome?.(count);
     bulletin.tell('evicted', { key, count, principal: request.principal.id, requestId: request.id });
   };
   try {

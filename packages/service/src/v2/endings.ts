@@ -1,6 +1,7 @@
 /** POST …/renew, …/release and …/evict: what becomes of a grant. */
 import type { FastifyInstance } from 'fastify';
 import { monotonicMs } from '../clock.js';
+import { auditEviction } from '../http/audit.js';
 import { keepSecret } from '../http/journal.js';
 import type { Principal } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
@@ -114,7 +115,8 @@ export function noteRelease(principal: Principal, key: string, hold: string, res
   if (restMs > 0) principal.holds?.(key, `${hold} rests`, restMs);
 }
 
-function evictRoute(app: FastifyInstance, { desk, bulletin }: ServiceParts): void {
+function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
+  const { desk, bulletin } = parts;
   app.route<{ Body: { readonly upToToken?: number } | null }>({
     method: 'POST',
     url: `${LOCK_PATH}/evict`,
@@ -130,11 +132,14 @@ function evictRoute(app: FastifyInstance, { desk, bulletin }: ServiceParts): voi
       const key = keyIn(request);
       const told = { key, principal: request.principal.id, requestId: request.id };
       const upToToken = request.body?.upToToken ?? (await desk.read(key))?.token ?? 0;
+      const noteOutcome = auditEviction(parts, request, key, upToToken);
       const reply = await desk.ask({ kind: 'evict', key, upToToken }).catch((error: unknown) => {
+        noteOutcome(null);
         bulletin.tell('evicted', { ...told, count: null });
         throw error;
       });
       const evicted = reply.kind === 'evicted' ? reply.count : 0;
+      noteOutcome(evicted);
       request.note.outcome = 'evicted';
       bulletin.tell('evicted', { ...told, count: evicted });
       bulletin.tell('touched', { key });

@@ -4,6 +4,7 @@ import { UnsupportedError } from 'holdfast';
 import { keepSecret, scrubbed } from '../http/journal.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { namespaceOf, namespaceOfKey } from './names.js';
+import { refuseForeign } from './path.js';
 import { within } from './reach.js';
 import { described, eventStream } from './schemas.js';
 import { type Stream, Streams } from './stream.js';
@@ -18,6 +19,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
   app.route<{ Querystring: { readonly namespace?: string } }>({
     method: 'GET',
     url: '/v2/events',
+    exposeHeadRoute: false,
     config: { needs: 'read', scope: () => null },
     schema: described({
       operationId: 'events',
@@ -35,6 +37,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
     }),
     handler: (request, reply) => {
       const { namespace } = request.query;
+      if (namespace !== undefined) refuseForeign(request, namespaceOf(namespace));
       const asked = namespace === undefined ? '' : `${namespaceOf(namespace)}/`;
       const prefixes = within(request.principal.reach('read'), asked);
       sendChanges(watches, request, streams.open(request, reply), prefixes);
@@ -43,6 +46,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
   app.route<{ Params: { readonly id: string } }>({
     method: 'GET',
     url: '/v2/inboxes/:id/events',
+    exposeHeadRoute: false,
     config: { needs: 'lock', scope: () => null },
     schema: described({
       operationId: 'inbox',
@@ -78,7 +82,7 @@ function sendChanges(
     });
     stream.onEnd(leave);
   }
-  // A foreign namespace is as quiet as an empty one.
+  // Somebody without a right to read anything is told that nothing is there to be told.
   if (prefixes.length === 0) telling.ready();
 }
 

@@ -5,7 +5,7 @@ import { wallMs } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { NOBODY } from '../lines/line.js';
 import { checkKey, namespaceOf, namespaceOfKey, prefixOf } from './names.js';
-import { keyIn, LOCK_PATH, onLock } from './path.js';
+import { keyIn, LOCK_PATH, onLock, refuseForeign } from './path.js';
 import { listingsBehind, within } from './reach.js';
 import { described, listQuerySchema, listSchema, lockSchema, pathSchema } from './schemas.js';
 import { emptyView, type LockView, lockView, type MetadataForm } from './views.js';
@@ -69,8 +69,7 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
 
 async function inspect({ desk, lines }: ServiceParts, request: FastifyRequest): Promise<LockView> {
   const key = keyIn(request);
-  // Answered without a look: neither the time nor the answer tells a foreign lock that is held from one that is not.
-  const snapshot = request.foreign ? null : await desk.read(key);
+  const snapshot = await desk.read(key);
   if (!snapshot) return lockView(emptyView(key, wallMs()), NOBODY, 'json');
   return lockView(snapshot, lines.waitersHere(key), 'json');
 }
@@ -90,10 +89,11 @@ async function list(
   const show = (snapshot: Snapshot): LockView =>
     lockView(snapshot, lines.waitersHere(snapshot.key), metadata);
   if (key !== undefined) {
-    checkKey(key);
-    const snapshot = mayRead(key) ? await desk.read(key) : null;
+    refuseForeign(request, namespaceOfKey(checkKey(key)));
+    const snapshot = await desk.read(key);
     return { locks: snapshot ? [show(snapshot)] : [], next: null };
   }
+  if (namespace !== undefined) refuseForeign(request, namespaceOf(namespace));
   const most = Math.min(Number(limit), LIMIT_MAX);
   const locks: LockView[] = [];
   let bytes = 0;

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from 'holdfast';
 import type { HoldId } from 'holdfast/protocol';
+import { durationIn } from '../http/duration.js';
 import { withRest } from '../lines/holds.js';
 
 const NAME_BYTES_MAX = 512;
@@ -14,7 +15,6 @@ const TTL_MS_MIN = 10;
 const NAMESPACE = /^[A-Za-z0-9_.-]{1,64}$/;
 const PLAIN = /^[ -~]{1,128}$/;
 const CONTROL = /\p{Cc}/u;
-const UNITS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
 
 /** The process's text, then a number: what the store goes by. */
 const HOLD_LETTERS_MAX = 100;
@@ -73,7 +73,7 @@ function textOf(text: string, what: string, bytesMax: number): string {
 }
 
 export function durationOf(value: number | string, name: string, minMs: number, maxMs: number): number {
-  const ms = typeof value === 'string' ? parsed(value) : value;
+  const ms = typeof value === 'string' ? durationIn(value) : value;
   if (ms >= minMs && ms <= maxMs) return Math.round(ms);
   throw new InvalidArgumentError(
     `${name} is ${show(value)}, but has to be a duration from ${minMs} ms to ${maxMs} ms: milliseconds, or like '500ms', '30s', '5m', '1h'.`,
@@ -82,11 +82,6 @@ export function durationOf(value: number | string, name: string, minMs: number, 
 
 export function ttlOf(value: number | string, maxMs: number): number {
   return durationOf(value, 'ttl', TTL_MS_MIN, maxMs);
-}
-
-function parsed(text: string): number {
-  const [, number, unit] = /^(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h)$/.exec(text) ?? [];
-  return Number(number) * (UNITS[unit ?? ''] ?? Number.NaN);
 }
 
 export function metadataOf(metadata: object): string {

@@ -1,5 +1,6 @@
 /** What every route on one lock has in common: its path, its key, and who may use it. */
 import type { FastifyRequest } from 'fastify';
+import { refusal } from '../http/access.js';
 import type { Needs, Role } from '../http/principal.js';
 import { keyOf } from './names.js';
 
@@ -20,4 +21,10 @@ export function keyIn(request: FastifyRequest): string {
   const key = keyOf(namespace, name);
   request.note.key = key;
   return key;
+}
+
+/** Throws for a namespace that somebody names without a right to read it: "nothing is held" would be no true answer. */
+export function refuseForeign(request: FastifyRequest, namespace: string): void {
+  const problem = refusal(request, 'read', namespace);
+  if (problem) throw problem;
 }

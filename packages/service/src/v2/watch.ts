@@ -28,8 +28,8 @@ interface Known {
   readonly round: number;
 }
 
-/** Between two rounds. */
-const ROUND_MS = 1_000;
+/** After a round that failed, the next one comes no later than this: watchers are to know soon that the store is back. */
+const RETRY_MS_MAX = 5_000;
 /** Large, as there are stores that go through all their keys for every page. */
 const PAGE = 10_000;
 /** Keys beyond these are not watched. */
@@ -132,6 +132,7 @@ export class Watch {
   async #lookAtPage(): Promise<void> {
     let count = 0;
     let isRoundOver = true;
+    let pauseMs = Math.min(this.#parts.pace.roundMs, RETRY_MS_MAX);
     try {
       const query = { prefix: this.#prefix, limit: PAGE };
       const from = this.#last === undefined ? query : { ...query, after: this.#last };
@@ -144,13 +145,14 @@ export class Watch {
       this.#listed += count;
       isRoundOver = count < PAGE || this.#listed >= WATCHED_MAX;
       if (isRoundOver) await this.#lookForMissing(count < PAGE);
+      pauseMs = this.#parts.pace.roundMs;
     } finally {
       if (isRoundOver) {
         this.#round += 1;
         this.#listed = 0;
         this.#last = undefined;
       }
-      if (!this.isOver) this.#arrangePage(isRoundOver ? ROUND_MS : 0);
+      if (!this.isOver) this.#arrangePage(isRoundOver ? pauseMs : 0);
     }
     if (isRoundOver) this.#tellReady();
   }

@@ -1,17 +1,12 @@
-import { readFileSync, statSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import {
-  auditEvictions,
-  auditFile,
-  auditLog,
-  createAuth,
-  createKey,
-  revokeKeys,
-} from '../../src/auth/index.js';
-import { Bulletin } from '../../src/index.js';
+import { auditFile, createAuth, createKey, revokeKeys } from '../../src/auth/index.js';
+import { configFrom } from '../../src/config/index.js';
+import { auditLog, serve } from '../../src/index.js';
 import { clearScene, freshFile, stage } from '../scene.js';
 import { bearer, freshKeyFile, keyFile } from './issuer.js';
 
@@ -22,23 +17,30 @@ function linesOf(path: string): Readonly<Record<string, unknown>>[] {
   return lines.map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
 }
 
-const silent = pino({ enabled: false });
+/** A file in a folder of its own: without the folder, nothing can be written. */
+function fileInFolder(): { readonly folder: string; readonly file: string } {
+  const folder = `${freshFile()}-audit`;
+  mkdirSync(folder);
+  return { folder, file: join(folder, 'audit.jsonl') };
+}
 
 describe('the audit log', () => {
-  it('has a line for every eviction: who, what, when, and how many lost the lock', async () => {
+  it('has two lines for every eviction, before and after it: who, from where, what, when, and how many lost the lock', async () => {
     const { path, keys } = await keyFile({ ada: ['admin:own'], bob: ['lock:own'] });
-    const { post, service } = await stage({ auth: createAuth({ keys: path }) });
     const file = freshFile();
-    auditEvictions(service.bulletin, auditFile(file), silent);
+    const { post } = await stage({ auth: createAuth({ keys: path }), audit: auditFile(file) });
     await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bearer(keys.bob));
     const { headers } = await post('/v2/locks/own/a/evict', {}, bearer(keys.ada));
     await post('/v2/locks/own/a/evict', {}, bearer(keys.bob));
     await post('/v2/batch', { commands: [{ kind: 'evict', key: 'own/a', upToToken: 99 }] }, bearer(keys.ada));
     const lines = linesOf(file);
     const requestId = headers.get('x-request-id');
+    const asked = { by: 'key:ada', keyId: keys.ada?.split('_')[1], address: '127.0.0.1', key: 'own/a' };
     expect(lines).toMatchObject([
-      { event: 'evict', by: 'key:ada', key: 'own/a', evicted: 1, requestId },
-      { event: 'evict', by: 'key:ada', key: 'own/a', evicted: 0 },
+      { event: 'evict', ...asked, requestId, upToToken: expect.any(Number) },
+      { event: 'evicted', ...asked, requestId, evicted: 1 },
+      { event: 'evict', ...asked, upToToken: 99 },
+      { event: 'evicted', ...asked, evicted: 0 },
     ]);
     for (const { at } of lines) expect(Math.abs(Date.parse(String(at)) - Date.now())).toBeLessThan(60_000);
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -48,11 +50,37 @@ describe('the audit log', () => {
     const store = memoryStore();
     const apply: Store['apply'] = (commands) => commands.map(() => Promise.reject(new Error('away')));
     const away: Store = { ...store, apply, close: () => store.close() };
-    const { post, service } = await stage({ store: away });
     const file = freshFile();
-    auditEvictions(service.bulletin, auditFile(file), silent);
+    const { post } = await stage({ store: away, audit: auditFile(file) });
     expect((await post('/v2/locks/own/a/evict', { upToToken: 5 })).status).toBe(503);
-    expect(linesOf(file)).toMatchObject([{ event: 'evict', by: 'anonymous', key: 'own/a', evicted: null }]);
+    expect(linesOf(file)).toMatchObject([
+      { event: 'evict', by: 'anonymous', key: 'own/a', upToToken: 5 },
+      { event: 'evicted', by: 'anonymous', key: 'own/a', evicted: null },
+    ]);
+  });
+
+  it('that can no longer be written: evictions are refused with 503, before anybody is evicted', async () => {
+    const { folder, file } = fileInFolder();
+    const { post, acquire, store } = await stage({ audit: auditFile(file) });
+    const { token } = await acquire('own/a');
+    rmSync(folder, { recursive: true });
+    const { status, body, headers } = await post('/v2/locks/own/a/evict', {});
+    expect([status, body.code, headers.get('retry-after')]).toEqual([503, 'audit-unavailable', '1']);
+    const batch = await post('/v2/batch', { commands: [{ kind: 'evict', key: 'own/a', upToToken: token }] });
+    expect(batch.body.replies).toMatchObject([{ problem: { code: 'audit-unavailable' } }]);
+    expect((await store.read('own/a'))?.holders).toHaveLength(1);
+    mkdirSync(folder);
+    expect((await post('/v2/locks/own/a/evict', {})).body.evicted).toBe(1);
+  });
+
+  it('that cannot be written keeps the service from starting', async () => {
+    const flags = {
+      audit: join(fileInFolder().folder, 'none', 'audit.jsonl'),
+      port: '0',
+      'log-level': 'silent',
+    };
+    const starting = serve(configFrom({ flags, defaultStore: () => 'memory:' }));
+    await expect(starting).rejects.toThrow(/audit log .* cannot be written: ENOENT/);
   });
 
   it('has a line for every key that was made or revoked, without its secret', async () => {
@@ -68,22 +96,20 @@ describe('the audit log', () => {
     expect(readFileSync(file, 'utf8')).not.toContain(text.slice(17));
   });
 
-  it('that cannot be written keeps a key from being made, and an eviction is in the log at least', async () => {
-    const broken = auditFile('/no/such/folder/audit.jsonl');
-    const change = { path: freshKeyFile(), by: 'operator', audit: broken };
+  it('that cannot be written keeps a key from being made', async () => {
+    const { folder, file } = fileInFolder();
+    const change = { path: freshKeyFile(), by: 'operator', audit: auditFile(file) };
+    rmSync(folder, { recursive: true });
     await expect(createKey(change, { name: 'ada', rights: ['read:*'] })).rejects.toThrow(/cannot be written/);
-    const lines: string[] = [];
-    const log = pino({}, { write: (line: string) => lines.push(line) });
-    const bulletin = new Bulletin();
-    auditEvictions(bulletin, broken, log);
-    bulletin.tell('evicted', { key: 'a/b', count: 1, principal: 'key:ada', requestId: 'r' });
-    expect(lines.join('')).toMatch(/"by":"key:ada".*the audit log cannot be written/);
   });
 
   it('may go to the log', () => {
     const lines: string[] = [];
     const log = pino({}, { write: (line: string) => lines.push(line) });
-    auditLog(log)({ event: 'evict', by: 'key:ada', key: 'a/b', evicted: 2 });
-    expect(JSON.parse(lines[0] ?? '')).toMatchObject({ msg: 'audit', audit: { by: 'key:ada', evicted: 2 } });
+    auditLog(log)({ event: 'key-revoke', by: 'operator', id: '0', name: 'ada', rights: [] });
+    expect(JSON.parse(lines[0] ?? '')).toMatchObject({
+      msg: 'audit',
+      audit: { by: 'operator', name: 'ada' },
+    });
   });
 });

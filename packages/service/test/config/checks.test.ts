@@ -24,6 +24,8 @@ describe('what is wrong is told before anything starts', () => {
     ['a port with a sign', { environment: { HOLDFAST_PORT: '-1' } }, /port is "-1"/],
     ['a switch that is neither', { environment: { HOLDFAST_INSECURE: 'maybe' } }, /true or false/],
     ['a level that is none', { flags: { 'log-level': 'loud' } }, /one of trace, debug/],
+    ['a host with a port', { flags: { 'allowed-hosts': 'locks.example:80' } }, /host names without ports/],
+    ['a time to drain without a unit', { environment: { HOLDFAST_DRAIN: '5' } }, /a duration such as/],
     ['a blank value', { flags: { host: ' ' } }, /host is empty/],
     ['a certificate without its key', { flags: { 'tls-cert': 'a.pem' } }, /tls-cert and tls-key go together/],
     ['a key without its certificate', file({ 'tls-key': 'a.key' }), /tls-cert and tls-key go together/],

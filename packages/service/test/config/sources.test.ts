@@ -18,10 +18,12 @@ const VALUES: Readonly<Record<SettingName, readonly [string, string, string]>> =
   'jwt-jwks': ['https://a.example/keys', 'https://b.example/keys', 'https://c.example/keys'],
   'jwt-rights': ['read:a', 'read:b', 'read:c'],
   insecure: ['true', 'false', 'true'],
+  'allowed-hosts': ['a.example', '*', 'b.example,c'],
   'tls-cert': ['a.pem', 'b.pem', 'c.pem'],
   'tls-key': ['a.key', 'b.key', 'c.key'],
   'trust-proxy': ['10.0.0.1', '10.0.0.2', '10.0.0.0/8,::1'],
   audit: ['a.jsonl', 'b.jsonl', 'c.jsonl'],
+  drain: ['1000ms', '2000ms', '3000ms'],
   'log-level': ['warn', 'error', 'silent'],
 };
 
@@ -36,9 +38,11 @@ const TOGETHER: Readonly<Partial<Record<SettingName, Partial<Record<SettingName,
 };
 
 function valueIn(config: ServiceConfig, name: SettingName): string {
-  const { store, host, port, keys, jwt, insecure, tls, trustProxy, audit, logLevel } = config;
+  const { store, host, port, keys, jwt, insecure, allowedHosts, tls, trustProxy, audit, drainMs, logLevel } =
+    config;
   const values: Record<SettingName, unknown> = {
     ...{ store, host, port, keys, insecure, audit, 'log-level': logLevel, 'trust-proxy': trustProxy },
+    ...{ 'allowed-hosts': allowedHosts, drain: `${drainMs}ms` },
     ...{ 'jwt-issuer': jwt?.issuer, 'jwt-audience': jwt?.audience, 'jwt-jwks': jwt?.jwks },
     ...{ 'jwt-rights': jwt?.rights, 'tls-cert': tls?.cert, 'tls-key': tls?.key },
   };

@@ -25,6 +25,18 @@ const auth: Authenticator = {
   },
 };
 
+/** What a list is answered with that is addressed to this host. */
+function statusFor(url: string, host: string): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(`${url}/v2/locks`, { headers: { host } }, (response) => {
+      response.resume();
+      resolve(response.statusCode ?? 0);
+    });
+    request.on('error', reject);
+    request.end();
+  });
+}
+
 const evictAll = { kind: 'evict', key: 'a/b', upToToken: Number.MAX_SAFE_INTEGER } as const;
 
 const ADA = { 'x-as': 'ada read:a lock:a admin:a' };
@@ -44,22 +56,25 @@ describe('who may do what', () => {
     await insecure.close();
   });
 
-  it('without auth it does not answer to names that a web page could have made up', async () => {
-    const { url } = await stage();
-    const ask = (host: string): Promise<number> =>
-      new Promise((resolve, reject) => {
-        const request = httpRequest(`${url}/v2/locks`, { headers: { host } }, (response) => {
-          response.resume();
-          resolve(response.statusCode ?? 0);
-        });
-        request.on('error', reject);
-        request.end();
-      });
-    for (const host of ['localhost', 'localhost:1', '127.0.0.1:80', '[::1]:80'])
-      expect(await ask(host)).toBe(200);
-    for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80']) {
-      expect([host, await ask(host)]).toEqual([host, 403]);
-    }
+  for (const insecure of [false, true]) {
+    it(`without auth it does not answer to names that a web page could have made up, insecure: ${insecure}`, async () => {
+      const { url } = await stage({ insecure });
+      for (const host of ['localhost', 'LOCALHOST:1', '127.0.0.1:80', '[::1]:80', '10.0.0.7', '[fd00::1]:80'])
+        expect([host, await statusFor(url, host)]).toEqual([host, 200]);
+      for (const host of ['evil.example', 'localhost.evil.example', '127.0.0.1.evil.example:80', 'locks']) {
+        expect([host, await statusFor(url, host)]).toEqual([host, 403]);
+      }
+    });
+  }
+
+  it('without auth it answers to the host names that are allowed, and with * to every name', async () => {
+    const { url } = await stage({ insecure: true, allowedHosts: ['Locks.Example'] });
+    const named = ['locks.example:8080', 'localhost', 'evil.example', 'evil.locks.example'];
+    const found = [];
+    for (const host of named) found.push(await statusFor(url, host));
+    expect(found).toEqual([200, 200, 403, 403]);
+    const open = await stage({ allowedHosts: ['*'] });
+    expect(await statusFor(open.url, 'evil.example')).toBe(200);
   });
 
   it('whoever does not say who they are gets 401, before the body is looked at', async () => {
@@ -101,13 +116,14 @@ describe('who may do what', () => {
     expect((await call('POST', '/v2/locks/a/x/evict', {}, ADA)).status).toBe(200);
   });
 
-  it('a foreign namespace looks like an empty one', async () => {
+  it('a lock of a foreign namespace is 403, held or free, and lists do not have it', async () => {
     const { call } = await begin();
     await call('POST', '/v2/locks/a/x/acquire', { ttl: '30s' }, ADA);
-    const held = await call('GET', '/v2/locks/a/x', undefined, BERT);
-    expect(held.status).toBe(200);
-    expect(held.body).toMatchObject({ key: 'a/x', token: 0, holders: [], waiters: [], waiting: 0 });
-    for (const query of ['', '?namespace=a', '?key=a%2Fx', '?prefix=a']) {
+    for (const path of ['/a/x', '/a/free', '?namespace=a', '?key=a%2Fx', '?key=a%2Ffree']) {
+      const { status, body } = await call('GET', `/v2/locks${path}`, undefined, BERT);
+      expect([path, status, body.code]).toEqual([path, 403, 'forbidden']);
+    }
+    for (const query of ['', '?prefix=a']) {
       const { status, body } = await call('GET', `/v2/locks${query}`, undefined, BERT);
       expect([status, body]).toEqual([200, { locks: [], next: null }]);
     }

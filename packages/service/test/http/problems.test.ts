@@ -130,7 +130,7 @@ describe('problems', () => {
     expect([nowhere.status, nowhere.body.code]).toEqual([404, 'not-found']);
     const wrongMethod = await call('DELETE', '/v2/locks/a/b');
     expect([wrongMethod.status, wrongMethod.body.code]).toEqual([405, 'method-not-allowed']);
-    expect(wrongMethod.headers.get('allow')).toBe('GET');
+    expect(wrongMethod.headers.get('allow')).toBe('GET, HEAD');
     expect((await get(ACQUIRE)).headers.get('allow')).toBe('POST');
   });
 

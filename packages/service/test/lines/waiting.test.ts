@@ -237,6 +237,34 @@ describe('a hold that the client knows', () => {
     expect([guessable.status, guessable.body.code]).toEqual([400, 'invalid-argument']);
   });
 
+  it('with another owner, mode or metadata is 422 reused, not the grant of the first request', async () => {
+    const { post, get } = await stage();
+    const body = { ttl: '30s', owner: 'ada', metadata: { job: 1 } };
+    const own = { hold: 'my-own-secret-text.7' };
+    const idempotent = { 'idempotency-key': '5f8e4f70-8d5c-4a39-8a51-2f5e0f4a1c55' };
+    for (const [name, more, headers] of [
+      ['own', own, {}],
+      ['idempotent', {}, idempotent],
+    ] as const) {
+      const path = `/v2/locks/a/${name}/acquire`;
+      const first = await post(path, { ...body, ...more }, headers);
+      expect(first.status).toBe(200);
+      for (const [changed, words] of [
+        [{ owner: 'eve' }, 'differs in: owner.'],
+        [{ metadata: { job: 2 } }, 'differs in: metadata.'],
+        [{ mode: 'write' }, 'differs in: permits, capacity.'],
+      ] as const) {
+        const again = await post(path, { ...body, ...more, ...changed }, headers);
+        expect([again.status, again.body.code]).toEqual([422, 'reused']);
+        expect(again.body.detail).toContain(words);
+        expect(again.body.hold).toBeUndefined();
+      }
+      const same = await post(path, { ...body, ...more, ttl: '60s', wait: '1s' }, headers);
+      expect(same.body).toMatchObject({ hold: first.body.hold, token: first.body.token, owner: 'ada' });
+      expect((await get(`/v2/locks/a/${name}`)).body.holders).toMatchObject([{ owner: 'ada' }]);
+    }
+  });
+
   it('is 409 ended once it was released: a late repetition takes nothing', async () => {
     const { acquire, post, store } = await stage();
     const hold = 'my-own-secret-text.7';

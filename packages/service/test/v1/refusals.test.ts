@@ -121,12 +121,14 @@ describe('who may', () => {
     }
   });
 
-  it('a foreign namespace looks like an empty one, and nothing can be done in it', async () => {
+  it('a foreign namespace is 403 for every verb, held or free', async () => {
     const { call } = await stage({ auth: guard });
     expect((await call('POST', `${PATH}/acquire`, lease, ada)).status).toBe(200);
     const bob = { authorization: 'Bearer bob-space' };
-    const look = await call('GET', PATH, undefined, bob);
-    expect([look.status, look.body]).toEqual([200, { namespace: 'ada-space', lockName: 'order-1' }]);
+    for (const path of [PATH, '/v1/ada-space/lock/free']) {
+      const look = await call('GET', path, undefined, bob);
+      expect([look.status, Object.keys(look.body)]).toEqual([403, ['message', 'errorId']]);
+    }
     for (const verb of ['acquire', 'renew']) {
       const { status, body } = await call('POST', `${PATH}/${verb}`, lease, bob);
       expect([status, Object.keys(body)]).toEqual([403, ['message', 'errorId']]);

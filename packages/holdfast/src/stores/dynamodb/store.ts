@@ -101,4 +101,5 @@ const TRAITS: Omit<Traits, 'queue'> = {
   shared: 'network',
   durable: true,
   vigilMs: null,
+  metered: true,
 };

@@ -1,0 +1,71 @@
+/**
+ * What operators did, one entry each: evictions, and keys made or revoked. An eviction has two: `evict` before it is
+ * done, so that one that cannot be noted is refused, and `evicted` with its outcome. Never a secret: an API key is named
+ * by its id.
+ */
+import type { FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { Problem } from './problem.js';
+
+/** Who asked for an eviction, and from where. */
+interface Asked {
+  readonly by: string;
+  /** The id of the API key, where one was used. */
+  readonly keyId?: string;
+  readonly address: string;
+  readonly key: string;
+  readonly requestId: string;
+}
+
+export type AuditEntry =
+  | (Asked & { readonly event: 'evict'; readonly upToToken: number })
+  | (Asked & {
+      readonly event: 'evicted';
+      /** How many lost the lock; null when the store did not answer, so that nobody knows. */
+      readonly evicted: number | null;
+    })
+  | {
+      readonly event: 'key-create' | 'key-revoke';
+      readonly by: string;
+      readonly id: string;
+      readonly name: string;
+      readonly rights: readonly string[];
+    };
+
+/** Throws when the entry cannot be kept. */
+export type Audit = (entry: AuditEntry) => void;
+
+export function auditLog(log: Logger): Audit {
+  return (entry) => log.info({ audit: entry }, 'audit');
+}
+
+/** Notes the outcome of an eviction; null when the store did not answer. */
+export type NoteOutcome = (evicted: number | null) => void;
+
+/** Notes an eviction that is about to be done. Throws a `Problem` when that cannot be noted: then it must not be done. */
+export function auditEviction(
+  { audit, log }: { readonly audit: Audit; readonly log: Logger },
+  { principal, note, ip, id: requestId }: FastifyRequest,
+  key: string,
+  upToToken: number,
+): NoteOutcome {
+  const { keyId } = note;
+  const asked: Asked = { by: principal.id, ...(keyId && { keyId }), address: ip, key, requestId };
+  try {
+    audit({ event: 'evict', ...asked, upToToken });
+  } catch (cause) {
+    throw new Problem(
+      'audit-unavailable',
+      'The audit log cannot be written, so nobody was evicted. The log of the service says why.',
+      { key, cause },
+    );
+  }
+  return (evicted) => {
+    const entry = { event: 'evicted', ...asked, evicted } as const;
+    try {
+      audit(entry);
+    } catch (error) {
+      log.error({ audit: entry, error: String(error) }, 'the audit log cannot be written');
+    }
+  };
+}
