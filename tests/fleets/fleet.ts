@@ -82,18 +82,23 @@ export function clientOf(endpoint: string): DynamoDB {
   });
 }
 
-/** A table of the layout's shape, and a client that knows DynamoDB's time well: its header has whole seconds. */
+/** Until the client knows DynamoDB's time well: its header has whole seconds. */
+export async function learnTime(store: Store): Promise<void> {
+  const until = performance.now() + 1_300;
+  while (performance.now() < until) {
+    await store.read('default/nobody');
+    await pause(10);
+  }
+}
+
+/** A table of the layout's shape, and a client that knows DynamoDB's time well. */
 export async function openTable(endpoint: string, layout: LayoutName) {
   const client = clientOf(endpoint);
   const table = `${layout}-${process.pid}`;
   await createTable(client, { table, layout });
   await leaveRecordsAlone(client, table);
   const store = () => dynamodbStore(client, { table, layout });
-  const until = performance.now() + 1_300;
-  while (performance.now() < until) {
-    await store().read('default/nobody');
-    await pause(10);
-  }
+  await learnTime(store());
   const url = `dynamodb://holdfast:holdfast@eu-central-1/${table}?layout=${layout}&endpoint=${endpoint}`;
   return { client, table, store, url };
 }

@@ -17,8 +17,12 @@ export class LockServiceCentral implements Foreign {
     this.#namespace = namespace;
   }
 
-  async acquire(name: string, owner: string, leaseMs: number): Promise<ForeignLock | null> {
-    const instanceId = `instance-${process.pid}-${instances++}`;
+  async acquire(
+    name: string,
+    owner: string,
+    leaseMs: number,
+    instanceId = `instance-${process.pid}-${instances++}`,
+  ): Promise<ForeignLock | null> {
     const now = this.#seconds();
     const leaseDuration = Math.ceil(leaseMs / 1_000);
     const put = this.#client.putItem({

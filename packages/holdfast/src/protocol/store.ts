@@ -61,6 +61,51 @@ export interface Guarantees {
 
 export type Stop = () => Promise<void>;
 
+/** Who holds a lock in the records of LockServiceCentral: an owner and an instance of it, both as they are stored. */
+export interface Instance {
+  readonly owner: string;
+  /** A secret of the client. */
+  readonly instanceId: string;
+}
+
+/** A lock as such a record has it, in whole seconds. */
+export interface InstanceLease extends Instance {
+  /** With all renewals since it was acquired. */
+  readonly leaseDuration: number;
+  /** Epoch seconds. The second named still belongs to the lock. */
+  readonly expiry: number;
+}
+
+export type InstanceRenewal =
+  | { readonly kind: 'renewed'; readonly lease: InstanceLease }
+  | { readonly kind: 'lost' }
+  /** Nothing was changed: so many seconds would have been left, more than allowed. */
+  | { readonly kind: 'too-long'; readonly seconds: number };
+
+/**
+ * Locks whose holder is an instance instead of a hold, for services with the contract of LockServiceCentral. Every
+ * operation is one conditional write of the record that LockServiceCentral reads and writes, too.
+ *
+ * `operation` is a random text that the caller makes for each call, so that a write that was sent twice counts once.
+ * As in `apply`, a rejection means that nobody can know what happened.
+ */
+export interface InstanceLocks {
+  /** Null when nobody holds the key. */
+  read(key: string): Promise<InstanceLease | null>;
+  /** Also over a lease of the same instance, which may get shorter by it. Null: another holds the key. */
+  acquire(key: string, instance: Instance, seconds: number, operation: string): Promise<InstanceLease | null>;
+  /** Adds to the lease and to its expiry, unless more than `secondsMax` would be left. */
+  renew(
+    key: string,
+    instance: Instance,
+    seconds: number,
+    secondsMax: number,
+    operation: string,
+  ): Promise<InstanceRenewal>;
+  /** `not-held`: nobody held the key. `busy`: another does. */
+  release(key: string, instance: Instance, operation: string): Promise<'released' | 'not-held' | 'busy'>;
+}
+
 export interface Store {
   readonly name: string;
   readonly traits: Traits;
@@ -83,6 +128,8 @@ export interface Store {
    * ttl does, until a process renews it. Whoever renews it then stands behind it.
    */
   handOff?(hold: HoldId): Promise<void>;
+  /** Only where the records are those of LockServiceCentral. The same keys, and the same locks as those of `apply`. */
+  readonly instances?: InstanceLocks;
   /** Null when nobody holds the key and nobody waits for it. */
   read(key: string): Promise<Snapshot | null>;
   /** Keys that somebody holds or waits for, in the order of `compareKeys`: by code points, as UTF-8's bytes sort. */

@@ -60,6 +60,10 @@ export class Allowance {
     this.#requests = new Bucket(limits.requestsPerSecond, limits.requestBurst);
   }
 
+  get ttlMsMax(): number {
+    return this.#limits.ttlMsMax;
+  }
+
   /** Nothing would be lost by forgetting it. */
   get isIdle(): boolean {
     this.#holdings.forgetEnded();

@@ -104,6 +104,7 @@ function principalOf({ id, owner, rights }: Known, allowance: Allowance): Princi
     owner,
     may: (role, namespace) => allows(rights(), role, namespace),
     reach: (role) => reachOf(rights(), role),
+    ttlMsMax: allowance.ttlMsMax,
     spend: (requests) => allowance.spend(requests),
     undertake: (what) => allowance.undertake(what),
     holds: (key, hold, ttlMs) => allowance.holds(key, hold, ttlMs),

@@ -27,6 +27,8 @@ export interface Principal {
    * is looked for. `may` decides on every key all the same.
    */
   reach(role: Role): readonly string[];
+  /** The longest that it may hold a lock without renewal. Any time where it is missing. */
+  readonly ttlMsMax?: number;
   /** A request was as much work as so many more, which counts against its rate. */
   spend?(requests: number): void;
   /** Throws a `Problem` when this principal has too much already; gives what to call when the waiting is over. */

@@ -11,7 +11,7 @@ import {
   type Reply,
   type Snapshot,
 } from 'holdfast/protocol';
-import type { Bulletin } from '../bulletin.js';
+import type { Bulletin, Happenings } from '../bulletin.js';
 import { after, monotonicMs, soon } from '../clock.js';
 import { answered, isAnswerTo, PATIENCE_MS, unanswered } from './answers.js';
 import { concealer } from './concealment.js';
@@ -100,13 +100,23 @@ export class Desk {
   }
 
   read(key: string): Promise<Snapshot | null> {
-    return this.#look('read', key, async () => this.store.read(key));
+    return this.look(key, async () => this.store.read(key));
+  }
+
+  /** Asks the store for one key, in a way of its own. */
+  look<T>(key: string, ask: () => Promise<T>): Promise<T> {
+    return this.#bounded('read', 'read', key, ask);
+  }
+
+  /** Writes to the store in a way of its own, once: a rejection means that nobody knows what happened. */
+  write<T>(what: string, key: string, ask: () => Promise<T>): Promise<T> {
+    return this.#bounded('apply', what, key, ask);
   }
 
   /** One by one, in the order of their keys, until `take` says no. Rejects in time, and then takes no more. */
   each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
     let isAwaited = true;
-    const look = this.#look('list', undefined, () =>
+    const look = this.#bounded('list', 'list', undefined, () =>
       feed(this.store, query, (snapshot) => isAwaited && take(snapshot)),
     );
     return look.finally(() => {
@@ -115,7 +125,7 @@ export class Desk {
   }
 
   probe(): ReturnType<Store['probe']> {
-    return this.#look('probe', undefined, async () => this.store.probe());
+    return this.#bounded('probe', 'probe', undefined, async () => this.store.probe());
   }
 
   /** Takes back a claim that nobody waits for any more, in the background: a late grant is given back (F5). */
@@ -155,17 +165,19 @@ export class Desk {
     for (const talk of this.#farewells) talk.stop();
   }
 
-  async #look<T>(
-    operation: 'read' | 'list' | 'probe',
+  async #bounded<T>(
+    operation: Happenings['store']['operation'],
+    what: string,
     key: string | undefined,
     ask: () => Promise<T>,
   ): Promise<T> {
     const sinceMs = monotonicMs();
+    const commands = operation === 'apply' ? 1 : 0;
     const tell = (ok: boolean): void => {
-      this.#bulletin.tell('store', { operation, commands: 0, durationMs: monotonicMs() - sinceMs, ok });
+      this.#bulletin.tell('store', { operation, commands, durationMs: monotonicMs() - sinceMs, ok });
     };
     try {
-      const answer = await answered(ask(), operation, key);
+      const answer = await answered(ask(), what, key);
       tell(true);
       return answer;
     } catch (error) {

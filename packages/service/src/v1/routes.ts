@@ -5,10 +5,13 @@ import { monotonicMs } from '../clock.js';
 import { keepSecret } from '../http/journal.js';
 import type { Needs, Role } from '../http/principal.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import type { Desk } from '../lines/desk.js';
 import { holdText } from '../lines/holds.js';
 import { checkNames, LEASE_SECONDS_MAX, type Names, type Wanted, wantedOf } from './contract.js';
+import { HoldLeases } from './hold-leases.js';
 import type { Identity } from './identity.js';
-import { type Lease, Leases } from './leases.js';
+import { InstanceLeases } from './instance-leases.js';
+import type { Lease, Leases } from './leases.js';
 
 const PATH = '/:namespace/lock/:lockName';
 
@@ -21,7 +24,7 @@ interface Result {
 type Act = (request: FastifyRequest, who: Identity, wanted: Wanted) => Promise<Result>;
 
 export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
-  const leases = new Leases(parts.desk);
+  const leases = leasesOn(parts.desk);
   const secondsMax = Math.max(1, Math.min(LEASE_SECONDS_MAX, Math.floor(parts.limits.ttlMsMax / 1_000)));
   app.route({
     method: ['GET', 'HEAD'],
@@ -35,6 +38,11 @@ export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
   actionRoute(app, 'acquire', secondsMax, acquireWith(leases, parts));
   actionRoute(app, 'renew', secondsMax, renewWith(leases, parts));
   actionRoute(app, 'release', null, releaseWith(leases, parts));
+}
+
+function leasesOn(desk: Desk): Leases {
+  const { instances } = desk.store;
+  return instances ? new InstanceLeases(desk, instances) : new HoldLeases(desk);
 }
 
 function onNamespace(needs: Role): Needs {
@@ -109,8 +117,12 @@ async function undertake(
 function renewWith(leases: Leases, { bulletin }: ServiceParts): Act {
   return async (request, who, { leaseDuration }) => {
     const { key } = who;
-    const lease = await leases.renew(who, leaseDuration, (hold, ttlMs) => {
-      request.principal.undertake?.({ key, ttlMs, waitMs: 0, hold: holdText(hold), renews: true })();
+    const { principal } = request;
+    const lease = await leases.renew(who, leaseDuration, {
+      check(hold, ttlMs) {
+        principal.undertake?.({ key, ttlMs, waitMs: 0, hold: holdText(hold), renews: true })();
+      },
+      ttlMsMax: principal.ttlMsMax ?? Number.POSITIVE_INFINITY,
     });
     request.note.outcome = lease ? 'renewed' : 'lost';
     if (lease) return held(request, who, lease, leaseDuration, bulletin);

@@ -34,20 +34,26 @@ export interface ForeignHold {
   readonly expiresAt: number;
 }
 
-/** No token and no decision: the other software numbers nothing, and what follows rises by the time. */
-export function foreignState({ owner, acquiredAt, expiresAt }: ForeignHold): State {
+/**
+ * The other software numbers nothing. Where a part of ours is left, its numbers and marks go on; else tokens rise by the
+ * time.
+ */
+export function foreignState(
+  { owner, acquiredAt, expiresAt }: ForeignHold,
+  { token, decision, ended }: Pick<State, 'token' | 'decision' | 'ended'> = EMPTY_STATE,
+): State {
   const holder: Holder = {
     hold: FOREIGN,
     owner,
     permits: 1,
     capacity: 1,
-    token: 0,
+    token,
     inbox: null,
     acquiredAt,
     expiresAt,
     metadata: null,
   };
-  return { ...EMPTY_STATE, holders: [holder] };
+  return { ...EMPTY_STATE, token, decision, ended, holders: [holder] };
 }
 
 function foreignHolderIn(state: State): Holder | undefined {

@@ -1,5 +1,7 @@
 /** How a lock lies in an item: the one thing that differs between Holdfast's own records and those of other software. */
-import type { Claim, Command, State } from '../../protocol/index.js';
+import type { Claim, Command, InstanceLocks, State } from '../../protocol/index.js';
+import type { Reading, StoreTime } from '../compare-and-swap/register.js';
+import type { Calls } from './client.js';
 import type { Aliases } from './expressions.js';
 import type { Item } from './values.js';
 
@@ -51,4 +53,15 @@ export interface Layout {
   filter?(aliases: Aliases, prefix: string): string;
   /** Throws an `UnsupportedError` for what an item of this layout cannot carry. */
   check?(command: Command): void;
+  /** Where the holders of its items are instances, and may act without a hold. */
+  instancesOn?(table: TimedTable): InstanceLocks;
+}
+
+/** A table, the calls that reach it, and its time. */
+export interface TimedTable {
+  readonly calls: Calls;
+  readonly name: string;
+  readonly time: StoreTime;
+  /** The time now; asks for it where nothing is known. */
+  now(): Promise<Reading>;
 }

@@ -44,6 +44,8 @@ export function storeOn(
   const time = timeOf(client, () => askForTime());
   const swap = new CompareAndSwap(register, time, { name: 'DynamoDB', queue });
 
+  const instances = layout.instancesOn?.({ calls, name: table, time, now: () => swap.now() });
+
   /** A key that no lock has, and next to nothing to bring back: half a read unit. */
   async function askForTime(): Promise<void> {
     const aliases = new Aliases();
@@ -75,6 +77,7 @@ export function storeOn(
     name: 'dynamodb',
     traits: { ...TRAITS, queue },
     apply: (commands) => swap.apply(commands),
+    ...(instances && { instances }),
     read: (key) => swap.read(key),
     async *list(query) {
       await swap.now();

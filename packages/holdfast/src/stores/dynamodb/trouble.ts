@@ -22,6 +22,12 @@ export function itemOfFailedCondition(error: unknown): Item | null | undefined {
   return item as Item;
 }
 
+/** Whether the SDK sent the call more than once: then an earlier attempt may have been executed. */
+export function wasSentAgain(error: unknown): boolean {
+  const { $metadata: metadata } = error as { readonly $metadata?: { readonly attempts?: number } };
+  return metadata?.attempts !== 1;
+}
+
 /** The error to go on with: a refusal in words, or the error as it was, which leaves open what happened. */
 export function inWords(error: unknown, table: string, key?: string): unknown {
   const because = error instanceof Error ? error.message : String(error);

@@ -7,6 +7,7 @@
  *   instanceId           S  a secret of the client: with the same owner and instanceId, the lock may be had again
  *   leaseDuration        N  seconds, with all renewals
  *   expiry               N  epoch seconds. Taken when absent or `expiry < now` in whole seconds; also the table's TTL
+ *   holdfastOperation    S  only where an instance acts through Holdfast's service: see instance-locks.ts
  *
  * The clock is the service's. As the TTL is the expiry itself, DynamoDB may delete a released record at any time, and
  * token and marks with it: tokens then rise by the time.
@@ -16,7 +17,9 @@ import { type Holder, type Rest, UnsupportedError } from '../../../protocol/inde
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
 import type { Layout } from '../layout.js';
 import { type Item, number, numberIn, text, textIn } from '../values.js';
-import { beginsWith, layoutOf } from './shape.js';
+import { OPERATION } from './instance-item.js';
+import { InstanceRecords } from './instance-locks.js';
+import { beginsWith, layoutOf, type Shape } from './shape.js';
 
 const NAME = 'lock-service-central';
 /** What the service takes for a namespace or a name. */
@@ -25,10 +28,10 @@ const PART = /^[A-Za-z0-9_-]{3,64}$/;
 const LONG_OVER_SECONDS = 24 * 60 * 60;
 const FREE = 'holdfast-free';
 
-export const lockServiceCentral: Layout = layoutOf({
+const shape: Shape = {
   name: NAME,
   table: { partitionKey: 'lockId', sortKey: null, ttlAttribute: 'expiry' },
-  attributes: ['namespace', 'lockName', 'owner', 'instanceId', 'leaseDuration', 'expiry'],
+  attributes: ['namespace', 'lockName', 'owner', 'instanceId', 'leaseDuration', 'expiry', OPERATION],
   telling: ['owner', 'instanceId', 'expiry'],
   keyOf: (key) => ({ lockId: text(partsOf(key).join(':')) }),
   keyIn(item) {
@@ -55,7 +58,18 @@ export const lockServiceCentral: Layout = layoutOf({
     // The second named is still a second of the lock.
     return { owner, acquiredAt, expiresAt: (expiry + 1) * 1_000 + CLOCKS_APART_MS };
   },
-});
+};
+
+export const lockServiceCentral: Layout = {
+  ...layoutOf(shape),
+  instancesOn: (table) =>
+    new InstanceRecords(table, {
+      keyOf: shape.keyOf,
+      held: (key, { owner, instanceId, leaseDuration, expiry }) =>
+        item(key, owner, instanceId, leaseDuration, expiry),
+      free: shape.free,
+    }),
+};
 
 function item(key: string, owner: string, instanceId: string, leaseDuration: number, expiry: number): Item {
   const [namespace, lockName] = partsOf(key);

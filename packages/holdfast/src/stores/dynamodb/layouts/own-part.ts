@@ -8,7 +8,7 @@
  */
 import { type Claim, checkVersion, STATE_VERSION, type State } from '../../../protocol/index.js';
 import { ownPart } from '../../compare-and-swap/foreign.js';
-import type { Aliases } from '../expressions.js';
+import { type Aliases, isAbsent } from '../expressions.js';
 import { isNotEnded, marksIn, marksOf } from '../marks.js';
 import { type Item, number, numberIn, text, textIn } from '../values.js';
 
@@ -47,11 +47,19 @@ export function ownStateIn(item: Item, key: string): State | null {
 /** Lower numbers than those of the grant, and nothing that marks its hold as ended. A late duplicate finds its own. */
 export function isOlder(aliases: Aliases, { hold }: Claim, next: State): string {
   const first = Math.min(next.token, ...next.holders.map(({ token }) => token));
+  return `${hasLowerNumbers(aliases, first, next.decision)} AND ${isNotEnded(aliases, MARKS, hold)}`;
+}
+
+/** The same for a write that is no claim: no part of ours at all will do, too. */
+export function isAbsentOrOlder(aliases: Aliases, next: number): string {
+  return `(${isAbsent(aliases, NUMBERS)} OR (${hasLowerNumbers(aliases, next, next)}))`;
+}
+
+function hasLowerNumbers(aliases: Aliases, token: number, decision: number): string {
   const path = (name: string): string => `${aliases.name(NUMBERS)}.${aliases.name(name)}`;
   return [
-    `${path('token')} < ${aliases.value(number(first))}`,
-    `${path('decision')} < ${aliases.value(number(next.decision))}`,
+    `${path('token')} < ${aliases.value(number(token))}`,
+    `${path('decision')} < ${aliases.value(number(decision))}`,
     `${path('version')} <= ${aliases.value(number(STATE_VERSION))}`,
-    isNotEnded(aliases, MARKS, hold),
   ].join(' AND ');
 }

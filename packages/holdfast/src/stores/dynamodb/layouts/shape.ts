@@ -48,7 +48,7 @@ export interface Shape {
 export function layoutOf(shape: Shape): Layout {
   const { name, table } = shape;
   const attributes = [...shape.attributes, ...OWN_ATTRIBUTES];
-  const decode = (key: string, item: Item): State => ownIn(shape, key, item) ?? foreignIn(shape, key, item);
+  const decode = (key: string, item: Item): State => stateIn(shape, key, item);
   return {
     name,
     table,
@@ -83,21 +83,21 @@ function shapeOf(shape: Shape, key: string, state: State): Item {
   return occupant ? shape.held(occupant, key) : shape.free(Math.floor(state.decision / 1_000), key);
 }
 
-function ownIn(shape: Shape, key: string, item: Item): State | null {
-  const state = ownStateIn(item, key);
-  if (!state) return null;
-  const written = shapeOf(shape, key, state);
-  return shape.telling.every((name) => isDeepStrictEqual(item[name], written[name])) ? state : null;
-}
-
-function foreignIn(shape: Shape, key: string, item: Item): State {
+function stateIn(shape: Shape, key: string, item: Item): State {
+  const own = ownStateIn(item, key);
+  if (own && isAsWritten(shape, key, item, own)) return own;
   const hold = shape.read(item);
-  if (hold) return foreignState(hold);
+  if (hold) return foreignState(hold, own ?? undefined);
   throw new UnsupportedError(
     `The item of "${key}" is no lock as ${shape.name} writes them: it needs ${shape.telling.join(', ')}. ` +
       'Look at the item, and mind which table and which layout this is. Nothing was changed.',
     { key },
   );
+}
+
+function isAsWritten(shape: Shape, key: string, item: Item, state: State): boolean {
+  const written = shapeOf(shape, key, state);
+  return shape.telling.every((name) => isDeepStrictEqual(item[name], written[name]));
 }
 
 function asSeen(seen: Item, attributes: readonly string[]): Item {

@@ -1,0 +1,209 @@
+/**
+ * Leases as holds, on every store but those with locks of instances. What this contract does to a lock, said in commands
+ * of the store. Nothing is ever released to be claimed again: a
+ * waiter of `/v2` would come between. An acquire of what is held already moves the expiry of that hold instead, forward
+ * or back, and a renewal adds to it; both name the expiry they saw, so that a repeated command does nothing twice (P25).
+ */
+import { StoreError } from 'holdfast';
+import type { Claim, Command, HolderView, HoldId, Release, Renew, Reply } from 'holdfast/protocol';
+import { random, randomId } from '../clock.js';
+import type { Desk } from '../lines/desk.js';
+import { holdOf, type Identity, metadataOf, saltOf } from './identity.js';
+import type { Bound, Lease, Leases, Look } from './leases.js';
+import { acquireSecondOf, endOf, expiryOf, secondOf } from './seconds.js';
+import { Strangers } from './strangers.js';
+
+interface Own {
+  readonly hold: HoldId;
+  readonly salt: string;
+  readonly holder: HolderView;
+}
+
+/** Each of them means that somebody else changed the lock since it was looked at. */
+const TRIES_MAX = 100;
+/** How far before the end of its second a renewal first puts the expiry: by that it knows its own. */
+const MARK_MS_MAX = 999;
+
+export class HoldLeases implements Leases {
+  readonly #desk: Desk;
+  readonly #strangers = new Strangers();
+  #mark = Math.floor(random() * MARK_MS_MAX);
+
+  constructor(desk: Desk) {
+    this.#desk = desk;
+  }
+
+  /** Of several holders, the one that lasts longest: before that nobody gets it alone. */
+  async look(key: string): Promise<Look | null> {
+    const holders = (await this.#desk.read(key))?.holders ?? [];
+    const [last] = holders.toSorted((a, b) => b.expiresAt - a.expiresAt);
+    return last ? { owner: last.owner, expiry: expiryOf(last.expiresAt) } : null;
+  }
+
+  async holdOf(who: Identity): Promise<HoldId | null> {
+    const snapshot = await this.#desk.read(who.key);
+    return this.#ownAmong(who, snapshot?.holders ?? [])?.hold ?? null;
+  }
+
+  async acquire(who: Identity, seconds: number): Promise<Lease | null> {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const claim = claimOf(who, seconds);
+      const reply = await this.#desk.ask(claim);
+      if (reply.kind === 'granted') {
+        const expiry = secondOf(reply.acquiredAt) + seconds;
+        await this.#roundUp(claim, reply.acquiredAt, reply.expiresAt, endOf(expiry));
+        return { hold: claim.hold, leaseDuration: seconds, expiry };
+      }
+      // Anything else: granted, evicted, and asked for again because the answer was lost.
+      if (reply.kind !== 'busy') continue;
+      const own = this.#ownAmong(who, reply.holders);
+      if (!own) return null;
+      const expiry = await this.#overwrite(who, own, seconds, reply.now);
+      if (expiry !== null) return { hold: own.hold, leaseDuration: seconds, expiry };
+      this.#strangers.add(own.hold.process);
+    }
+    return null;
+  }
+
+  async renew(who: Identity, seconds: number, { check }: Bound): Promise<Lease | null> {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const snapshot = await this.#desk.read(who.key);
+      const own = this.#ownAmong(who, snapshot?.holders ?? []);
+      if (!snapshot || !own) return null;
+      const expiry = expiryOf(own.holder.expiresAt) + seconds;
+      check(own.hold, endOf(expiry) - snapshot.now);
+      const outcome = await this.#add(who, own, endOf(expiry));
+      if (outcome === 'added') {
+        // Renewals add as much to the lease as to the expiry.
+        return { hold: own.hold, leaseDuration: expiry - acquireSecondOf(snapshot, own.holder), expiry };
+      }
+      if (outcome === 'lost') this.#strangers.add(own.hold.process);
+    }
+    throw overtaken(who.key, 'renewal');
+  }
+
+  async release(who: Identity): Promise<HoldId | null | false> {
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const holders = (await this.#desk.read(who.key))?.holders ?? [];
+      if (holders.length === 0) return null;
+      const own = this.#ownAmong(who, holders);
+      if (!own) return false;
+      if (await this.#end(who, own)) return own.hold;
+      this.#strangers.add(own.hold.process);
+    }
+    return false;
+  }
+
+  /** Whose it may be by what can be seen. Whether it is, a command with the hold finds out. */
+  #ownAmong(who: Identity, holders: readonly HolderView[]): Own | null {
+    for (const holder of holders) {
+      const salt = holder.owner === who.owner ? saltOf(holder) : null;
+      if (salt === null) continue;
+      const hold = holdOf(who, salt);
+      if (!this.#strangers.has(hold.process)) return { hold, salt, holder };
+    }
+    return null;
+  }
+
+  /** The claim could not know in which millisecond of its second it would be decided. */
+  async #roundUp(
+    { key, hold, ttlMs }: Claim,
+    acquiredAt: number,
+    expiresAt: number,
+    end: number,
+  ): Promise<void> {
+    // Another request of the same identity has come between, and set an end of its own.
+    if (expiresAt !== acquiredAt + ttlMs || expiresAt === end) return;
+    await this.#desk.ask(moveOf(key, hold, expiresAt, end));
+  }
+
+  /** The new expiry; null when the hold is not this identity's, or has ended. */
+  async #overwrite({ key }: Identity, own: Own, seconds: number, now: number): Promise<number | null> {
+    let { expiresAt } = own.holder;
+    let second = secondOf(now);
+    for (let tries = 0; tries < TRIES_MAX; tries += 1) {
+      const end = endOf(second + seconds);
+      // The block keeps the second of this acquire, for renewals to come.
+      const reply = await this.#desk.ask({ ...moveOf(key, own.hold, expiresAt, end), block: true });
+      if (reply.kind !== 'renewed') return null;
+      const isIn = reply.expiresAt === end;
+      // Decided in a later second than it was counted from: once more, from that one.
+      if (isIn && (secondOf(reply.now) === second || tries > 1)) return second + seconds;
+      expiresAt = reply.expiresAt;
+      second = secondOf(reply.now);
+    }
+    throw overtaken(key, 'acquire');
+  }
+
+  /**
+   * Two renewals at once see the same expiry, and may want to add the same. Then the one that came second must not take
+   * the first one's success for its own: so each first moves the expiry to a millisecond of its own, and only when that
+   * is known to the end of the second.
+   */
+  async #add({ key }: Identity, { hold, holder }: Own, end: number): Promise<'added' | 'overtaken' | 'lost'> {
+    this.#mark = (this.#mark % MARK_MS_MAX) + 1;
+    const mark = end - this.#mark;
+    const add = moveOf(key, hold, holder.expiresAt, mark);
+    const { reply, isRepeated } = await this.#askOnce(add);
+    if (reply.kind !== 'renewed') return 'lost';
+    if (reply.expiresAt !== mark) {
+      // It may have come through before, and another have gone on from there: neither again nor not at all is right.
+      if (isRepeated) throw overtaken(key, 'renewal');
+      return 'overtaken';
+    }
+    await this.#desk.ask(moveOf(key, hold, mark, end));
+    return 'added';
+  }
+
+  /** Asks again where nothing is known of the first attempt, and says so. */
+  async #askOnce(command: Command): Promise<{ readonly reply: Reply; readonly isRepeated: boolean }> {
+    try {
+      const [reply] = await Promise.all(this.#desk.attempt([command]));
+      if (reply) return { reply, isRepeated: false };
+    } catch (error) {
+      if (!(error instanceof StoreError)) throw error;
+    }
+    return { reply: await this.#desk.ask(command), isRepeated: true };
+  }
+
+  /** Whether it was this identity's, and has ended. */
+  async #end({ key }: Identity, { hold, salt }: Own): Promise<boolean> {
+    const release: Release = { kind: 'release', key, hold, minHoldMs: 0 };
+    const { reply, isRepeated } = await this.#askOnce(release);
+    if (reply.kind === 'released' && reply.held) return true;
+    if (!isRepeated) return false;
+    // "Not held" may only mean that the first attempt did it.
+    const left = (await this.#desk.read(key))?.holders ?? [];
+    return !left.some((holder) => saltOf(holder) === salt);
+  }
+}
+
+/** A millisecond too long rather than too short: then its last millisecond is in the right second, whenever it began. */
+function claimOf(who: Identity, seconds: number): Claim {
+  const { key, owner } = who;
+  const salt = randomId();
+  return {
+    kind: 'claim',
+    key,
+    hold: holdOf(who, salt),
+    owner,
+    permits: 1,
+    capacity: 1,
+    ttlMs: seconds * 1_000 + 1,
+    queue: false,
+    inbox: null,
+    metadata: metadataOf(salt),
+  };
+}
+
+/** Moves the end of a hold, if it is where it was seen. */
+function moveOf(key: string, hold: HoldId, from: number, to: number): Renew {
+  return { kind: 'renew', key, hold, ttlMs: 1, block: false, added: { ms: to - from, expiresAt: from } };
+}
+
+function overtaken(key: string, operation: string): StoreError {
+  return new StoreError(`The lock "${key}" changed whenever it was looked at. Ask again.`, {
+    key,
+    operation,
+  });
+}

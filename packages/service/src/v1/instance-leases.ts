@@ -1,0 +1,77 @@
+/**
+ * Leases on the table of LockServiceCentral: the identity is the owner and the instance that are stored, so both
+ * services know each other's locks. Every operation is one conditional write. It is sent once, because a renewal that was
+ * sent again after an unknown outcome could add twice.
+ */
+import type { HoldId, InstanceLease, InstanceLocks } from 'holdfast/protocol';
+import { randomId } from '../clock.js';
+import type { Desk } from '../lines/desk.js';
+import { holdOf, type Identity } from './identity.js';
+import type { Bound, Lease, Leases, Look } from './leases.js';
+
+export class InstanceLeases implements Leases {
+  readonly #desk: Desk;
+  readonly #locks: InstanceLocks;
+
+  constructor(desk: Desk, locks: InstanceLocks) {
+    this.#desk = desk;
+    this.#locks = locks;
+  }
+
+  async look(key: string): Promise<Look | null> {
+    const lease = await this.#read(key);
+    return lease && { owner: lease.owner, expiry: lease.expiry };
+  }
+
+  async holdOf(who: Identity): Promise<HoldId | null> {
+    const lease = await this.#read(who.key);
+    return lease?.owner === who.owner && lease.instanceId === who.instanceId ? countedUnder(who) : null;
+  }
+
+  async acquire(who: Identity, seconds: number): Promise<Lease | null> {
+    const { key } = who;
+    const lease = await this.#desk.write('acquire', key, () =>
+      this.#locks.acquire(key, instanceOf(who), seconds, randomId()),
+    );
+    return lease && leaseOf(who, lease);
+  }
+
+  async renew(who: Identity, seconds: number, { check, ttlMsMax }: Bound): Promise<Lease | null> {
+    const { key } = who;
+    const secondsMax = Math.floor(ttlMsMax / 1_000);
+    const outcome = await this.#desk.write('renewal', key, () =>
+      this.#locks.renew(key, instanceOf(who), seconds, secondsMax, randomId()),
+    );
+    if (outcome.kind === 'too-long') check(countedUnder(who), outcome.seconds * 1_000);
+    return outcome.kind === 'renewed' ? leaseOf(who, outcome.lease) : null;
+  }
+
+  async release(who: Identity): Promise<HoldId | null | false> {
+    const { key } = who;
+    const outcome = await this.#desk.write('release', key, () =>
+      this.#locks.release(key, instanceOf(who), randomId()),
+    );
+    if (outcome === 'busy') return false;
+    return outcome === 'released' ? countedUnder(who) : null;
+  }
+
+  #read(key: string): Promise<InstanceLease | null> {
+    return this.#desk.look(key, () => this.#locks.read(key));
+  }
+}
+
+function instanceOf({ owner, instanceId }: Identity): {
+  readonly owner: string;
+  readonly instanceId: string;
+} {
+  return { owner, instanceId };
+}
+
+function leaseOf(who: Identity, { leaseDuration, expiry }: InstanceLease): Lease {
+  return { hold: countedUnder(who), leaseDuration, expiry };
+}
+
+/** The same for every lease of an identity on a key, which has one at most. */
+function countedUnder(who: Identity): HoldId {
+  return holdOf(who, '');
+}
