@@ -209,6 +209,30 @@ describe.runIf(available('dynamodb'))('/v1 on the table of LockServiceCentral', 
     expect((await say('renew', name, 10, OTHER)).status).toBe(200);
   });
 
+  it('a lock whose expiry has passed is taken over, and one second of clocks that differ is allowed for', async () => {
+    const name = freshName();
+    await new LockServiceCentral(client, table, () => Date.now() - 30_000).acquire(name, 'somebody', 10_000);
+    expect(await look(name)).not.toHaveProperty('owner');
+    expect((await say('renew', name, 10)).status).toBe(423);
+    expect((await say('release', name)).status).toBe(200);
+    expect((await say('acquire', name, 10)).status).toBe(200);
+    const other = freshName();
+    await new LockServiceCentral(client, table, () => Date.now() - 10_500).acquire(other, 'somebody', 10_000);
+    expect((await say('acquire', other, 10)).status).toBe(423);
+    expect(await look(other)).toMatchObject({ owner: 'somebody' });
+  });
+
+  it('a renewal adds no more than may be held at a time, and then changes nothing', async () => {
+    const name = freshName();
+    const { instances } = dynamodbStore(near, { table, layout: LAYOUT });
+    const who = { owner: OWNER, instanceId: INSTANCE };
+    const renew = (seconds: number, id: string) => instances?.renew(`default/${name}`, who, seconds, 150, id);
+    await say('acquire', name, 60);
+    expect(await renew(60, 'one')).toMatchObject({ kind: 'renewed', lease: { leaseDuration: 120 } });
+    expect(await renew(60, 'two')).toMatchObject({ kind: 'too-long' });
+    expect(await stored(name)).toMatchObject({ leaseDuration: 120 });
+  });
+
   it('P25: a renewal whose first answer is lost adds once', async () => {
     const name = freshName();
     await say('acquire', name, 60);
