@@ -57,7 +57,7 @@ export function usePlace(): Place {
       cwd: folder,
       detached: true,
       stdio: ['pipe', 'pipe', 'pipe'],
-      env: { ...process.env, HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}`, ...environment },
+      env: { ...surroundings(), HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}`, ...environment },
     });
     const running = follow(child);
     started.push(running);
@@ -94,6 +94,11 @@ export function usePlace(): Place {
     },
     startOther: (command, args) => launch(command, args),
   };
+}
+
+/** Without variables for the tests themselves: the command names those that it does not know. */
+function surroundings(): NodeJS.ProcessEnv {
+  return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('HOLDFAST_')));
 }
 
 function follow(child: ChildProcess): Running {

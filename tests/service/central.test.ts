@@ -1,6 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createTable } from 'holdfast/dynamodb';
-import { available, startDynamodb } from 'holdfast-servers';
+import { available, startDynamodb, startPostgres } from 'holdfast-servers';
+import pg from 'pg';
 import { expect, it } from 'vitest';
 import { until, usePlace } from '../cli/holdfast.js';
 
@@ -15,7 +16,7 @@ it.runIf(available('dynamodb'))(
     const client = new DynamoDB({ endpoint: dynamodb.url, region: 'us-east-1', credentials: CREDENTIALS });
     const table = `central-${process.pid}`;
     await createTable(client, { table, layout: 'lock-service-central' });
-    const running = place.start(['serve', '--port', '0'], {
+    const environment = {
       HOLDFAST_STORE: '',
       SPRING_PROFILES_ACTIVE: 'dynamodb',
       LOCKER_DYNAMODB_REGION: 'us-east-1',
@@ -24,7 +25,8 @@ it.runIf(available('dynamodb'))(
       LOCKER_DYNAMODB_ACCESSKEYID: CREDENTIALS.accessKeyId,
       LOCKER_DYNAMODB_SECRETACCESSKEY: CREDENTIALS.secretAccessKey,
       AUTHENTICATION_DISABLED: 'true',
-    });
+    };
+    const running = place.start(['serve', '--port', '0'], environment);
     let said = '';
     running.child.stderr?.on('data', (text) => {
       said += text;
@@ -45,7 +47,50 @@ it.runIf(available('dynamodb'))(
     });
     expect(Item).toMatchObject({ namespace: { S: 'billing' }, lockName: { S: 'invoice-run' } });
     expect(said).not.toContain(CREDENTIALS.secretAccessKey);
+    const ask = async (...args: string[]): Promise<unknown> => {
+      const { status, stdout, stderr } = await place.run([...args, '--json'], environment);
+      expect([args, status, stderr]).toEqual([args, 0, '']);
+      return JSON.parse(stdout);
+    };
+    expect(await ask('migrate')).toMatchObject({ table });
+    expect(await ask('ls')).toMatchObject([
+      { key: 'billing/invoice-run', holders: [{ owner: 'anonymous' }] },
+    ]);
+    const held = await ask('inspect', 'billing/invoice-run');
+    expect(held).toMatchObject({ holders: [{ owner: 'anonymous' }] });
+    expect(await ask('evict', 'billing/invoice-run', '--force')).toMatchObject({ evicted: 1 });
+    expect(await ask('ls')).toEqual([]);
     client.destroy();
     await dynamodb.stop();
+  },
+);
+
+it.runIf(available('postgres'))(
+  'LOCKER_POSTGRES_SCHEMA=public leaves the table of LockServiceCentral alone, and locks beside it',
+  { timeout: 120_000 },
+  async () => {
+    const postgres = await startPostgres();
+    const database = await postgres.createDatabase();
+    const client = new pg.Client({ connectionString: database });
+    await client.connect();
+    await client.query('CREATE TABLE public.locks (lock_id text PRIMARY KEY, owner text, expiry bigint)');
+    await client.query(`INSERT INTO public.locks VALUES ('billing:a', 'somebody', 1)`);
+    const { hostname, port, pathname, username } = new URL(database);
+    const environment = {
+      HOLDFAST_STORE: '',
+      SPRING_PROFILES_ACTIVE: 'postgres',
+      LOCKER_POSTGRES_HOST: hostname,
+      LOCKER_POSTGRES_PORT: port,
+      LOCKER_POSTGRES_DATABASE: pathname.slice(1),
+      LOCKER_POSTGRES_USERNAME: username,
+      LOCKER_POSTGRES_SCHEMA: 'public',
+    };
+    const migrated = await place.run(['migrate'], environment);
+    expect([migrated.status, migrated.stdout]).toEqual([0, expect.stringContaining('"holdfast" was made')]);
+    const run = ['run', 'billing/a', '--', process.execPath, '-e', '0'];
+    expect((await place.run(run, environment)).status).toBe(0);
+    expect((await client.query('SELECT * FROM public.locks')).rows).toHaveLength(1);
+    await client.end();
+    await postgres.stop();
   },
 );

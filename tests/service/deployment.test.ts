@@ -3,7 +3,10 @@ import { promisify } from 'node:util';
 import { memoryStore } from 'holdfast/memory';
 import { createService } from 'holdfast-service';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { usePlace } from '../cli/holdfast.js';
 import { read } from '../repository/tree.js';
+
+const place = usePlace();
 
 interface Panel {
   readonly title: string;
@@ -91,10 +94,41 @@ describe('the image', () => {
     const [, command = '[]'] = /^HEALTHCHECK .* CMD (\[.*\])$/m.exec(dockerfile) ?? [];
     const [program, ...words] = JSON.parse(command) as string[];
     expect(program).toBe('node');
-    const ask = (port: string): Promise<unknown> =>
-      promisify(execFile)(process.execPath, words, { env: { HOLDFAST_PORT: port } });
-    await ask(new URL(url).port);
-    await expect(ask('1')).rejects.toMatchObject({ code: 1 });
+    const ask = (env: NodeJS.ProcessEnv): Promise<unknown> =>
+      promisify(execFile)(process.execPath, words, { env });
+    const { port } = new URL(url);
+    await ask({ HOLDFAST_PORT: port });
+    await ask({ SERVER_PORT: port });
+    await expect(ask({ HOLDFAST_PORT: '1' })).rejects.toMatchObject({ code: 1 });
+  });
+
+  const variables = (): Record<string, string> => {
+    const [, block = ''] = /^ENV ((?:.*\\\n)*.*)$/m.exec(dockerfile) ?? [];
+    return Object.fromEntries([...block.matchAll(/(\w+)=(\S+)/g)].map(([, name, value]) => [name, value]));
+  };
+
+  it('takes the environment of LockServiceCentral, which none of its own variables outdoes', async () => {
+    const { status, stdout, stderr } = await place.run(['serve', '--print-config'], {
+      ...{ HOLDFAST_STORE: '', ...variables() },
+      ...{ SPRING_PROFILES_ACTIVE: 'dynamodb', LOCKER_DYNAMODB_REGION: 'eu-west-1', SERVER_PORT: '9090' },
+      AUTHENTICATION_DISABLED: 'true',
+    });
+    expect([status, stderr]).toEqual([0, '']);
+    expect(JSON.parse(stdout)).toMatchObject({
+      ...{ store: 'dynamodb://eu-west-1/locks?layout=lock-service-central', port: 9_090 },
+      ...{ host: '0.0.0.0', insecure: true },
+    });
+  });
+
+  it('keeps its locks and its keys in the volume, and does not start open to others without a word', async () => {
+    const own = { ...variables(), HOLDFAST_STORE: '', HOLDFAST_AUDIT: '' };
+    const shown = await place.run(['serve', '--print-config'], own);
+    expect(JSON.parse(shown.stdout).store).toBe('sqlite:/data/holdfast/locks.db');
+    const { status, stderr } = await place.run(['serve', '--port', '0'], {
+      ...own,
+      HOLDFAST_STORE: 'memory:',
+    });
+    expect([status, stderr]).toEqual([64, expect.stringContaining('insecure')]);
   });
 
   it('says that it was not run yet, as the compose file does', () => {

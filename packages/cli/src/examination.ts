@@ -78,7 +78,7 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
     };
   }
   const alone = store.traits.shared === 'process';
-  const other = alone ? store : await open(storeUrl(options, process.env));
+  const other = alone ? store : await open(await storeUrl(options, process.env));
   try {
     const times: number[] = [];
     for (let count = 0; count < WAKES; count++) times.push(await timeOfWaking(store, other));

@@ -11,6 +11,7 @@ import { migrate } from './commands/migrate.js';
 import { run } from './commands/run.js';
 import { serve } from './commands/serve.js';
 import { watch } from './commands/watch.js';
+import { mistypedVariables, outdoneStore } from './environment.js';
 import { EXIT, Failure, usageFailure } from './exit.js';
 import { failureOf } from './failure.js';
 import { commandHelp, generalHelp } from './help.js';
@@ -20,6 +21,8 @@ import { openTerminal, printable, type Terminal } from './output.js';
 import { stderr, stdout } from './standard-streams.js';
 
 const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor, migrate, serve, key];
+/** Options of `serve` that are no settings. */
+const NO_VARIABLES: readonly string[] = ['config', 'print-config'];
 /** A stderr that nobody reads must not keep the status from whoever waits for it. */
 const LAST_WORDS_MS_MAX = 1_000;
 
@@ -32,12 +35,22 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
     terminal.out(command ? commandHelp(terminal, command) : generalHelp(terminal, COMMANDS));
     return EXIT.ok;
   }
-  if (command) return command.run(invocation, terminal);
+  if (command) {
+    for (const text of notesFor(command, options.has('store'))) terminal.warn(text);
+    return command.run(invocation, terminal);
+  }
   if (options.has('version')) {
     terminal.out(version());
     return EXIT.ok;
   }
   throw usageFailure(`say what to do: ${COMMANDS.map(({ name }) => name).join(', ')}; see holdfast --help`);
+}
+
+/** The service says itself which store counts. */
+function notesFor(command: Command, hasStore: boolean): string[] {
+  const settings = ['store', ...serve.options.filter((name) => !NO_VARIABLES.includes(name))] as const;
+  const mistyped = mistypedVariables(process.env, settings, command === serve);
+  return command === serve || hasStore ? mistyped : [...mistyped, ...outdoneStore(process.env)];
 }
 
 function version(): string {

@@ -9,6 +9,9 @@ import type { Options } from './options.js';
 import { type Terminal, warn } from './output.js';
 import { redact, redactIn } from './redaction.js';
 
+/** Variables of LockServiceCentral that may name a store, in both of its ways of writing. */
+export const CENTRAL = /^(?:locker[._]|spring[._]profiles[._]active$)/i;
+
 type Environment = { readonly [name: string]: string | undefined };
 
 /** A store that hangs must not keep a finished command from exiting. */
@@ -45,15 +48,27 @@ function homeFolder(): string {
   );
 }
 
-export function storeUrl(options: Options, environment: Environment): string {
+/** --store, else HOLDFAST_STORE, else what LockServiceCentral's variables name, else a file of this user. */
+export async function storeUrl(options: Options, environment: Environment): Promise<string> {
   const given = options.text('store') ?? environment.HOLDFAST_STORE;
   if (given) return given;
+  return (await centralStoreIn(environment)) ?? defaultStoreUrl(environment);
+}
+
+/** Loads the service only where there is something for it to understand: that takes a while. */
+async function centralStoreIn(environment: Environment): Promise<string | null> {
+  if (!Object.keys(environment).some((name) => CENTRAL.test(name))) return null;
+  const { centralStore } = await import('holdfast-service');
+  return centralStore(environment);
+}
+
+export function defaultStoreUrl(environment: Environment): string {
   // In a URL a question mark would begin its options.
   return `sqlite:${statePath('locks.db', environment).replaceAll('%', '%25').replaceAll('?', '%3F')}`;
 }
 
 export async function openSession(options: Options): Promise<Session> {
-  const url = storeUrl(options, process.env);
+  const url = await storeUrl(options, process.env);
   const store = await open(url);
   try {
     const namespace = options.text('namespace');

@@ -1,5 +1,5 @@
 /** The only place of the service that reads clocks, sets timers and draws randomness. */
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 
 /** Longer delays fire at once in Node (F12). */
 const TIMER_MS_MAX = 2 ** 31 - 1;
@@ -46,4 +46,9 @@ export function random(): number {
 /** Unguessable: 128 bits. */
 export function randomId(): string {
   return randomBytes(16).toString('base64url');
+}
+
+/** The id of a request, in logs and answers. */
+export function newRequestId(): string {
+  return randomUUID();
 }

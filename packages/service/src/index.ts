@@ -17,3 +17,4 @@ export { Problem, type ProblemCode } from './http/problem.js';
 export type { Part, ServiceParts } from './http/service-parts.js';
 export { type Running, serve } from './serve.js';
 export { createService, type Service, type ServiceOptions } from './service.js';
+export { centralStore, centralStoreNames } from './v1/settings.js';

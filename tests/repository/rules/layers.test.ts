@@ -46,7 +46,7 @@ const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   service: ['clock', 'bulletin', 'http', 'lines', 'health', 'dashboard', 'metrics', 'v1', 'v2'],
   'store-check': ['clock', 'service'],
   serve: ['clock', 'auth', 'http', 'config', 'service', 'store-check'],
-  index: ['auth', 'bulletin', 'config', 'http', 'serve', 'service'],
+  index: ['auth', 'bulletin', 'config', 'http', 'serve', 'service', 'v1'],
 };
 
 /** `engine/waiting.ts` → `engine`, `locks.ts` → `locks`. */

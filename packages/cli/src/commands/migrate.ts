@@ -30,7 +30,7 @@ there already: DynamoDB then deletes every item whose time has passed, an applic
   ],
 
   async run({ options }, terminal) {
-    const url = storeUrl(options, process.env);
+    const url = await storeUrl(options, process.env);
     const wanted = { supabase: options.has('supabase'), timeToLive: options.has('time-to-live') };
     const migration = await explained(url, () => migrationOf(url, wanted));
     if (options.has('print')) {

@@ -7,7 +7,7 @@ import { EXIT, Failure, usageFailure } from '../exit.js';
 import { failureOf } from '../failure.js';
 import type { Options } from '../options.js';
 import { redactIn } from '../redaction.js';
-import { storeUrl } from '../session.js';
+import { defaultStoreUrl } from '../session.js';
 
 /** Only this command needs it, and it takes a while to load. */
 type Service = typeof import('holdfast-service');
@@ -75,9 +75,9 @@ function configOf({ configFrom, SETTINGS }: Service, options: Options): ServiceC
   return configFrom({
     flags,
     environment: process.env,
-    ...(path !== undefined && { file: contentOf(path) }),
+    ...(path !== undefined && { [path.endsWith('.properties') ? 'properties' : 'file']: contentOf(path) }),
     // A home folder is looked for only where nothing else names a store.
-    defaultStore: () => storeUrl(options, { XDG_STATE_HOME: process.env.XDG_STATE_HOME }),
+    defaultStore: () => defaultStoreUrl(process.env),
   });
 }
 

@@ -22,7 +22,7 @@ export interface JwtOptions {
   readonly jwks?: string;
   /** Of those that are safe here, the ones to take. */
   readonly algorithms?: readonly string[];
-  /** How far clocks may be apart: at most 60 s, 30 s unless told. */
+  /** How far clocks may be apart: at most 60 s, which is the default. */
   readonly skewMs?: number;
   /** The claim that has a bearer's rights: a list of texts, or one text with spaces. `holdfast` unless told. */
   readonly claim?: string;
@@ -60,7 +60,7 @@ export class JwtReader {
   readonly #rights: readonly Right[];
 
   constructor(options: JwtOptions, log?: Logger) {
-    const { issuer, audience, algorithms = ALGORITHMS, skewMs = 30_000 } = options;
+    const { issuer, audience, algorithms = ALGORITHMS, skewMs = SKEW_MS_MAX } = options;
     if (issuer === '' || (issuer === null && options.jwks === undefined)) {
       throw new InvalidArgumentError('The issuer of tokens is not named.');
     }

@@ -1,5 +1,10 @@
 /** Settings from the environment: in our words, and in those of LockServiceCentral. */
-import { centralSettings, type Environment } from '../v1/settings.js';
+import {
+  type CentralSettings,
+  centralSettings,
+  centralStoreNames,
+  type Environment,
+} from '../v1/settings.js';
 import { SETTINGS, type Values } from './settings.js';
 
 export type { Environment } from '../v1/settings.js';
@@ -14,23 +19,38 @@ export function ownVariables(environment: Environment): Values {
   return values;
 }
 
-/** What LockServiceCentral would understand. Where a store is named, it does not matter which one that had. */
+/**
+ * What LockServiceCentral would understand. Where `ours` names a store, it does not matter which one that had; and what
+ * it says of other settings that `ours` has is said not to count.
+ */
 export function centralVariables(
   environment: Environment,
-  store: string | undefined,
+  ours: Values,
 ): { readonly values: Values; readonly notes: readonly string[] } {
-  const isStore = (name: string): boolean => name.startsWith('LOCKER_') || name === 'SPRING_PROFILES_ACTIVE';
-  const heard = Object.entries(environment).filter(([name]) => store === undefined || !isStore(name));
+  const unused = ours.store === undefined ? [] : centralStoreNames(environment);
+  const heard = Object.entries(environment).filter(([name]) => !unused.includes(name));
   const settings = centralSettings(Object.fromEntries(heard));
-  if (settings === null) return { values: {}, notes: [] };
-  const { auth } = settings;
+  const notes = [...(unused.length > 0 ? [`${unused.join(', ')}: not used, as a store is named.`] : [])];
+  if (settings === null) return { values: {}, notes };
+  const values = valuesOf(settings);
+  for (const { name } of SETTINGS) {
+    const [own, central] = [ours[name], values[name]];
+    if (own === undefined || central === undefined || own === central) continue;
+    notes.push(`The setting "${name}" of Holdfast counts, and not that of LockServiceCentral.`);
+  }
+  return { values, notes: [...settings.notes, ...notes] };
+}
+
+function valuesOf({ store, auth, address, port }: CentralSettings): Values {
   const values: Values = {};
-  if (settings.store !== null) values.store = settings.store;
+  if (store !== null) values.store = store;
+  if (address !== null) values.host = address;
+  if (port !== null) values.port = port;
   if (auth.kind === 'disabled') values.insecure = 'true';
   if (auth.kind === 'jwt') {
     if (auth.issuer !== undefined) values['jwt-issuer'] = auth.issuer;
     if (auth.audience !== undefined) values['jwt-audience'] = auth.audience;
     if (auth.jwks !== undefined) values['jwt-jwks'] = auth.jwks;
   }
-  return { values, notes: settings.notes };
+  return values;
 }

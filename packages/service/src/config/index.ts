@@ -5,6 +5,7 @@ import { rightsOf } from '../auth/rights.js';
 import { durationIn } from '../http/duration.js';
 import { type Limits, limitsOf } from '../http/limits.js';
 import { proxiesOf } from '../http/proxies.js';
+import { environmentName, propertiesIn } from '../v1/properties.js';
 import { centralVariables, type Environment, ownVariables } from './environment.js';
 import { readFile } from './file.js';
 import { SETTINGS, type Setting, type SettingName, type Values } from './settings.js';
@@ -45,6 +46,8 @@ export interface ConfigSources {
   readonly environment?: Environment;
   /** The text of the file: JSON with the names of the flags, `limits` and `principalLimits`. */
   readonly file?: string;
+  /** The text of a file of properties, as LockServiceCentral has them. Variables count before them. */
+  readonly properties?: string;
   /** The store where none is named; asked only then. */
   readonly defaultStore: () => string;
 }
@@ -63,11 +66,13 @@ export function configFrom({
   flags = {},
   environment = {},
   file,
+  properties = '',
   defaultStore,
 }: ConfigSources): ServiceConfig {
   const { values: written, limits, principalLimits } = readFile(file ?? '{}');
   const own = ownVariables(environment);
-  const central = centralVariables(environment, flags.store ?? own.store);
+  const inFile = propertiesIn(properties);
+  const central = centralVariables({ ...inFile.values, ...byVariable(environment) }, { ...own, ...flags });
   const ours: Values = { ...written, ...own, ...flags };
   const values: Values = { ...written, ...central.values, ...own, ...flags };
   for (const setting of SETTINGS) check(setting, values[setting.name]);
@@ -95,11 +100,18 @@ export function configFrom({
     limits: limitsOf(limits),
     principalLimits: principalLimitsOf(principalLimits),
     notes: [
+      ...inFile.notes,
       ...central.notes,
       ...(jwt ? leftOpen(jwt) : []),
       ...(strictly && values['jwt-rights'] === undefined ? [UNSAID] : []),
     ],
   };
+}
+
+/** So that a variable replaces the property of the same meaning, however it is written. Blank counts as not set. */
+function byVariable(environment: Environment): Environment {
+  const set = Object.entries(environment).filter(([, value]) => value?.trim());
+  return Object.fromEntries(set.map(([name, value]) => [environmentName(name), value]));
 }
 
 type Shown = Readonly<Record<string, string | number | boolean | Limits | PrincipalLimits>>;

@@ -2,7 +2,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
-import { randomId } from '../clock.js';
+import { newRequestId } from '../clock.js';
 import { Problem } from './problem.js';
 
 type ConnectionError = Error & { readonly code?: string };
@@ -18,7 +18,7 @@ export function onClientError(log: Logger): (error: ConnectionError, socket: Dup
       socket.destroy();
       return;
     }
-    const requestId = randomId();
+    const requestId = newRequestId();
     const problem = problemOf(error);
     const { status, code: outcome } = problem;
     log.info({ requestId, address: addressOf(socket), status, outcome, error: error.code }, 'no request');

@@ -2,7 +2,7 @@
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Bulletin } from '../bulletin.js';
-import { randomId } from '../clock.js';
+import { newRequestId } from '../clock.js';
 import { controlAccess } from './access.js';
 import { followCertificate } from './certificates.js';
 import { onClientError } from './client-errors.js';
@@ -61,7 +61,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     return503OnClosing: false,
     forceCloseConnections: 'idle',
     exposeHeadRoutes: true,
-    genReqId: randomId,
+    genReqId: newRequestId,
     rewriteUrl: ({ url = '/' }) => parts.rewriteUrl(url),
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',

@@ -25,6 +25,13 @@ function isEncoded(path: string): boolean {
 export const v1: Part = {
   name: 'v1',
   async register(app, parts) {
+    // Where load balancers ask that were set up for LockServiceCentral. As `/healthz`: the process answers.
+    app.route({
+      method: ['GET', 'HEAD'],
+      url: '/actuator/health',
+      config: { needs: 'public' },
+      handler: async () => ({ status: 'UP' }),
+    });
     await app.register(
       async (scope) => {
         scope.addHook('onRequest', ({ raw }, reply, done) => {

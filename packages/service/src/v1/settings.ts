@@ -1,8 +1,10 @@
 /**
- * The settings of LockServiceCentral, so that the environment that starts it starts this service too. Nothing that is
- * said here repeats a value: there are secrets among them.
+ * The settings of LockServiceCentral, so that the environment that starts it starts this service too. Nothing is dropped
+ * in silence: a setting has its effect, or a note says that it has none, or it is refused. No message repeats a value:
+ * there are secrets among them.
  */
 import { InvalidArgumentError } from 'holdfast';
+import { environmentName } from './properties.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -21,12 +23,30 @@ export interface CentralSettings {
   /** For `openStore`. Null when the environment names none. */
   readonly store: string | null;
   readonly auth: CentralAuth;
+  /** Where to listen, as it is written; null where nothing is said. */
+  readonly address: string | null;
+  readonly port: string | null;
   /** What was understood and has no effect here, for the operator. */
   readonly notes: readonly string[];
 }
 
 const BACKENDS = ['memory', 'dynamodb', 'postgres', 'etcd', 'firestore'] as const;
 type Backend = (typeof BACKENDS)[number];
+
+/** What each store may be told. */
+const STORE_SETTINGS: Readonly<Record<Backend, readonly string[]>> = {
+  memory: [],
+  dynamodb: ['REGION', 'TABLENAME', 'ENDPOINT', 'ACCESSKEYID', 'SECRETACCESSKEY'],
+  postgres: [
+    ...['HOST', 'PORT', 'DATABASE', 'USERNAME', 'PASSWORD', 'SSL'],
+    ...['SCHEMA', 'TABLENAME', 'CONNECTIONPOOLSIZE'],
+  ],
+  etcd: [],
+  firestore: [],
+};
+/** Settings of its framework that name settings elsewhere, or that have no effect here. */
+const ELSEWHERE = /^SPRING_(?:CONFIG_|APPLICATION_JSON$)/;
+const WITHOUT_EFFECT = /^(?:SERVER_(?:SSL|SERVLET)|MANAGEMENT)_/;
 
 const YES = ['true', 'yes', 'on', '1'];
 const NO = ['false', 'no', 'off', '0'];
@@ -39,22 +59,41 @@ export function centralSettings(environment: Environment): CentralSettings | nul
   const said = new Settings(environment);
   const backend = backendOf(said);
   const auth = authOf(said);
+  for (const name of said.named(ELSEWHERE)) {
+    said.notes.push(`${name}: not read. Name a file of properties with --config, or set the variables.`);
+  }
   if (backend === null && auth.kind === 'unset' && said.notes.length === 0) return null;
   const store = backend === null ? null : storeOf(backend, said);
-  return { store, auth, notes: said.notes };
+  for (const name of said.named(WITHOUT_EFFECT)) said.notes.push(`${name}: not used.`);
+  const port = said.get('SERVER_PORT') ?? null;
+  return { store, auth, address: said.get('SERVER_ADDRESS') ?? null, port, notes: said.notes };
 }
 
-/** Blank counts as not said. */
+/** The names in an environment that say which store LockServiceCentral has. */
+export function centralStoreNames(environment: Environment): string[] {
+  const isStore = (name: string): boolean => /^LOCKER_|^SPRING_PROFILES_ACTIVE$/.test(environmentName(name));
+  return Object.keys(environment).filter((name) => isStore(name) && environment[name]?.trim());
+}
+
+/** The store that an environment names in the words of LockServiceCentral, for `openStore`; null where it names none. */
+export function centralStore(environment: Environment): string | null {
+  const names = centralStoreNames(environment);
+  return centralSettings(Object.fromEntries(names.map((name) => [name, environment[name]])))?.store ?? null;
+}
+
+/** Blank counts as not said. Names count in the form of variables and in that of properties. */
 class Settings {
   readonly notes: string[] = [];
-  readonly #environment: Environment;
+  readonly #values = new Map<string, string>();
 
   constructor(environment: Environment) {
-    this.#environment = environment;
+    for (const [name, value = ''] of Object.entries(environment)) {
+      if (value.trim() !== '') this.#values.set(environmentName(name), value.trim());
+    }
   }
 
   get(name: string): string | undefined {
-    return this.#environment[name]?.trim() || undefined;
+    return this.#values.get(name);
   }
 
   flag(name: string): boolean {
@@ -72,9 +111,13 @@ class Settings {
     throw new InvalidArgumentError(`${name} has to be an http: or https: URL, without user and password.`);
   }
 
-  /** The names that are said and begin so. */
+  /** The names that are said and match. */
+  named(pattern: RegExp): string[] {
+    return [...this.#values.keys()].filter((name) => pattern.test(name));
+  }
+
   startingWith(prefix: string): string[] {
-    return Object.keys(this.#environment).filter((name) => name.startsWith(prefix) && this.get(name));
+    return [...this.#values.keys()].filter((name) => name.startsWith(prefix));
   }
 }
 
@@ -89,10 +132,28 @@ function backendOf(said: Settings): Backend | null {
     );
   }
   const [backend = null] = found;
+  for (const name of said.startingWith('LOCKER_')) {
+    const owner = BACKENDS.find((each) => name.startsWith(prefixOf(each)));
+    if (owner === undefined) {
+      throw new InvalidArgumentError(
+        `${name} is no setting of LockServiceCentral: its stores are ${BACKENDS.join(', ')}.`,
+      );
+    }
+    if (owner === backend) checkKnown(name, owner);
+  }
   for (const other of settled) {
     if (other !== backend) said.notes.push(`${prefixOf(other)}*: not used, as the store is ${backend}.`);
   }
   return backend;
+}
+
+/** A mistyped table would be another table, and nobody would notice. */
+function checkKnown(name: string, backend: Backend): void {
+  const known = STORE_SETTINGS[backend];
+  if (known.length === 0 || known.includes(name.slice(prefixOf(backend).length))) return;
+  throw new InvalidArgumentError(
+    `${name} is no setting of LockServiceCentral. Those of ${backend} are ${prefixOf(backend)}… with ${known.join(', ')}.`,
+  );
 }
 
 function prefixOf(backend: Backend): string {
@@ -151,14 +212,14 @@ function postgresUrl(said: Settings): string {
     said.get('LOCKER_POSTGRES_PASSWORD'),
   );
   const options = new URLSearchParams();
-  const schema = said.get('LOCKER_POSTGRES_SCHEMA');
-  if (schema !== undefined) options.set('schema', schema);
   if (said.flag('LOCKER_POSTGRES_SSL')) options.set('sslmode', 'require');
+  // The schema is that of its own table, "locks", beside which ours of the same name could not be.
   said.notes.push(
-    'PostgreSQL: locks are kept in tables of Holdfast (made by "holdfast migrate"), not in that of LockServiceCentral. ' +
-      'Let locks that are held there end before clients come here.',
+    'PostgreSQL: locks are kept in the schema "holdfast" (made by "holdfast migrate"), not in the table of ' +
+      'LockServiceCentral. Let locks that are held there end before clients come here.',
   );
-  for (const name of ['LOCKER_POSTGRES_TABLENAME', 'LOCKER_POSTGRES_CONNECTIONPOOLSIZE']) {
+  for (const setting of ['SCHEMA', 'TABLENAME', 'CONNECTIONPOOLSIZE']) {
+    const name = `LOCKER_POSTGRES_${setting}`;
     if (said.get(name)) said.notes.push(`${name}: not used.`);
   }
   const where = `${hostOf(host)}:${portOf(said)}/${encodeURIComponent(database)}`;

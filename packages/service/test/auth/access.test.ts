@@ -147,6 +147,7 @@ const WRITTEN: Readonly<Record<string, Row>> = {
     foreign: KNOWN,
     call: get((namespace) => `/dashboard/session?namespace=${namespace}`),
   },
+  'GET /actuator/health': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/actuator/health') },
   'GET /healthz': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/healthz') },
   // Counts of everything, which name no key.
   'GET /metrics': { own: NEVER, foreign: NEVER, call: get(() => '/metrics') },

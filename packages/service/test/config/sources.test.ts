@@ -123,6 +123,29 @@ describe('the environment of LockServiceCentral', () => {
     ]);
   });
 
+  it('may be written as properties, and variables count before those', () => {
+    const properties =
+      'locker.dynamodb.tableName=a-table\nlocker.dynamodb.region=eu-west-1\nserver.port=9090';
+    expect(from({ properties })).toMatchObject({
+      ...{ store: 'dynamodb://eu-west-1/a-table?layout=lock-service-central', port: 9_090, notes: [] },
+    });
+    const environment = { LOCKER_DYNAMODB_TABLENAME: 'b-table', LOCKER_DYNAMODB_REGION: ' ' };
+    expect(from({ properties, environment }).store).toBe(
+      'dynamodb://eu-west-1/b-table?layout=lock-service-central',
+    );
+  });
+
+  it('where a setting of ours outdoes one of it, that is noted', () => {
+    const environment = { SPRING_PROFILES_ACTIVE: 'dynamodb', LOCKER_DYNAMODB_REGION: 'eu-west-1' };
+    const named = from({ environment: { ...environment, HOLDFAST_STORE: 'memory:' } });
+    expect([named.store, named.notes]).toEqual([
+      'memory:',
+      ['SPRING_PROFILES_ACTIVE, LOCKER_DYNAMODB_REGION: not used, as a store is named.'],
+    ]);
+    const port = from({ environment: { ...environment, SERVER_PORT: '9090', HOLDFAST_PORT: '7070' } });
+    expect([port.port, port.notes.join()]).toEqual([7_070, expect.stringContaining('"port" of Holdfast')]);
+  });
+
   it('may leave open whom tokens are made for, as it may there, and that is noted', () => {
     const { jwt, notes } = from({ environment: { JWT_ISSUER: 'https://id.example' } });
     expect(jwt).toMatchObject({ issuer: 'https://id.example', audience: null });

@@ -47,6 +47,19 @@ for (const [name, newStore] of Object.entries(STORES)) {
       }
     });
 
+    it('an errorId is a UUID, as it is there', async () => {
+      const { get } = await stage({ store: newStore() });
+      const { body } = await get('/v1/nowhere');
+      expect(body.errorId).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
+    });
+
+    it('load balancers that were set up for LockServiceCentral find its health', async () => {
+      const { call } = await stage({ store: newStore() });
+      const { status, body } = await call('GET', '/actuator/health');
+      expect([status, body]).toEqual([200, { status: 'UP' }]);
+      expect((await call('HEAD', '/actuator/health')).status).toBe(200);
+    });
+
     it('a method that does not work is 405 with message and errorId, and says which do', async () => {
       const { call } = await stage({ store: newStore() });
       for (const [method, path, allow] of WRONG_METHODS) {

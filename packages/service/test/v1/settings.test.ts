@@ -42,13 +42,17 @@ const STORES: readonly (readonly [Environment, string])[] = [
       LOCKER_POSTGRES_SSL: 'true',
       LOCKER_POSTGRES_CONNECTIONPOOLSIZE: '20',
     },
-    'postgres://lock%40user:p%3Aa%2Fs%3Fs%23w%40rd%25@db.example.com:5433/my%20locks?schema=locking&sslmode=require',
+    'postgres://lock%40user:p%3Aa%2Fs%3Fs%23w%40rd%25@db.example.com:5433/my%20locks?sslmode=require',
   ],
   [
     { LOCKER_POSTGRES_HOST: '::1', LOCKER_POSTGRES_SSL: 'false' },
     'postgres://postgres@[::1]:5432/lockservice',
   ],
   [{ SPRING_PROFILES_ACTIVE: 'memory', LOCKER_ETCD_ENDPOINTS: 'http://localhost:2379' }, 'memory:'],
+  [
+    { 'spring.profiles.active': 'dynamodb', 'locker.dynamodb.table-name': 'my-locks' },
+    `dynamodb://us-east-1/my-locks?${LAYOUT}`,
+  ],
 ];
 
 const WRONG: readonly (readonly [Environment, RegExp])[] = [
@@ -69,6 +73,12 @@ const WRONG: readonly (readonly [Environment, RegExp])[] = [
     /more than one store.*SPRING_PROFILES_ACTIVE/,
   ],
   [{ SPRING_PROFILES_ACTIVE: 'memory,postgres' }, /more than one store/],
+  [
+    { LOCKER_DYNAMODB_TABLE: 'topsecret' },
+    /^LOCKER_DYNAMODB_TABLE is no setting of LockServiceCentral.*TABLENAME/,
+  ],
+  [{ LOCKER_POSTGRES_USER: 'topsecret' }, /^LOCKER_POSTGRES_USER is no setting.*USERNAME/],
+  [{ LOCKER_REDIS_HOST: 'topsecret' }, /^LOCKER_REDIS_HOST is no setting.*stores are memory, dynamodb/],
 ];
 
 describe('the settings of LockServiceCentral', () => {
@@ -131,6 +141,16 @@ describe('the settings of LockServiceCentral', () => {
     expect(alone?.notes.join()).toMatch(/^JWT_AUDIENCE: not used/);
   });
 
+  it('SERVER_PORT and SERVER_ADDRESS say where to listen, beside other settings of it', () => {
+    const where = { SERVER_PORT: '9090', SERVER_ADDRESS: '0.0.0.0' };
+    expect(centralSettings({ ...where, SPRING_PROFILES_ACTIVE: 'memory' })).toMatchObject({
+      port: '9090',
+      address: '0.0.0.0',
+    });
+    // Other software has variables of these names, too.
+    expect(centralSettings(where)).toBeNull();
+  });
+
   it('what has no effect here is said', () => {
     const notes = (environment: Environment): string => centralSettings(environment)?.notes.join('\n') ?? '';
     const postgres = notes({ LOCKER_POSTGRES_HOST: 'db', LOCKER_POSTGRES_TABLENAME: 'my_locks' });
@@ -140,5 +160,14 @@ describe('the settings of LockServiceCentral', () => {
       /^LOCKER_ETCD_\*: not used/,
     );
     expect(notes({ SPRING_PROFILES_ACTIVE: 'dynamodb' })).toBe('');
+    expect(notes({ LOCKER_POSTGRES_HOST: 'db', LOCKER_POSTGRES_SCHEMA: 'public' })).toContain(
+      'LOCKER_POSTGRES_SCHEMA: not used.',
+    );
+    expect(notes({ SPRING_CONFIG_LOCATION: '/etc/locks.properties' })).toMatch(
+      /^SPRING_CONFIG_LOCATION: not read\. Name a file of properties with --config/,
+    );
+    expect(notes({ SPRING_PROFILES_ACTIVE: 'memory', SERVER_SSL_ENABLED: 'true' })).toBe(
+      'SERVER_SSL_ENABLED: not used.',
+    );
   });
 });
