@@ -48,17 +48,19 @@ it.runIf(available('dynamodb'))(
     expect(Item).toMatchObject({ namespace: { S: 'billing' }, lockName: { S: 'invoice-run' } });
     expect(said).not.toContain(CREDENTIALS.secretAccessKey);
     const ask = async (...args: string[]): Promise<unknown> => {
-      const { status, stdout, stderr } = await place.run([...args, '--json'], environment);
+      const { status, stdout, stderr } = await place.run(
+        [...args, '--namespace', 'billing', '--json'],
+        environment,
+      );
       expect([args, status, stderr]).toEqual([args, 0, '']);
       return JSON.parse(stdout);
     };
     expect(await ask('migrate')).toMatchObject({ table });
-    expect(await ask('ls')).toMatchObject([
-      { key: 'billing/invoice-run', holders: [{ owner: 'anonymous' }] },
-    ]);
-    const held = await ask('inspect', 'billing/invoice-run');
-    expect(held).toMatchObject({ holders: [{ owner: 'anonymous' }] });
-    expect(await ask('evict', 'billing/invoice-run', '--force')).toMatchObject({ evicted: 1 });
+    const holders = [{ owner: 'anonymous' }];
+    expect(await ask('ls')).toMatchObject([{ key: 'invoice-run', holders }]);
+    expect(await ask('inspect', 'invoice-run')).toMatchObject({ holders });
+    expect(await ask('doctor')).toMatchObject({ store: expect.stringContaining(table) });
+    expect(await ask('evict', 'invoice-run', '--yes')).toMatchObject({ evicted: 1 });
     expect(await ask('ls')).toEqual([]);
     client.destroy();
     await dynamodb.stop();

@@ -148,6 +148,11 @@ const WRITTEN: Readonly<Record<string, Row>> = {
     call: get((namespace) => `/dashboard/session?namespace=${namespace}`),
   },
   'GET /actuator/health': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/actuator/health') },
+  'HEAD /actuator/health': {
+    own: PUBLIC,
+    foreign: PUBLIC,
+    call: (_namespace, as) => head('/actuator/health', as),
+  },
   'GET /healthz': { own: PUBLIC, foreign: PUBLIC, call: get(() => '/healthz') },
   // Counts of everything, which name no key.
   'GET /metrics': { own: NEVER, foreign: NEVER, call: get(() => '/metrics') },
