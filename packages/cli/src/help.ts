@@ -4,8 +4,8 @@ import { OPTIONS, type OptionName, type OptionSpec } from './options.js';
 import type { Terminal } from './output.js';
 
 const STORES = `STORES
-  --store URL, else $HOLDFAST_STORE, else the file holdfast/locks.db in your state folder
-  ($XDG_STATE_HOME, or ~/.local/state).
+  --store URL, else $HOLDFAST_STORE, else the store of LockServiceCentral's variables (LOCKER_*), else the file
+  holdfast/locks.db in your state folder ($XDG_STATE_HOME, or ~/.local/state).
   sqlite:PATH                                        a file, for all processes of this machine
   redis://[USER:PASSWORD@]HOST[:PORT][/DB]           Redis; rediss:// with TLS. Needs the package ioredis, or redis
   redis+cluster://HOST[:PORT],HOST[:PORT]            Redis Cluster; rediss+cluster:// with TLS

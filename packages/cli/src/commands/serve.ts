@@ -37,7 +37,7 @@ export const serve: Command = {
   ],
   summary: 'run the lock service with its dashboard',
   about: `Serves locks over HTTP, and a dashboard, on any store. Settings come from flags, then from the environment
-(HOLDFAST_PORT for --port, and so on), then from the file that --config names. Without keys or tokens configured everybody
+(HOLDFAST_PORT for --port, and so on), then from the file that --config names (JSON, or *.properties of LockServiceCentral). Without keys or tokens configured everybody
 may do everything, and it listens on loopback only, unless told --insecure. TERM, INT and HUP end it: what is in
 flight is answered first.`,
   examples: [
