@@ -45,7 +45,7 @@ export function numbersOf({ number: next, operation }: Numbered): Item {
 export function highestIn(item: Item, key: string): number {
   const own = ownStateIn(item, key) ?? EMPTY_STATE;
   const operation = Number.parseInt(textIn(item, OPERATION) ?? '0', 10);
-  return Math.max(own.token, own.decision, operation);
+  return Math.max(own.token, own.decision, Number.isSafeInteger(operation) ? operation : 0);
 }
 
 export function leaseIn(item: Item, key: string): InstanceLease {

@@ -16,7 +16,6 @@
  * Clock: DynamoDB's, estimated. An expiry counts from the latest it may be. A lock is over by the earliest, and a second
  * later than its own service would say, because that goes by other clocks.
  */
-import { type Clock, systemClock } from '../../../clock.js';
 import type { Instance, InstanceLease, InstanceLocks, InstanceRenewal } from '../../../protocol/index.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
 import type { Reading } from '../../compare-and-swap/register.js';
@@ -46,8 +45,6 @@ export interface InstanceShape {
 
 /** Others got in between so often: then the outcome is called unknown. */
 const TRIES_MAX = 24;
-/** From the third try on there is a pause before it, drawn from 0 up to this, times the tries so far. */
-const PAUSE_MS = 4;
 /** What is over since then was released: nothing else is taken by a time that was told long ago. */
 const LONG_OVER_SECONDS = 12 * 60 * 60;
 /** One attempt: when it is made, and as which write. */
@@ -70,13 +67,11 @@ type Outcome =
 export class InstanceRecords implements InstanceLocks {
   readonly #table: TimedTable;
   readonly #shape: InstanceShape;
-  readonly #clock: Clock;
   #last = 0;
 
-  constructor(table: TimedTable, shape: InstanceShape, clock: Clock = systemClock) {
+  constructor(table: TimedTable, shape: InstanceShape) {
     this.#table = table;
     this.#shape = shape;
-    this.#clock = clock;
   }
 
   async read(key: string): Promise<InstanceLease | null> {
@@ -181,7 +176,6 @@ export class InstanceRecords implements InstanceLocks {
   ): Promise<T> {
     let above = 0;
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
-      if (tries > 2) await this.#pause(tries);
       const time = await this.#table.now();
       const next = Math.max(time.latest * 1_000, this.#last + 1, above + 1);
       this.#last = next;
@@ -227,12 +221,6 @@ export class InstanceRecords implements InstanceLocks {
     } catch (error) {
       throw inWords(error, name, key);
     }
-  }
-
-  #pause(tries: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#clock.timer(this.#clock.random() * PAUSE_MS * tries, resolve);
-    });
   }
 }
 
