@@ -311,7 +311,7 @@ describe.runIf(available('postgres'))('the environment of LockServiceCentral', (
     });
     const answer = await post(`${url}/v1/shop/lock/stock/acquire`, { instanceId: 'one', leaseDuration: 60 });
     expect([answer.status, await answer.json()]).toMatchObject([200, { success: true, owner: 'anonymous' }]);
-    expect(stderr()).toContain('in tables of Holdfast');
+    expect(stderr()).toContain('in the schema "holdfast"');
     const { stdout } = await place.run(['ls', '--store', database, '--namespace', 'shop', '--json']);
     expect(JSON.parse(stdout)).toMatchObject([{ key: 'stock' }]);
     await postgres.stop();
