@@ -88,7 +88,10 @@ it.runIf(available('postgres'))(
       LOCKER_POSTGRES_SCHEMA: 'public',
     };
     const migrated = await place.run(['migrate'], environment);
-    expect([migrated.status, migrated.stdout]).toEqual([0, expect.stringContaining('made in the schema "holdfast"')]);
+    expect([migrated.status, migrated.stdout]).toEqual([
+      0,
+      expect.stringContaining('made in the schema "holdfast"'),
+    ]);
     const run = ['run', 'billing/a', '--', process.execPath, '-e', '0'];
     expect((await place.run(run, environment)).status).toBe(0);
     expect((await client.query('SELECT * FROM public.locks')).rows).toHaveLength(1);
