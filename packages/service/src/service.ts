@@ -18,6 +18,7 @@ import type { Part, ServiceParts } from './http/service-parts.js';
 import { Desk } from './lines/desk.js';
 import { Lines } from './lines/lines.js';
 import { metrics } from './metrics/index.js';
+import { openapi } from './openapi/index.js';
 import { v1, withReadableNames } from './v1/index.js';
 import { v2 } from './v2/index.js';
 
@@ -90,7 +91,8 @@ export function createService(options: ServiceOptions): Service {
     closing: closing.signal,
   };
   const page = options.dashboard === false ? [] : [dashboard];
-  for (const part of [...PARTS, ...page, ...(options.parts ?? [])]) {
+  const document = openapi(app, auth !== undefined);
+  for (const part of [document, ...PARTS, ...page, ...(options.parts ?? [])]) {
     app.register(async (scope) => {
       await part.register(scope, parts);
     });

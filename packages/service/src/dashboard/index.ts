@@ -51,14 +51,12 @@ export const dashboard: Part = {
       method: 'GET',
       url: '/',
       config: { needs: 'public' },
-      schema: { hide: true },
       handler: (request, reply) => send(request, reply, assets.get(PAGE)),
     });
     app.route<{ Params: { readonly file: string } }>({
       method: 'GET',
       url: '/dashboard/:file',
       config: { needs: 'public' },
-      schema: { hide: true },
       handler: (request, reply) => send(request, reply, assets.get(request.params.file)),
     });
     sessionRoute(app, pace);
@@ -75,10 +73,7 @@ function sessionRoute(app: FastifyInstance, { roundMs }: Pace): void {
     method: 'GET',
     url: '/dashboard/session',
     config: { needs: 'read', scope: () => null },
-    schema: {
-      hide: true,
-      querystring: { type: 'object', additionalProperties: false, properties: { namespace } },
-    },
+    schema: { querystring: { type: 'object', additionalProperties: false, properties: { namespace } } },
     handler: (request, reply) => {
       reply.header('cache-control', 'no-store');
       return reply.send({

@@ -4,8 +4,21 @@ import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { monotonicMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
+import { COMMON_PROBLEMS } from '../openapi/problem-schema.js';
+import type { Description } from '../openapi/schema.js';
 import { Census } from './census.js';
 import { countersOf } from './counters.js';
+
+const description: Description = {
+  operationId: 'metrics',
+  summary: 'Get metrics, in the text format of Prometheus',
+  description: 'Needs the role read on every namespace.',
+  tags: ['Operations'],
+  response: {
+    200: { description: 'The metrics.', content: { 'text/plain': { schema: { type: 'string' } } } },
+  },
+  problems: COMMON_PROBLEMS,
+};
 
 export const metrics: Part = {
   name: 'metrics',
@@ -17,7 +30,7 @@ export const metrics: Part = {
     const { countMs } = parts.pace;
     const census = countMs === null ? null : new Census(registry, parts, countMs, monotonicMs);
     const config = { needs: 'read', scope: () => null } as const;
-    app.get('/metrics', { config }, async (request, reply) => {
+    app.get('/metrics', { config, schema: description }, async (request, reply) => {
       // The numbers are about everybody's locks.
       if (!request.may('read', ''))
         throw new Problem('forbidden', `${request.principal.id} has no "read" on everything.`);

@@ -12,6 +12,7 @@ import { HoldLeases } from './hold-leases.js';
 import type { Identity } from './identity.js';
 import { InstanceLeases } from './instance-leases.js';
 import type { Lease, Leases } from './leases.js';
+import { type Action, actionDescription, inspectDescription, v1Schemas } from './schemas.js';
 
 const PATH = '/:namespace/lock/:lockName';
 
@@ -26,10 +27,12 @@ type Act = (request: FastifyRequest, who: Identity, wanted: Wanted) => Promise<R
 export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
   const leases = leasesOn(parts.desk);
   const secondsMax = Math.max(1, Math.min(LEASE_SECONDS_MAX, Math.floor(parts.limits.ttlMsMax / 1_000)));
+  for (const schema of v1Schemas(secondsMax)) app.addSchema(schema);
   app.route({
     method: ['GET', 'HEAD'],
     url: PATH,
     config: onNamespace('read'),
+    schema: inspectDescription,
     handler: async (request) => {
       const { namespace, lockName, key } = lockIn(request);
       return { namespace, lockName, ...(await leases.look(key)) };
@@ -49,11 +52,12 @@ function onNamespace(needs: Role): Needs {
   return { needs, scope: (request) => (request.params as Names).namespace };
 }
 
-function actionRoute(app: FastifyInstance, name: string, secondsMax: number | null, act: Act): void {
+function actionRoute(app: FastifyInstance, name: Action, secondsMax: number | null, act: Act): void {
   app.route({
     method: 'POST',
     url: `${PATH}/${name}`,
     config: onNamespace('lock'),
+    schema: actionDescription(name),
     handler: async (request, reply) => {
       const wanted = wantedOf(request.body, secondsMax);
       const { namespace, lockName, key } = lockIn(request);

@@ -10,9 +10,11 @@ import type { ServiceParts } from '../http/service-parts.js';
 import { remainingOf } from '../lines/answers.js';
 import { holdText } from '../lines/holds.js';
 import { isShared, type Outcome, type Wanted } from '../lines/wanted.js';
+import { ref } from '../openapi/schema.js';
 import { durationOf, holdOf, idempotentHold, metadataOf, namespaceOfKey, ownerOf, ttlOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
-import { acquireHeadersSchema, acquireSchema, described, grantSchema, pathSchema } from './schemas.js';
+import { acquireHeadersSchema, pathSchema } from './request-schemas.js';
+import { described } from './schemas.js';
 import { busyMembers } from './views.js';
 
 interface AcquireBody {
@@ -39,10 +41,14 @@ export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
     schema: described({
       operationId: 'acquire',
       summary: 'Acquire a lock',
+      description:
+        'With `wait`, the request stays open until the lock is granted or the time is over. Waiters are served in order.',
+      tags: ['Locks'],
       params: pathSchema,
       headers: acquireHeadersSchema,
-      body: acquireSchema,
-      response: { 200: grantSchema },
+      body: ref('AcquireRequest'),
+      response: { 200: ref('Grant') },
+      problems: ['busy', 'ended', 'superseded'],
     }),
     handler: (request, reply) => acquire(parts, request, reply),
   });

@@ -1,59 +1,75 @@
-/** The commands of the store protocol as JSON, and what answers them. */
+/** The commands of the store protocol as JSON, and their replies. */
 import type { Limits } from '../http/limits.js';
-import { problemSchema } from './schemas.js';
+import {
+  closed,
+  constant,
+  count,
+  flag,
+  large,
+  named,
+  object,
+  ref,
+  type Schema,
+  text,
+  time,
+} from '../openapi/schema.js';
 
-/** Valid Unicode without control characters: stores differ in what they make of others. */
+/** Valid Unicode without control characters: stores differ in how they keep others. */
 const PLAIN = '^[^\\p{Cc}\\p{Cs}]*$';
-const key = { type: 'string', minLength: 1, maxLength: 577 };
-const whole = { type: 'integer', minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-const count = { type: 'integer', minimum: 1, maximum: 1_000_000 };
-const hold = {
-  type: 'object',
-  required: ['process', 'number'],
-  additionalProperties: false,
-  properties: { process: { type: 'string', minLength: 1, maxLength: 100, pattern: PLAIN }, number: whole },
-};
+const SAFE = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+const PERMITS = { minimum: 1, maximum: 1_000_000 };
+const key = text('Namespace, slash, name.', { minLength: 1, maxLength: 577 });
 
-function command(
-  kind: string,
-  properties: Readonly<Record<string, object>>,
-  optional: readonly string[] = [],
-): object {
-  return {
-    type: 'object',
-    required: ['kind', 'key', ...Object.keys(properties).filter((name) => !optional.includes(name))],
-    additionalProperties: false,
-    properties: { kind: { const: kind }, key, ...properties },
-  };
+const holdId = named(
+  'HoldId',
+  closed({
+    process: text('The random id of the process. A secret.', {
+      minLength: 1,
+      maxLength: 100,
+      pattern: PLAIN,
+    }),
+    number: large('Rises with every hold of the process.', SAFE),
+  }),
+);
+
+function command(kind: string, members: Readonly<Record<string, Schema>>, optional: readonly string[] = []) {
+  const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}Command`;
+  return named(name, closed({ kind: constant(kind, 'What to do.'), key, ...members }, optional));
 }
 
-export function batchSchema(limits: Limits): object {
-  const ttlMs = { type: 'integer', minimum: 1, maximum: limits.ttlMsMax };
-  const claim = command('claim', {
-    hold,
-    owner: { type: 'string', maxLength: 256, pattern: PLAIN },
-    permits: count,
-    capacity: count,
-    ttlMs,
-    queue: { type: 'boolean' },
-    inbox: { type: ['string', 'null'], maxLength: 200, pattern: PLAIN },
-    metadata: { type: ['string', 'null'], maxLength: 4_096, pattern: PLAIN },
-  });
-  const added = {
-    type: 'object',
-    required: ['ms', 'expiresAt'],
-    additionalProperties: false,
+/** The named schemas of a batch. Bounded by the limits of the service. */
+export function batchSchemas(limits: Limits): readonly Schema[] {
+  const ttlMs = large('How long the lock lives without renewal.', { minimum: 1, maximum: limits.ttlMsMax });
+  const hold = ref('HoldId');
+  const added = closed({
     // A negative addition makes a lease shorter.
-    properties: { ms: { ...whole, minimum: -limits.ttlMsMax, maximum: limits.ttlMsMax }, expiresAt: whole },
-  };
-  const renew = command('renew', { hold, ttlMs, block: { type: 'boolean' }, added }, ['added']);
-  const release = command('release', { hold, minHoldMs: { ...whole, maximum: limits.ttlMsMax } });
-  const evict = command('evict', { upToToken: whole });
-  return {
-    type: 'object',
-    required: ['commands'],
-    additionalProperties: false,
-    properties: {
+    ms: large('Added to the expiry.', { minimum: -limits.ttlMsMax, maximum: limits.ttlMsMax }),
+    expiresAt: large('Only if this is the expiry now.', SAFE),
+  });
+  const commands = [
+    command('claim', {
+      hold,
+      owner: text('Who asks, for people to read.', { maxLength: 256, pattern: PLAIN }),
+      permits: count('How many permits to take.', PERMITS),
+      capacity: count('How many permits there are.', PERMITS),
+      ttlMs,
+      queue: flag('Whether to take a place in the queue.'),
+      inbox: { type: ['string', 'null'], maxLength: 200, pattern: PLAIN, description: 'Where wake-ups go.' },
+      metadata: { type: ['string', 'null'], maxLength: 4_096, pattern: PLAIN, description: 'JSON as text.' },
+    }),
+    command('renew', { hold, ttlMs, block: flag('Whether to reserve more tokens.'), added }, ['added']),
+    command('release', {
+      hold,
+      minHoldMs: large('Keep the lock until this long after the grant.', {
+        minimum: 0,
+        maximum: limits.ttlMsMax,
+      }),
+    }),
+    command('evict', { upToToken: large('Ends the holds up to this token.', SAFE) }),
+  ];
+  const batch = named(
+    'BatchRequest',
+    closed({
       commands: {
         type: 'array',
         maxItems: limits.batchCommands,
@@ -61,21 +77,75 @@ export function batchSchema(limits: Limits): object {
           type: 'object',
           required: ['kind'],
           discriminator: { propertyName: 'kind' },
-          oneOf: [claim, renew, release, evict],
+          oneOf: commands.map(({ $id }) => ref($id)),
         },
       },
-    },
-  };
+    }),
+  );
+  return [holdId, ...commands, batch, storedHolder, ...replies, failedCommand, batchReplies];
 }
 
-export const repliesSchema = {
-  type: 'object',
-  required: ['replies'],
-  properties: {
+function reply(kind: string, members: Readonly<Record<string, Schema>> = {}) {
+  const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}Reply`;
+  const decided = {
+    now: time('When the store decided this.'),
+    doubtMs: { type: 'number', description: 'How much earlier than `now` it may have been.' },
+    decision: large('Rises with every change of the key.'),
+    othersWait: flag('Whether other processes wait for the key.'),
+  };
+  return named(
+    name,
+    object({ kind: constant(kind, 'What was decided.'), ...decided, ...members }, ['doubtMs']),
+  );
+}
+
+const token = large('The first token of the grant.');
+const tokenLast = large('The last token that was reserved with it.');
+const expiresAt = time('When the lock expires if it is not renewed.');
+
+const storedHolder = named(
+  'StoredHolder',
+  object({
+    owner: text('Who holds, for people to read.'),
+    permits: count('How many permits it holds.'),
+    capacity: count('How many permits there are.'),
+    token: large('Its fencing token.'),
+    acquiredAt: time('When the lock was granted.'),
+    expiresAt,
+    metadata: { type: ['string', 'null'], description: 'JSON as text.' },
+    resting: flag('Released before its `minHold` was over.'),
+  }),
+);
+
+const replies = [
+  reply('granted', { token, tokenLast, acquiredAt: time('When the lock was granted.'), expiresAt }),
+  reply('busy', {
+    holders: { type: 'array', items: ref('StoredHolder') },
+    freeInMs: large('In how many milliseconds the lock may be free.'),
+    position: { type: ['integer', 'null'], format: 'int32', description: 'Place in the queue, from 0.' },
+  }),
+  reply('withdrawn'),
+  reply('renewed', {
+    expiresAt,
+    block: {
+      description: 'The tokens that were reserved, if any.',
+      anyOf: [object({ token, tokenLast }), { type: 'null' }],
+    },
+  }),
+  reply('lost'),
+  reply('released', { held: flag('Whether it was held until now.') }),
+  reply('evicted', { count: count('How many holds were ended.') }),
+];
+
+const failedCommand = named('FailedCommand', object({ problem: ref('Problem') }));
+
+const batchReplies = named(
+  'BatchReplies',
+  object({
     replies: {
       type: 'array',
-      description: 'One a command, in order: a reply of the store protocol, or a problem.',
-      items: { type: 'object', additionalProperties: true, properties: { problem: problemSchema } },
+      description: 'One per command, in order.',
+      items: { anyOf: [...replies, failedCommand].map(({ $id }) => ref($id)) },
     },
-  },
-};
+  }),
+);

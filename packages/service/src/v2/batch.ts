@@ -7,7 +7,8 @@ import { Problem, type ProblemBody } from '../http/problem.js';
 import { problemOf } from '../http/problems.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { holdText } from '../lines/holds.js';
-import { batchSchema, repliesSchema } from './batch-schemas.js';
+import { ref } from '../openapi/schema.js';
+import { batchSchemas } from './batch-schemas.js';
 import { noteRelease } from './endings.js';
 import { checkKey, namespaceOfKey } from './names.js';
 import { described } from './schemas.js';
@@ -29,6 +30,7 @@ const COMMANDS_A_REQUEST = 50;
 const METADATA_BYTES_MAX = 1_000_000;
 
 export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
+  for (const schema of batchSchemas(parts.limits)) app.addSchema(schema);
   app.route<{ Body: { readonly commands: readonly Command[] } }>({
     method: 'POST',
     url: '/v2/batch',
@@ -36,10 +38,13 @@ export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
     config: { needs: 'lock', scope: () => null },
     schema: described({
       operationId: 'batch',
-      summary: 'Commands of the store protocol, each answered alone',
-      body: batchSchema(parts.limits),
-      response: { 200: repliesSchema },
+      summary: 'Send commands of the store protocol, each answered on its own',
+      tags: ['Store protocol'],
+      body: ref('BatchRequest'),
+      response: { 200: ref('BatchReplies') },
     }),
+    // The kind of a reply is known: trying one schema after the other for each would only take time.
+    serializerCompiler: () => JSON.stringify,
     handler: async (request) => {
       const { commands } = request.body;
       request.principal.spend?.(Math.floor(commands.length / COMMANDS_A_REQUEST));

@@ -8,18 +8,11 @@ import { Problem } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { remainingOf } from '../lines/answers.js';
 import { minHoldOf } from '../lines/holds.js';
+import { ref } from '../openapi/schema.js';
 import { durationOf, holdOf, ttlOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
-import {
-  described,
-  evictedSchema,
-  evictSchema,
-  pathSchema,
-  releasedSchema,
-  releaseSchema,
-  renewedSchema,
-  renewSchema,
-} from './schemas.js';
+import { pathSchema } from './request-schemas.js';
+import { described } from './schemas.js';
 
 export function endingRoutes(app: FastifyInstance, parts: ServiceParts): void {
   renewRoute(app, parts);
@@ -34,10 +27,12 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
     config: onLock('lock'),
     schema: described({
       operationId: 'renew',
-      summary: 'Renew a grant',
+      summary: 'Renew a lock',
+      tags: ['Locks'],
       params: pathSchema,
-      body: renewSchema,
-      response: { 200: renewedSchema },
+      body: ref('RenewRequest'),
+      response: { 200: ref('Renewed') },
+      problems: ['lost'],
     }),
     handler: async (request) => {
       const key = keyIn(request);
@@ -73,10 +68,12 @@ function releaseRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceP
     config: onLock('lock'),
     schema: described({
       operationId: 'release',
-      summary: 'Release a grant, or leave the line',
+      summary: 'Release a lock, or stop waiting for it',
+      description: 'A release of a lock that is not held any more is a 200 with `held: false`.',
+      tags: ['Locks'],
       params: pathSchema,
-      body: releaseSchema,
-      response: { 200: releasedSchema },
+      body: ref('ReleaseRequest'),
+      response: { 200: ref('Released') },
     }),
     handler: async (request) => {
       const key = keyIn(request);
@@ -123,10 +120,12 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
     config: onLock('admin'),
     schema: described({
       operationId: 'evict',
-      summary: 'End the holds of others, as an operator',
+      summary: "End other clients' holds, as an operator",
+      description: 'Needs the role admin in the namespace.',
+      tags: ['Locks'],
       params: pathSchema,
-      body: evictSchema,
-      response: { 200: evictedSchema },
+      body: ref('EvictRequest'),
+      response: { 200: ref('Evicted') },
     }),
     handler: async (request) => {
       const key = keyIn(request);

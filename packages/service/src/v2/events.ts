@@ -3,15 +3,20 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UnsupportedError } from 'holdfast';
 import { keepSecret, scrubbed } from '../http/journal.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import { closed, eventStream, object, text } from '../openapi/schema.js';
 import { namespaceOf, namespaceOfKey } from './names.js';
 import { refuseForeign } from './path.js';
 import { within } from './reach.js';
-import { described, eventStream } from './schemas.js';
+import { described } from './schemas.js';
 import { type Stream, Streams } from './stream.js';
 import { Telling } from './telling.js';
 import { Watches } from './watches.js';
 
-const INBOX = { type: 'string', minLength: 1, maxLength: 200, pattern: '^[ -~]+$' };
+const INBOX = text('A name that nobody can guess: printable ASCII.', {
+  minLength: 1,
+  maxLength: 200,
+  pattern: '^[ -~]+$',
+});
 
 export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
   const streams = new Streams(parts);
@@ -23,17 +28,19 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
     config: { needs: 'read', scope: () => null },
     schema: described({
       operationId: 'events',
-      summary: 'What changes, as server-sent events',
+      summary: 'Watch locks, as server-sent events',
+      tags: ['Events'],
       description:
-        'First `appeared` for every lock there is, then `ready`; from then on appeared, changed, renewed, gone, each ' +
-        'with the lock as inspect shows it. `trouble` when the store does not answer, `ready` when it does again. ' +
-        'Of more than 100,000 locks, the first 100,000 by their keys.',
-      querystring: {
-        type: 'object',
-        additionalProperties: false,
-        properties: { namespace: { type: 'string', maxLength: 64 } },
+        'First `appeared` for every lock there is, then `ready`. From then on `appeared`, `changed`, `renewed` and ' +
+        '`gone`, each with the lock. `trouble` when the store does not answer, and `ready` when it does again. A ' +
+        'comment is sent every 15 seconds. Of more than 100,000 locks, only the first 100,000 in the order of their ' +
+        'keys are watched.',
+      querystring: closed({ namespace: text('Only locks of this namespace.', { maxLength: 64 }) }, [
+        'namespace',
+      ]),
+      response: {
+        200: eventStream('LockEvent', 'Events, until the client or the service closes the connection.'),
       },
-      response: eventStream,
     }),
     handler: (request, reply) => {
       const { namespace } = request.query;
@@ -50,11 +57,15 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
     config: { needs: 'lock', scope: () => null },
     schema: described({
       operationId: 'inbox',
-      summary: 'Wake-ups for an inbox, as server-sent events',
+      summary: 'Listen to the wake-ups of an inbox, as server-sent events',
+      tags: ['Store protocol'],
       description:
-        'First `ready`; then `wake` with { key, why }, and `hears` with { hearing } when the store loses them.',
-      params: { type: 'object', required: ['id'], properties: { id: INBOX } },
-      response: eventStream,
+        'First `ready`. Then `wake` for every wake-up, and `hears` when the store loses its wake-ups or has them again.',
+      params: object({ id: INBOX }),
+      response: {
+        200: eventStream('InboxEvent', 'Events, until the client or the service closes the connection.'),
+      },
+      problems: ['unsupported'],
     }),
     handler: (request, reply) => sendWakes(parts, streams, request, reply),
   });

@@ -5,16 +5,16 @@ import { batchRoute } from './batch.js';
 import { endingRoutes } from './endings.js';
 import { eventRoutes } from './events.js';
 import { lookingRoutes } from './looking.js';
-import { describeApi } from './openapi.js';
+import { addSchemas } from './schemas.js';
 
 export const v2: Part = {
   name: 'v2',
-  async register(app, parts) {
+  register(app, parts) {
     app.addHook('onRequest', (_request, reply, done) => {
       reply.header('cache-control', 'no-store');
       done();
     });
-    await describeApi(app);
+    addSchemas(app);
     acquireRoute(app, parts);
     endingRoutes(app, parts);
     lookingRoutes(app, parts);

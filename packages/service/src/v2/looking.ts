@@ -4,10 +4,12 @@ import type { Snapshot } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { NOBODY } from '../lines/line.js';
+import { ref } from '../openapi/schema.js';
 import { checkKey, namespaceOf, namespaceOfKey, prefixOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock, refuseForeign } from './path.js';
 import { listingsBehind, within } from './reach.js';
-import { described, listQuerySchema, listSchema, lockSchema, pathSchema } from './schemas.js';
+import { listQuerySchema, pathSchema } from './request-schemas.js';
+import { described } from './schemas.js';
 import { emptyView, type LockView, lockView, type MetadataForm } from './views.js';
 
 interface ListQuery {
@@ -31,9 +33,11 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
     config: onLock('read'),
     schema: described({
       operationId: 'inspect',
-      summary: 'Look at a lock',
+      summary: 'Get a lock: its holders and waiters',
+      description: 'A lock that nobody holds or waits for is a 200, too.',
+      tags: ['Locks'],
       params: pathSchema,
-      response: { 200: lockSchema },
+      response: { 200: ref('Lock') },
     }),
     handler: (request) => inspect(parts, request),
   });
@@ -44,8 +48,10 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
     schema: described({
       operationId: 'list',
       summary: 'List the locks that somebody holds or waits for',
+      description: 'Ordered by the UTF-8 bytes of their keys. Only locks that the principal may read.',
+      tags: ['Locks'],
       querystring: listQuerySchema,
-      response: { 200: listSchema },
+      response: { 200: ref('LockPage') },
     }),
     handler: (request) => list(parts, request),
   });
@@ -55,9 +61,9 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
     config: { needs: 'read', scope: () => null },
     schema: described({
       operationId: 'probe',
-      summary: 'What the store, as configured, really promises',
-      description:
-        'The `store`, its `traits`, its `server`, `now` by its clock, and `findings`, each with `level` and `text`.',
+      summary: 'Get what the store promises, as it is configured',
+      tags: ['Store protocol'],
+      response: { 200: ref('Probe') },
     }),
     handler: async () => {
       const { server, now, findings } = await parts.desk.probe();

@@ -1,0 +1,47 @@
+/** The OpenAPI document at `/v2/openapi.json`, and the same as a page at `/v2/docs`. */
+import type { FastifyInstance } from 'fastify';
+import type { Part } from '../http/service-parts.js';
+import { docsPage } from './docs-page.js';
+import { ApiDocument } from './document.js';
+
+/** Has to be made before the parts are registered whose routes are to be in the document. */
+export function openapi(app: FastifyInstance, hasAuth: boolean): Part {
+  const document = new ApiDocument(app, hasAuth);
+  return { name: 'openapi', register: (scope) => documentRoutes(scope, document) };
+}
+
+function documentRoutes(app: FastifyInstance, document: ApiDocument): void {
+  const json = madeOnce(() => JSON.stringify(document));
+  const page = madeOnce(() => docsPage(document.toJSON()));
+  app.route({
+    method: 'GET',
+    url: '/v2/openapi.json',
+    config: { needs: 'public' },
+    handler: (_request, reply) =>
+      reply
+        .headers({ 'content-type': 'application/json; charset=utf-8', 'cache-control': 'no-store' })
+        .send(json()),
+  });
+  app.route({
+    method: 'GET',
+    url: '/v2/docs',
+    config: { needs: 'public' },
+    handler: (_request, reply) =>
+      reply
+        .headers({
+          'content-type': 'text/html; charset=utf-8',
+          'cache-control': 'no-store',
+          'content-security-policy': "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'",
+        })
+        .send(page()),
+  });
+}
+
+/** Made at the first request and kept: anybody may ask for it, as often as they like. */
+function madeOnce(make: () => string): () => Buffer {
+  let made: Buffer | null = null;
+  return () => {
+    made ??= Buffer.from(make());
+    return made;
+  };
+}

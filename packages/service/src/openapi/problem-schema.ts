@@ -1,0 +1,72 @@
+/** Problems in the document: their schema, and the answers that a list of codes comes to. */
+import { PROBLEMS, type ProblemCode } from '../http/problem.js';
+import { count, named, object, oneOf, type Schema, text } from './schema.js';
+
+/** Only the log and the metrics have it: the client has gone. */
+const NEVER_SENT: readonly ProblemCode[] = ['client-gone'];
+const CODES = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !NEVER_SENT.includes(code));
+
+export const PROBLEM_MEMBERS = {
+  type: text('`urn:holdfast:problem:` and the code.', { format: 'uri' }),
+  title: text('What the code means. The same text for every problem with this code.'),
+  status: count('The HTTP status.'),
+  detail: text('What is wrong with this request, for people.'),
+  code: oneOf(CODES, 'What went wrong, for programs.'),
+  key: text('The key of the lock that the problem is about.'),
+  requestId: text("Finds the request in the service's log."),
+};
+
+export const problemSchema = named('Problem', {
+  ...object(PROBLEM_MEMBERS, ['key', 'requestId']),
+  description: 'Why a request failed.',
+});
+
+/** Problems with members of their own. */
+const OWN_SCHEMA: Partial<Record<ProblemCode, string>> = { busy: 'BusyProblem' };
+/** May say when to try again. */
+const RETRIED: readonly number[] = [429, 503];
+
+/** What any route that needs a principal may answer with. */
+export const COMMON_PROBLEMS: readonly ProblemCode[] = [
+  'invalid-argument',
+  'unauthorized',
+  'forbidden',
+  'timeout',
+  'rate-limited',
+  'internal',
+  'unknown',
+  'auth-unavailable',
+  'closing',
+];
+
+/** What a route with a body may answer with besides. */
+export const BODY_PROBLEMS: readonly ProblemCode[] = ['too-large', 'unsupported-media-type'];
+
+/** One answer per status, described by its codes. */
+export function problemResponses(codes: readonly ProblemCode[]): Readonly<Record<string, Schema>> {
+  const statuses = new Set(codes.map((code) => PROBLEMS[code].status));
+  const answers = [...statuses].map((status) => {
+    return [
+      status,
+      responseOf(
+        status,
+        codes.filter((code) => PROBLEMS[code].status === status),
+      ),
+    ] as const;
+  });
+  return Object.fromEntries(answers);
+}
+
+function responseOf(status: number, codes: readonly ProblemCode[]): Schema {
+  const [own = 'Problem'] = codes.flatMap((code) => OWN_SCHEMA[code] ?? []);
+  const description = codes.map((code) => `\`${code}\`: ${PROBLEMS[code].title}.`).join(' ');
+  const content = { 'application/problem+json': { schema: { $ref: `${own}#` } } };
+  return RETRIED.includes(status)
+    ? { description, headers: { 'retry-after': retryAfter }, content }
+    : { description, content };
+}
+
+export const retryAfter = {
+  description: 'How many seconds to wait before the next try, where that is known.',
+  schema: { type: 'integer', format: 'int32' },
+};
