@@ -7,6 +7,7 @@ import { sqliteStore } from 'holdfast/sqlite';
 import { pino } from 'pino';
 import { atTheEnd, freshFile } from '../../../tests/scene.js';
 import { createService, type Service, type ServiceOptions } from '../src/index.js';
+import { type Document, DocumentCheck } from './openapi/document-check.js';
 
 export { atTheEnd, clearScene, freshFile, pause, until } from '../../../tests/scene.js';
 
@@ -61,11 +62,17 @@ export async function stage(options: Partial<ServiceOptions> = {}): Promise<Stag
   });
   const log = pino({ level: 'trace' }, sink);
   const service = createService({ log, ...options, store });
+  const answered: Answered[] = [];
+  // After the test, so that it takes none of its time.
+  atTheEnd(() => compareWithDocument(answered));
   atTheEnd(() => store.close());
   atTheEnd(() => service.close());
   const url = await service.listen();
-  const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-    callAt(url, method, path, body, headers);
+  const call: Stage['call'] = async (method, path, body, headers = {}) => {
+    const answer = await callAt(url, method, path, body, headers);
+    answered.push({ method, path, answer });
+    return answer;
+  };
   return {
     url,
     store,
@@ -80,6 +87,42 @@ export async function stage(options: Partial<ServiceOptions> = {}): Promise<Stag
       return answer.body as unknown as Grant;
     },
   };
+}
+
+interface Answered {
+  readonly method: string;
+  readonly path: string;
+  readonly answer: Answer;
+}
+
+let documentCheck: Promise<DocumentCheck> | null = null;
+
+/** Whatever a test is about, every answer that it got is one that the OpenAPI document describes. */
+async function compareWithDocument(answered: readonly Answered[]): Promise<void> {
+  if (answered.length === 0) return;
+  documentCheck ??= makeDocumentCheck();
+  const check = await documentCheck;
+  const findings = answered.flatMap(({ method, path, answer: { status, headers, text, body } }) => {
+    const contentType = headers.get('content-type') ?? '';
+    return check.findings({
+      method,
+      path,
+      status,
+      contentType,
+      body: /json/.test(contentType) ? body : text,
+    });
+  });
+  if (findings.length > 0) throw new Error([...new Set(findings)].join('\n'));
+}
+
+async function makeDocumentCheck(): Promise<DocumentCheck> {
+  const service = createService({ store: memoryStore() });
+  try {
+    const { body } = await callAt(await service.listen(), 'GET', '/v2/openapi.json');
+    return new DocumentCheck(body as unknown as Document);
+  } finally {
+    await service.close();
+  }
 }
 
 export async function callAt(

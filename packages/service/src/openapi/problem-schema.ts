@@ -26,21 +26,23 @@ const OWN_SCHEMA: Partial<Record<ProblemCode, string>> = { busy: 'BusyProblem' }
 /** May say when to try again. */
 const RETRIED: readonly number[] = [429, 503];
 
-/** What any route that needs a principal may answer with. */
+/** What any route that needs a principal may answer with. `too-large`: for its headers. */
 export const COMMON_PROBLEMS: readonly ProblemCode[] = [
   'invalid-argument',
   'unauthorized',
   'forbidden',
   'timeout',
+  'too-large',
   'rate-limited',
   'internal',
+  'unsupported',
   'unknown',
   'auth-unavailable',
   'closing',
 ];
 
 /** What a route with a body may answer with besides. */
-export const BODY_PROBLEMS: readonly ProblemCode[] = ['too-large', 'unsupported-media-type'];
+export const BODY_PROBLEMS: readonly ProblemCode[] = ['unsupported-media-type'];
 
 /** One answer per status, described by its codes. */
 export function problemResponses(codes: readonly ProblemCode[]): Readonly<Record<string, Schema>> {

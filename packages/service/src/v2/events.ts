@@ -65,7 +65,6 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
       response: {
         200: eventStream('InboxEvent', 'Events, until the client or the service closes the connection.'),
       },
-      problems: ['unsupported'],
     }),
     handler: (request, reply) => sendWakes(parts, streams, request, reply),
   });

@@ -39,7 +39,7 @@ describe('problems', () => {
     expect(requestId).toMatch(/^[0-9a-f-]{36}$/);
     expect(body).toEqual({
       type: 'urn:holdfast:problem:invalid-argument',
-      title: 'The request is wrong',
+      title: 'The request is not valid',
       status: 400,
       detail: 'The body has a member that is not known here: "typo".',
       code: 'invalid-argument',

@@ -33,7 +33,7 @@ function cuttable(): Store & { isCut: boolean } {
   return store;
 }
 
-/** `METHOD path` of the operation, and the status. Every answer is compared with the document on the way. */
+/** Notes which operation answered with which status. The scene compares every answer with the document. */
 class Seen {
   readonly #check: DocumentCheck;
   readonly #scene: Stage;
@@ -44,13 +44,13 @@ class Seen {
     this.#check = new DocumentCheck(document);
   }
 
-  async call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Answer> {
+  async call(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer> {
     const answer = await this.#scene.call(method, path, body, headers);
-    const contentType = answer.headers.get('content-type') ?? '';
-    const parsed = contentType.includes('json') ? answer.body : answer.text;
-    expect(
-      this.#check.findings({ method, path, status: answer.status, contentType, body: parsed }),
-    ).toEqual([]);
     this.statuses.push(`${this.#check.operationOf(method, path)?.operationId} ${answer.status}`);
     return answer;
   }
@@ -195,7 +195,7 @@ describe('real events are as the OpenAPI document says', () => {
   function findingsIn(document: Document, name: string, { events }: EventStream): readonly string[] {
     const check = new DocumentCheck(document);
     const schema = document.components.schemas[name] as Schema;
-    return events.flatMap((event) => check.findingsIn(name, schema, event));
+    return events.flatMap((event) => check.findingsIn(schema, event));
   }
 
   it('of locks', async () => {

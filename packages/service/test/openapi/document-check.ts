@@ -1,6 +1,7 @@
 /** Compares real answers with the OpenAPI document: status, content type and every member of the body. */
-import addFormats from 'ajv-formats';
+
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
+import addFormats from 'ajv-formats';
 
 export type Schema = Readonly<Record<string, unknown>>;
 
@@ -30,12 +31,18 @@ export interface Answered {
 }
 
 export class DocumentCheck {
-  readonly #document: Document;
+  readonly #paths: readonly {
+    readonly pattern: RegExp;
+    readonly operations: Readonly<Record<string, Operation>>;
+  }[];
   readonly #ajv = new Ajv2020({ strict: true, allowUnionTypes: true, allErrors: true });
   readonly #compiled = new Map<string, ValidateFunction>();
 
   constructor(document: Document) {
-    this.#document = document;
+    this.#paths = Object.entries(document.paths).map(([template, operations]) => {
+      const pattern = template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+');
+      return { pattern: new RegExp(`^${pattern}$`), operations };
+    });
     addFormats.default(this.#ajv);
     this.#ajv.addVocabulary(['discriminator']);
     for (const [name, schema] of Object.entries(document.components.schemas)) {
@@ -52,8 +59,9 @@ export class DocumentCheck {
     if (!response) return [`${operationId} answers ${status}, which the OpenAPI document does not name`];
     const [type = ''] = contentType.split(';');
     const schema = response.content[type]?.schema;
-    if (!schema) return [`${operationId} answers ${status} as ${type}, which the OpenAPI document does not name`];
-    const findings = this.findingsIn(`${operationId} ${status} ${type}`, schema, body);
+    if (!schema)
+      return [`${operationId} answers ${status} as ${type}, which the OpenAPI document does not name`];
+    const findings = this.findingsIn(schema, body).map((text) => `${operationId} ${status}: ${text}`);
     const code = (body as { readonly code?: unknown } | null)?.code;
     if (type === 'application/problem+json' && !response.description.includes(`\`${String(code)}\``)) {
       findings.push(`${operationId} answers ${status} with the code ${String(code)}, which is not described`);
@@ -61,21 +69,24 @@ export class DocumentCheck {
     return findings;
   }
 
-  findingsIn(name: string, schema: Schema, value: unknown): string[] {
-    const validate = this.#compiled.get(name) ?? this.#ajv.compile(closed(schema) as Schema);
-    this.#compiled.set(name, validate);
+  findingsIn(schema: Schema, value: unknown): string[] {
+    const validate = this.#validatorOf(schema);
     if (validate(value)) return [];
     return (validate.errors ?? []).map(({ instancePath, message, params }) => {
-      return `${name}: ${instancePath} ${message ?? ''} ${JSON.stringify(params)}`;
+      return `${instancePath} ${message ?? ''} ${JSON.stringify(params)}`;
     });
+  }
+
+  #validatorOf(schema: Schema): ValidateFunction {
+    const text = JSON.stringify(schema);
+    const validate = this.#compiled.get(text) ?? this.#ajv.compile(closed(schema) as Schema);
+    this.#compiled.set(text, validate);
+    return validate;
   }
 
   operationOf(method: string, path: string): Operation | undefined {
     const [bare = ''] = path.split('?');
-    const found = Object.entries(this.#document.paths).find(([template]) => {
-      return new RegExp(`^${template.replaceAll('.', '\\.').replaceAll(/\{\w+\}/g, '[^/]+')}$`).test(bare);
-    });
-    return found?.[1][method.toLowerCase()];
+    return this.#paths.find(({ pattern }) => pattern.test(bare))?.operations[method.toLowerCase()];
   }
 }
 
