@@ -15,7 +15,7 @@ afterEach(clearScene);
 const MODULES = fileURLToPath(new URL('../../../../node_modules', import.meta.url));
 const GENERATOR = join(MODULES, 'oazapfts/dist/cli.js');
 const COMPILER = join(MODULES, 'typescript/bin/tsc');
-const run = promisify(execFile);
+const execute = promisify(execFile);
 /** Three processes on a machine that may be busy. */
 const TIME_MS = 120_000;
 
@@ -58,7 +58,7 @@ const second = await waiting;
 if (second.status !== 200) fail(second);
 const lost = await holdfast.renew(...lock, { hold: first.data.hold, ttl: '60s' });
 if (lost.status !== 409) fail(lost);
-const code: 'lost' | 'busy' | string = lost.data.code;
+const { code } = lost.data;
 
 const ended = await holdfast.release(...lock, { hold: second.data.hold });
 if (ended.status !== 200) fail(ended);
@@ -67,7 +67,7 @@ const lease = await holdfast.v1Acquire('reports', 'weekly', { instanceId: 'insta
 if (lease.status !== 200) fail(lease);
 const refused = await holdfast.v1Acquire('reports', 'weekly', { instanceId: 'instance-2', leaseDuration: 60 });
 if (refused.status !== 423) fail(refused);
-const success: false = refused.data.success;
+const { success } = refused.data;
 
 console.log(JSON.stringify({
   owner, freeInMs, waiters, code, success,
@@ -77,6 +77,17 @@ console.log(JSON.stringify({
   expiry: lease.data.expiry,
 }));
 `;
+
+/** Runs a script with Node, and gives what it printed. */
+async function run(folder: string, ...command: readonly string[]): Promise<string> {
+  try {
+    return (await execute(process.execPath, command, { cwd: folder })).stdout;
+  } catch (error) {
+    // The compiler prints what is wrong to its standard output.
+    const { stdout = '', stderr = '' } = error as { readonly stdout?: string; readonly stderr?: string };
+    throw new Error(`${command[0]} failed:\n${stdout}${stderr}`, { cause: error });
+  }
+}
 
 it(
   'a client generated from the document takes, waits for, renews and releases a lock',
@@ -91,15 +102,10 @@ it(
     write('package.json', JSON.stringify({ type: 'module' }));
     write('program.ts', PROGRAM);
 
-    const options = { cwd: folder };
-    await run(process.execPath, [GENERATOR, 'openapi.json', 'client.ts'], options);
+    await run(folder, GENERATOR, 'openapi.json', 'client.ts');
     const strict = ['--strict', '--noUncheckedIndexedAccess', '--module', 'nodenext', '--target', 'es2023'];
-    await run(
-      process.execPath,
-      [COMPILER, ...strict, '--types', 'node', '--skipLibCheck', 'program.ts'],
-      options,
-    );
-    const { stdout } = await run(process.execPath, ['program.js', url, keys.ada], options);
+    await run(folder, COMPILER, ...strict, '--types', 'node', '--skipLibCheck', 'program.ts');
+    const stdout = await run(folder, 'program.js', url, keys.ada);
 
     const said = JSON.parse(stdout) as {
       readonly tokens: readonly [number, number];
