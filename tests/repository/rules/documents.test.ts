@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join, posix } from 'node:path';
+import { InvalidArgumentError, openStore } from 'holdfast';
 import { describe, expect, it } from 'vitest';
 import { anchorsOf, blocks, linksOf, pages } from '../markdown.js';
 import { compileSnippets } from '../snippets.js';
@@ -49,6 +50,22 @@ describe('the README', () => {
       expect(read(workflow)).toContain(`run: ${README_TEST_COMMAND}\n`);
       expect(read(workflow)).toContain(`run: ${README_FIRST_COMMAND}\n`);
     }
+  });
+});
+
+describe('the pages of the stores', () => {
+  it('are all linked from the guide, so that no store is left out', () => {
+    const stores = matching(/^docs\/stores\/.*\.md$/).map((page) => page.replace('docs/', ''));
+    const linked = linksOf('docs/guide.md').map((link) => link.split('#')[0]);
+    expect(stores.filter((page) => !linked.includes(page))).toEqual([]);
+  });
+
+  it('name every option that the URL of SQLite takes', async () => {
+    const refusal = await openStore('sqlite:locks.db?no-such-option=1').catch((error: unknown) => error);
+    expect(refusal).toBeInstanceOf(InvalidArgumentError);
+    const [, ...options] = [...String(refusal).matchAll(/"([\w-]+)"/g)].map(([, name]) => name);
+    expect(options.length).toBeGreaterThan(0);
+    for (const option of options) expect(read('docs/stores/sqlite.md')).toContain(`?${option}=`);
   });
 });
 
