@@ -1,5 +1,5 @@
 /** What health checks answer, for the OpenAPI document. */
-import { constant, type Description, object, ref } from '../openapi/schema.js';
+import { constant, type Description, object, oneOf, ref } from '../openapi/schema.js';
 
 function status(value: string, description: string): object {
   return { schema: object({ status: constant(value, description) }) };
@@ -27,9 +27,16 @@ export const readyDescription: Description = {
       content: { 'application/json': status('ready', 'Requests can be sent.') },
     },
     503: {
-      description: 'The store does not answer, or the service is closing.',
+      description: 'The store does not answer, or the service is draining or closing.',
       content: {
-        'application/json': status('store-unavailable', 'The store does not answer.'),
+        'application/json': {
+          schema: object({
+            status: oneOf(
+              ['store-unavailable', 'draining'],
+              'The store does not answer, or the service is about to close.',
+            ),
+          }),
+        },
         'application/problem+json': closing,
       },
     },

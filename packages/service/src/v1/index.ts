@@ -2,6 +2,7 @@
 import type { Part } from '../http/service-parts.js';
 import { refuseInItsWords } from './refusals.js';
 import { lockRoutes } from './routes.js';
+import { actuatorDescription } from './schemas.js';
 
 const PREFIX = '/v1';
 
@@ -25,11 +26,11 @@ function isEncoded(path: string): boolean {
 export const v1: Part = {
   name: 'v1',
   async register(app, parts) {
-    // Where load balancers ask that were set up for LockServiceCentral. As `/healthz`: the process answers.
     app.route({
       method: ['GET', 'HEAD'],
       url: '/actuator/health',
       config: { needs: 'public' },
+      schema: actuatorDescription,
       handler: async () => ({ status: 'UP' }),
     });
     await app.register(

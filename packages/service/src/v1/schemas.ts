@@ -134,3 +134,19 @@ export function actionDescription(name: Action): Description {
     },
   };
 }
+
+/** Where load balancers ask that were set up for LockServiceCentral. */
+export const actuatorDescription: Description = {
+  operationId: 'actuatorHealth',
+  summary: 'Check that the process is alive, as LockServiceCentral answers it',
+  tags: ['Operations'],
+  response: {
+    200: {
+      description: 'It is.',
+      content: {
+        'application/json': { schema: object({ status: constant('UP', 'The process is alive.') }) },
+      },
+    },
+  },
+  problems: ['forbidden', 'closing'],
+};

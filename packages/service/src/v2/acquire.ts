@@ -48,7 +48,7 @@ export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
       headers: acquireHeadersSchema,
       body: ref('AcquireRequest'),
       response: { 200: ref('Grant') },
-      problems: ['busy', 'ended', 'superseded'],
+      problems: ['busy', 'ended', 'superseded', 'reused'],
     }),
     handler: (request, reply) => acquire(parts, request, reply),
   });

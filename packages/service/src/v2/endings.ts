@@ -126,6 +126,7 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
       params: pathSchema,
       body: ref('EvictRequest'),
       response: { 200: ref('Evicted') },
+      problems: ['audit-unavailable'],
     }),
     handler: async (request) => {
       const key = keyIn(request);
