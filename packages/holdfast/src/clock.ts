@@ -16,6 +16,8 @@ export interface Clock {
   /** Counts through suspension; may be set by hand. */
   wallMs(): number;
   timer(delayMs: number, run: () => void): Timer;
+  /** Runs once the event loop has turned: what waits for timers and sockets comes first. */
+  afterTurn(run: () => void): void;
   /** From 0 up to, not including, 1. */
   random(): number;
   /** Unguessable: 128 bits. */
@@ -37,6 +39,9 @@ export const systemClock: Clock = {
         else timeout.unref();
       },
     };
+  },
+  afterTurn(run) {
+    setImmediate(run);
   },
   random: () => Math.random(),
   randomId: () => randomBytes(16).toString('base64url'),

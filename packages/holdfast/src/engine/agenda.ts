@@ -4,6 +4,11 @@
  */
 import type { Clock, Timer } from '../clock.js';
 
+/** Tasks of one moment run for so long before timers and sockets of others get their turn. */
+const RUN_MS_MAX = 3;
+/** How many tasks run between two readings of the clock. */
+const RUN_STEPS = 16;
+
 /** Something to do later. Whoever has much of it to do is one itself, and needs no object or function besides. */
 export interface Appointment {
   /** The agenda's own: its place, -1 when it has none. */
@@ -105,12 +110,15 @@ export class Agenda {
     this.#armedForMs = Number.POSITIVE_INFINITY;
     const nowMs = this.#clock.monotonicMs();
     try {
+      let steps = 0;
       for (let [first] = this.#what; first && this.dueMs(first) <= nowMs; [first] = this.#what) {
         this.cancel(first);
         first.onDue();
+        steps += 1;
+        if (steps % RUN_STEPS === 0 && this.#clock.monotonicMs() - nowMs > RUN_MS_MAX) break;
       }
     } finally {
-      // Whatever one of them threw, the others are still to be done.
+      // Whatever one of them threw, the others are still to be done; so they are when the event loop turns first.
       this.#arm();
     }
   }

@@ -1,15 +1,19 @@
 /**
- * All that the core has to say at one moment travels in one `apply`. Renewals go first, so that they never wait
- * behind claims (F14); a batch is bounded, so that a store with ten thousand renewals due is not blocked by one.
+ * Sends the commands of one moment in one `apply`. Renewals go first, so that they never wait behind claims (F14).
+ * Batches are bounded, and the event loop turns between them when it is blocked: ten thousand renewals that are due
+ * at once block neither the store nor the process.
  */
 import type { Command, Reply } from '../protocol/commands.js';
 import type { Store } from '../protocol/store.js';
+import type { EventLoop } from './event-loop.js';
+import type { Moment } from './validity.js';
 
-const BATCH_MAX = 512;
+const BATCH_MAX = 256;
 /** Cheaper than `queueMicrotask`, which keeps track of its caller. */
 const SETTLED = Promise.resolve();
 
-export interface Outgoing {
+/** A command, and the moment at which it was handed in. */
+export interface Outgoing extends Moment {
   readonly command: Command;
   onReply(reply: Reply): void;
   onFailure(cause: unknown): void;
@@ -17,33 +21,45 @@ export interface Outgoing {
 
 export class Batching {
   readonly #store: Store;
+  readonly #loop: EventLoop;
   #renewals: Outgoing[] = [];
   #others: Outgoing[] = [];
   #scheduled = false;
   readonly #flushNow = (): void => this.#flush();
 
-  constructor(store: Store) {
+  constructor(store: Store, loop: EventLoop) {
     this.#store = store;
+    this.#loop = loop;
   }
 
   send(outgoing: Outgoing): void {
     const lane = outgoing.command.kind === 'renew' ? this.#renewals : this.#others;
     lane.push(outgoing);
-    if (this.#scheduled) return;
+    if (!this.#scheduled) this.#schedule(outgoing.monotonicMs);
+  }
+
+  #schedule(nowMs?: number): void {
     this.#scheduled = true;
-    void SETTLED.then(this.#flushNow);
+    if (this.#loop.isBlocked(nowMs)) this.#loop.afterTurn(this.#flushNow);
+    else void SETTLED.then(this.#flushNow);
   }
 
   #flush(): void {
-    const due = this.#renewals.length > 0 ? this.#renewals.concat(this.#others) : this.#others;
-    this.#renewals = [];
-    this.#others = [];
+    const batch = this.#take();
     this.#scheduled = false;
-    if (due.length <= BATCH_MAX) {
-      this.#apply(due);
-      return;
+    if (this.#renewals.length + this.#others.length > 0) this.#schedule();
+    this.#apply(batch);
+  }
+
+  #take(): readonly Outgoing[] {
+    const others = this.#others;
+    if (this.#renewals.length === 0 && others.length <= BATCH_MAX) {
+      this.#others = [];
+      return others;
     }
-    for (let from = 0; from < due.length; from += BATCH_MAX) this.#apply(due.slice(from, from + BATCH_MAX));
+    const batch = this.#renewals.splice(0, BATCH_MAX);
+    batch.push(...others.splice(0, BATCH_MAX - batch.length));
+    return batch;
   }
 
   #hear(outgoing: Outgoing, answer: Reply): void {

@@ -12,6 +12,7 @@ import { Aborts } from './aborts.js';
 import { Agenda } from './agenda.js';
 import { Batching } from './batching.js';
 import { ClockWatch } from './clock-watch.js';
+import { EventLoop } from './event-loop.js';
 import { Events } from './events.js';
 import { type Awaiting, Farewell, RELEASE_MS } from './farewell.js';
 import type { Hold } from './hold.js';
@@ -29,6 +30,7 @@ const LISTEN_AGAIN_MS = 1_000;
 export class Core {
   readonly store: Store;
   readonly clock: Clock;
+  readonly loop: EventLoop;
   readonly agenda: Agenda;
   readonly batching: Batching;
   readonly events = new Events();
@@ -54,8 +56,9 @@ export class Core {
     this.store = store;
     joinStore(store);
     this.clock = clock;
+    this.loop = new EventLoop(clock);
     this.agenda = new Agenda(clock);
-    this.batching = new Batching(store);
+    this.batching = new Batching(store, this.loop);
     this.inbox = store.listen ? clock.randomId() : null;
     this.#process = clock.randomId();
   }

@@ -29,7 +29,8 @@ export function answerWithin<T>(
     answer.then(
       (value) => {
         core.agenda.cancel(timer);
-        resolve(value);
+        if (core.loop.isBlocked()) core.loop.afterTurn(() => resolve(value));
+        else resolve(value);
       },
       (error: unknown) => {
         core.agenda.cancel(timer);

@@ -68,7 +68,10 @@ export class Ticket implements Appointment {
     this.#settled = true;
     this.#core.agenda.cancel(this);
     if (this.request.signal) this.#core.aborts.remove(this.request.signal, this);
-    this.#resolve(admission);
+    // Local handover and known answers lead from one admission to the next without a command that could wait.
+    const { loop } = this.#core;
+    if (loop.isBlockedAfterShortSteps()) loop.afterTurn(() => this.#resolve(admission));
+    else this.#resolve(admission);
     if (admission.kind !== 'granted') this.#emitNotAcquired(admission);
   }
 

@@ -29,6 +29,10 @@ export class FakeClock implements Clock {
     return this.nowMs + this.wallOffsetMs;
   }
 
+  afterTurn(run: () => void): void {
+    setImmediate(run);
+  }
+
   random(): number {
     return 0.5;
   }

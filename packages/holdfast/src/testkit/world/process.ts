@@ -69,6 +69,7 @@ export class SimulatedProcess {
       monotonicMs: () => this.#monotonicMs(),
       wallMs: () => Math.floor(this.#wallOffsetMs + (schedule.nowMs - this.#startMs) * this.#rate),
       timer: (delayMs, run) => this.#timer(delayMs, run),
+      afterTurn: (run) => void schedule.at(schedule.nowMs, () => this.deliver(run)),
       random: () => dice.next(),
       randomId: () => dice.id(),
     };
