@@ -1,10 +1,11 @@
 /**
- * One command, said until it is answered. An attempt that is rejected or unanswered is unknown: the same command goes
- * out again, with the same hold. The first answer to any of the attempts counts; later ones are ignored.
+ * One command, sent until it is answered. An attempt that is unanswered, or rejected without a word on what happened, is
+ * unknown: the same command goes out again, with the same hold. So does one that was not executed, unless waiting does
+ * not help. The first answer to any of the attempts counts; later ones are ignored.
  */
 import type { Command, Reply } from '../protocol/commands.js';
 import { ATTEMPT_MS } from '../protocol/constants.js';
-import { UnsupportedError } from '../protocol/errors.js';
+import { NotExecutedError, UnsupportedError } from '../protocol/errors.js';
 import type { Appointment } from './agenda.js';
 import type { Outgoing } from './batching.js';
 import type { Core } from './core.js';
@@ -16,14 +17,17 @@ const REJECTED_MS_MAX = 2_000;
 /** The jitter before an unanswered one is. */
 const JITTER_MS = 25;
 
+/** Nothing was executed, and asking again does not help. */
+export type Refusal = UnsupportedError | NotExecutedError;
+
 /** Who began a conversation, and what it wants to hear of it. */
 export interface Speaker {
   /** The answer, and the moment before the attempt that it answers was sent. */
   onReply(reply: Reply, sent: Moment, talk: Conversation): void;
-  /** An attempt came to nothing known. More follow, until stopped. */
+  /** No attempt so far was executed (`NotExecutedError`), or it is unknown whether one was. More follow, until stopped. */
   onUnknown(cause: unknown, talk: Conversation): void;
-  /** The store can never do this: said once, and nothing follows. Without it, that is unknown like anything else. */
-  onRefused?(error: UnsupportedError, talk: Conversation): void;
+  /** The store can never do this: said once, and nothing follows. Without it, more attempts follow. */
+  onRefused?(error: Refusal, talk: Conversation): void;
 }
 
 export class Conversation implements Appointment {
@@ -74,18 +78,25 @@ export class Conversation implements Appointment {
   }
 
   rejected(attempt: Attempt, cause: unknown): void {
+    if (cause instanceof UnsupportedError || cause instanceof NotExecutedError) this.#unanswered -= 1;
     if (!this.#open || attempt !== this.#awaited) return;
-    if (cause instanceof UnsupportedError && this.#speaker.onRefused) {
-      this.#unanswered -= 1;
+    const known = this.#known(cause);
+    if (this.#speaker.onRefused && isPermanent(known)) {
       this.stop();
-      this.#speaker.onRefused(cause, this);
+      this.#speaker.onRefused(known, this);
       return;
     }
     this.#awaited = null;
     const mostMs = Math.min(this.#patienceMs(REJECTED_MS), REJECTED_MS_MAX);
     const pauseMs = mostMs * (0.5 + this.#core.clock.random() / 2);
     this.#core.agenda.schedule(this, this.#core.clock.monotonicMs() + pauseMs);
-    this.#speaker.onUnknown(cause, this);
+    this.#speaker.onUnknown(known, this);
+  }
+
+  /** That one attempt was not executed says nothing while another may have been. */
+  #known(cause: unknown): unknown {
+    const isDoubtful = cause instanceof NotExecutedError && this.#unanswered > 0;
+    return isDoubtful ? new Error(cause.message, { cause }) : cause;
   }
 
   onDue(): void {
@@ -111,6 +122,10 @@ export class Conversation implements Appointment {
   #patienceMs(baseMs: number): number {
     return Math.min(baseMs * 2 ** (this.#attempts - 1), Math.max(this.#ttlMs / 4, 1));
   }
+}
+
+function isPermanent(cause: unknown): cause is Refusal {
+  return cause instanceof UnsupportedError || (cause instanceof NotExecutedError && cause.retry === 'never');
 }
 
 /** One sending of the command; itself the moment before it was sent. */

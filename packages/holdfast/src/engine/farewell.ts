@@ -8,6 +8,7 @@ import { StoreError } from '../protocol/errors.js';
 import type { Appointment } from './agenda.js';
 import { Conversation, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
+import { because } from './patience.js';
 
 /** How long somebody awaits a release before its outcome counts as unknown. */
 export const RELEASE_MS = 2_000;
@@ -51,7 +52,7 @@ export class Farewell implements Appointment, Speaker {
   onDue(): void {
     const key = this.#awaiting?.name;
     const message =
-      `The store did not answer the release of "${key}". It is tried again in the background; ` +
+      `The store did not answer the release of "${key}"${because(this.#cause)}. It is tried again in the background; ` +
       'at the latest the lock is free when its lease runs out.';
     this.#awaiting?.reject(new StoreError(message, { key, cause: this.#cause, operation: 'release' }));
   }

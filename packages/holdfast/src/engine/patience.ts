@@ -1,7 +1,7 @@
 /** Bounds what a caller awaits: nothing hangs because a store does. */
 import type { Command, Reply } from '../protocol/commands.js';
-import { HoldfastError, StoreError, type UnsupportedError } from '../protocol/errors.js';
-import { Conversation, type Speaker } from './conversation.js';
+import { HoldfastError, NotExecutedError, StoreError } from '../protocol/errors.js';
+import { Conversation, type Refusal, type Speaker } from './conversation.js';
 import type { Core } from './core.js';
 import type { Moment } from './validity.js';
 
@@ -9,10 +9,48 @@ import type { Moment } from './validity.js';
 const PATIENCE_MS = 5_000;
 const AGAIN_MS = 50;
 
-export function unansweredError(operation: string, key?: string, cause?: unknown): StoreError {
+/** How much of a driver's message is repeated. */
+const WORDS_MAX = 300;
+
+/** The error for an operation that was not executed, or of which nobody knows whether it was. */
+export function storeError(operation: string, key?: string, cause?: unknown): StoreError {
   const what = key === undefined ? operation : `${operation} of "${key}"`;
-  const message = `The store did not answer the ${what}, so what happened there is unknown. Check the store and try again.`;
+  if (cause instanceof NotExecutedError) return notExecutedError(`The ${what} failed`, operation, key, cause);
+  const message =
+    `The store did not answer the ${what}${because(cause)}, so what happened there is unknown. ` +
+    'Check the store and try again.';
   return new StoreError(message, { key, cause, operation });
+}
+
+/** The same while a lock is being acquired. */
+export function acquireError(name: string, cause: unknown): StoreError {
+  const operation = 'acquire';
+  if (cause instanceof NotExecutedError)
+    return notExecutedError(`"${name}" was not acquired`, operation, name, cause);
+  const message =
+    `The store did not answer while "${name}" was being acquired${because(cause)}, so whether it was granted is ` +
+    'unknown. Anything granted late is given back. Check the store and try again.';
+  return new StoreError(message, { key: name, cause, operation });
+}
+
+function notExecutedError(
+  what: string,
+  operation: string,
+  key: string | undefined,
+  cause: NotExecutedError,
+): StoreError {
+  const why = shortened(cause.message);
+  const message = `${what}: ${why}${/[?!]$/.test(why) ? '' : '.'} The store executed nothing.`;
+  return new StoreError(message, { key, cause, operation, outcome: 'not-executed' });
+}
+
+export function because(cause: unknown): string {
+  return cause instanceof Error && cause.message !== '' ? ` (${shortened(cause.message)})` : '';
+}
+
+function shortened(text: string): string {
+  const words = text.trim().replace(/\.$/, '');
+  return words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX)}…` : words;
 }
 
 /** The answer, or a `StoreError` when it fails or does not come. */
@@ -24,7 +62,7 @@ export function answerWithin<T>(
   cause: () => unknown = () => undefined,
 ): Promise<T> {
   return new Promise((resolve, reject) => {
-    const onTimer = (): void => reject(unansweredError(operation, key, cause()));
+    const onTimer = (): void => reject(storeError(operation, key, cause()));
     const timer = core.agenda.call(core.clock.monotonicMs() + PATIENCE_MS, onTimer);
     answer.then(
       (value) => {
@@ -34,7 +72,7 @@ export function answerWithin<T>(
       },
       (error: unknown) => {
         core.agenda.cancel(timer);
-        reject(error instanceof HoldfastError ? error : unansweredError(operation, key, error));
+        reject(error instanceof HoldfastError ? error : storeError(operation, key, error));
       },
     );
   });
@@ -59,12 +97,16 @@ export function insistWithin(
         return;
       } catch (error) {
         const isOver = core.clock.monotonicMs() + AGAIN_MS >= untilMs;
-        if (error instanceof HoldfastError || isOver) throw error;
+        if (error instanceof HoldfastError || isOver || isPermanent(error)) throw error;
       }
       await pause();
     }
   };
   return answerWithin(core, insist(), operation, key);
+}
+
+function isPermanent(error: unknown): boolean {
+  return error instanceof NotExecutedError && error.retry === 'never';
 }
 
 /** A reply, and the moment before the attempt that it answers was sent. */
@@ -93,7 +135,7 @@ class Question implements Speaker {
   readonly answer: Promise<Answer>;
   cause: unknown;
   onReply: (reply: Reply, sent: Moment) => void = () => undefined;
-  onRefused: (error: UnsupportedError) => void = () => undefined;
+  onRefused: (error: Refusal) => void = () => undefined;
 
   constructor() {
     this.answer = new Promise((resolve, reject) => {
@@ -102,7 +144,9 @@ class Question implements Speaker {
     });
   }
 
+  /** Nobody said how long to wait for a store that is not there. */
   onUnknown(cause: unknown): void {
     this.cause = cause;
+    if (cause instanceof NotExecutedError && cause.retry !== 'at-once') this.onRefused(cause);
   }
 }

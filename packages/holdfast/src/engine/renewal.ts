@@ -25,6 +25,8 @@ export class Renewal implements Appointment, Speaker {
   readonly #hold: Hold;
   #conversation: Conversation | null = null;
   #jeopardy = false;
+  /** Why the last attempt to renew failed. */
+  failure: unknown;
   #listeners: readonly Heard[] = NOBODY;
   /** A renewal wanted while another was under way: its ttl, to be sent next. */
   #wantedTtlMs: number | null = null;
@@ -120,6 +122,7 @@ export class Renewal implements Appointment, Speaker {
   onUnknown(cause: unknown): void {
     const hold = this.#hold;
     this.#jeopardy = true;
+    this.failure = cause;
     if (hold.remainingMs === 0) {
       hold.lose(OVER);
     } else if (hold.turn) {
@@ -131,6 +134,7 @@ export class Renewal implements Appointment, Speaker {
   #onRenewed(): void {
     const hold = this.#hold;
     this.#jeopardy = false;
+    this.failure = undefined;
     const wanted = this.#wantedTtlMs;
     this.#wantedTtlMs = null;
     if (wanted !== null) this.#send(wanted);

@@ -1,8 +1,9 @@
 /** A request standing at the turnstile, until it is admitted, answered, or gives up. Settles once. */
 import type { HolderView } from '../protocol/commands.js';
-import { type HoldfastError, StoreError } from '../protocol/errors.js';
+import type { HoldfastError } from '../protocol/errors.js';
 import type { Appointment } from './agenda.js';
 import type { Core } from './core.js';
+import { acquireError } from './patience.js';
 import type { Request } from './request.js';
 import type { Turn } from './turn.js';
 
@@ -23,7 +24,7 @@ export type Admission =
 
 /** What the turnstile does when a ticket's patience ends. */
 export interface TicketKeeper {
-  /** It waited as long as it wanted: answer it if an answer is known. */
+  /** It waited as long as it wanted: answer it if an answer, or the reason why there is none, is known. */
   overdue(ticket: Ticket): void;
   /** It settled by itself, aborted or unanswered. */
   gone(ticket: Ticket): void;
@@ -105,16 +106,13 @@ export class Ticket implements Appointment {
       this.#core.agenda.schedule(this, this.#answerByMs(), true);
       return;
     }
-    this.settle({ kind: 'failed', error: this.#unanswered() });
+    this.fail(this.#failure);
     this.#keeper.gone(this);
   }
 
-  #unanswered(): StoreError {
-    const { name } = this.request;
-    const message =
-      `The store did not answer while "${name}" was being acquired, so whether it was granted is unknown. ` +
-      'Anything granted late is given back. Check the store and try again.';
-    return new StoreError(message, { key: name, cause: this.#failure, operation: 'acquire' });
+  /** The store did not answer, or could not be asked. */
+  fail(cause: unknown): void {
+    this.settle({ kind: 'failed', error: acquireError(this.request.name, cause) });
   }
 
   onAbort(): void {

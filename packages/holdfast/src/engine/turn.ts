@@ -1,7 +1,7 @@
 /** A turn on a hold: what stands behind a lease. Over once, by release, loss or handoff, and never back. */
 import { LeaseLostError } from '../protocol/errors.js';
 import type { Hold } from './hold.js';
-import { insistWithin, unansweredError } from './patience.js';
+import { insistWithin, storeError } from './patience.js';
 import { askTtlMs, type Request } from './request.js';
 
 /** How long somebody awaits a renewal before its outcome counts as unknown. */
@@ -90,7 +90,7 @@ export class Turn {
     const { agenda, clock } = hold.core;
     return new Promise((resolve, reject) => {
       const timer = agenda.call(clock.monotonicMs() + RENEW_MS, () =>
-        reject(unansweredError(operation, request.name)),
+        reject(storeError(operation, request.name, hold.renewal.failure)),
       );
       hold.renewal.demand(ttlMs, (outcome) => {
         agenda.cancel(timer);

@@ -53,15 +53,16 @@ export class Turnstile implements TicketKeeper {
     this.#advance();
     const holders = this.#knownHolders();
     if (holders) this.#answerBusy(ticket, holders);
+    else this.#failOverdue(ticket);
     return ticket;
   }
 
   overdue(ticket: Ticket): void {
     this.#tickets.overdue += 1;
     const holders = this.#knownHolders() ?? ticket.seen;
-    if (!holders) return;
-    this.#answerBusy(ticket, holders);
-    this.#advance();
+    if (holders) this.#answerBusy(ticket, holders);
+    else this.#failOverdue(ticket);
+    if (!ticket.inLine) this.#advance();
   }
 
   gone(ticket: Ticket): void {
@@ -75,7 +76,19 @@ export class Turnstile implements TicketKeeper {
   }
 
   heardNothing(cause: unknown): void {
-    for (const ticket of this.#tickets) ticket.noteFailure(cause);
+    for (const ticket of this.#tickets) {
+      ticket.noteFailure(cause);
+      this.#failOverdue(ticket);
+    }
+    this.#advance();
+  }
+
+  /** The store cannot be asked now, and nothing was executed: those who do not wait are told so at once. */
+  #failOverdue(ticket: Ticket): void {
+    const refusal = this.#contender?.refusal;
+    if (!refusal || !ticket.overdue || !ticket.inLine) return;
+    this.#tickets.remove(ticket);
+    ticket.fail(refusal);
   }
 
   /** Nobody here can be served, for this reason. */

@@ -5,10 +5,11 @@
  */
 import type { Busy, Claim, Reply } from '../protocol/commands.js';
 import { POLL_MS, POLL_MS_MAX } from '../protocol/constants.js';
-import type { UnsupportedError } from '../protocol/errors.js';
+import { NotExecutedError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Appointment } from './agenda.js';
-import { Conversation, type Speaker } from './conversation.js';
+import { Conversation, type Refusal, type Speaker } from './conversation.js';
+import { acquireError } from './patience.js';
 import { areAlike, isExclusive, type Request } from './request.js';
 import type { Turnstile } from './turnstile.js';
 import type { Moment } from './validity.js';
@@ -26,6 +27,8 @@ export class Contender implements Appointment, Speaker {
   index = -1;
   /** The last answer, while it is the last thing known. */
   heard: Busy | null = null;
+  /** Why the store cannot be asked, while that is the last thing known and nothing was executed. */
+  refusal: NotExecutedError | null = null;
   readonly #turnstile: Turnstile;
   readonly #request: Request;
   readonly #queues: boolean;
@@ -70,12 +73,12 @@ export class Contender implements Appointment, Speaker {
     core.agenda.cancel(this);
     for (const talk of this.#extras) {
       talk.stop();
-      this.#withdraw(holdOf(talk));
+      if (talk.unanswered > 0) this.#withdraw(holdOf(talk));
     }
     this.#extras = [];
-    const isOpen = this.#talk?.open ?? false;
+    const isDoubtful = this.#talk?.open === true && this.#talk.unanswered > 0;
     this.#talk?.stop();
-    if (this.#anchor && (isOpen || this.#leavesTraces)) this.#withdraw(this.#anchor);
+    if (this.#anchor && (isDoubtful || this.#leavesTraces)) this.#withdraw(this.#anchor);
     this.#anchor = null;
   }
 
@@ -113,21 +116,26 @@ export class Contender implements Appointment, Speaker {
   }
 
   onReply(reply: Reply, sent: Moment, talk: Conversation): void {
+    this.refusal = null;
     if (talk === this.#talk) this.#onAnchorReply(reply, sent);
     else this.#onExtraReply(reply, sent, talk);
   }
 
-  onUnknown(cause: unknown): void {
+  /** The anchor speaks for all: it is sent last, and its place in line outlives the others. */
+  onUnknown(cause: unknown, talk: Conversation): void {
     this.heard = null;
+    const isRefused = cause instanceof NotExecutedError && cause.retry !== 'at-once';
+    this.refusal = isRefused && talk === this.#talk ? cause : null;
     this.#turnstile.heardNothing(cause);
   }
 
-  onRefused(error: UnsupportedError, talk: Conversation): void {
+  onRefused(error: Refusal, talk: Conversation): void {
     const isDoubtful = talk.unanswered > 0;
     if (talk === this.#talk) this.#leavesTraces ||= isDoubtful;
     else if (isDoubtful) this.#withdraw(holdOf(talk));
     this.#extras = this.#extras.filter((other) => other !== talk);
-    this.#turnstile.refused(error);
+    const isKnown = error instanceof NotExecutedError;
+    this.#turnstile.refused(isKnown ? acquireError(this.#request.name, error) : error);
   }
 
   #onExtraReply(reply: Reply, sent: Moment, talk: Conversation): void {

@@ -1,11 +1,11 @@
 /** The table of a DynamoDB store: made through a client of its own, or printed as a CloudFormation template. */
 import { type Finding, HoldfastError, StoreError } from '../protocol/index.js';
+import { explain } from '../stores/client-errors.js';
 import type { CreatedTable } from '../stores/dynamodb/index.js';
 import { loadFirst } from './client-package.js';
 import { dynamodbTarget } from './dynamodb.js';
 import { DYNAMODB_CLIENTS } from './dynamodb-client.js';
 import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from './migration.js';
-import { explain } from './trouble.js';
 
 export async function dynamodbMigration(rest: string, options: MigrationOptions): Promise<Migration> {
   refuseOptions(options, ['supabase'], 'dynamodb');

@@ -4,6 +4,8 @@
  * asked meanwhile fails with the reason, and may be asked again.
  */
 import { systemClock } from '../clock.js';
+import { NotExecutedError } from '../protocol/index.js';
+import { notExecuted } from '../stores/client-errors.js';
 import type { NatsConnection } from '../stores/nats/index.js';
 
 const RETRY_MS_MIN = 50;
@@ -19,6 +21,8 @@ export class LateConnection implements NatsConnection {
   #current: Closing | null = null;
   #trouble: unknown = null;
   #ended = false;
+  /** How often the client has tried to connect again since it was disconnected. */
+  #reconnects = 0;
   /** Cuts the pause between two attempts short. */
   #wake: () => void = () => undefined;
   /** Settles with the connection, or with null when it ended without one. */
@@ -52,7 +56,8 @@ export class LateConnection implements NatsConnection {
   }
 
   request(...args: Parameters<NatsConnection['request']>): ReturnType<NatsConnection['request']> {
-    return this.#current ? this.#current.request(...args) : Promise.reject(this.#none());
+    // The client would keep it until it is connected again, and nobody could say meanwhile whether it will be executed.
+    return this.#current && !this.#trouble ? this.#current.request(...args) : Promise.reject(this.#none());
   }
 
   publish(...args: Parameters<NatsConnection['publish']>): void {
@@ -107,7 +112,10 @@ export class LateConnection implements NatsConnection {
   /** The client does not say why it is disconnected, only that it is. */
   async #watch(connection: Closing): Promise<void> {
     for await (const { type } of connection.status()) {
-      if (type === 'disconnect') {
+      if (type === 'reconnecting') {
+        this.#reconnects += 1;
+      } else if (type === 'disconnect') {
+        this.#reconnects = 0;
         this.#trouble = Object.assign(new Error('it is made anew as soon as can be'), { code: 'ECONNRESET' });
       } else if (type === 'reconnect') {
         this.#trouble = null;
@@ -126,7 +134,12 @@ export class LateConnection implements NatsConnection {
     });
   }
 
-  #none(): Error {
-    return this.#trouble instanceof Error ? this.#trouble : new Error('There is no connection to NATS yet.');
+  /** Nothing was sent. The server may be there, and let this user in, at the next attempt. */
+  #none(): NotExecutedError {
+    const { message } =
+      this.#trouble instanceof Error ? this.#trouble : new Error('There is no connection to NATS yet.');
+    const hasJustBroken = this.#current !== null && this.#reconnects < 2;
+    const retry = notExecuted(this.#trouble)?.retry ?? (hasJustBroken ? 'at-once' : 'while-waiting');
+    return new NotExecutedError(message, retry, this.#trouble ?? undefined);
   }
 }

@@ -1,10 +1,10 @@
 /** The schema of a PostgreSQL database, made through a connection of its own. */
 import { StoreError } from '../protocol/index.js';
+import { explain } from '../stores/client-errors.js';
 import { loadFirst } from './client-package.js';
 import { type Migration, type MigrationOptions, refuseOptions } from './migration.js';
 import { type PostgresScheme, postgresTarget } from './postgres.js';
 import { POSTGRES_CLIENTS } from './postgres-clients.js';
-import { explain } from './trouble.js';
 
 const SUPABASE_RIGHTS =
   'Rights on these tables and functions were given to service_role, and taken from anon, authenticated and PUBLIC.';

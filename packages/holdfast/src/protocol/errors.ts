@@ -44,14 +44,42 @@ export class LeaseLostError extends HoldfastError {
   }
 }
 
-/** The store did not answer: what happened there is unknown. */
+/** What is known of an operation that failed at the store. */
+export type StoreOutcome = 'unknown' | 'not-executed';
+
+/** The store failed. The message says why; `outcome` says whether the operation may have been executed all the same. */
 export class StoreError extends HoldfastError {
   readonly code = 'store';
   readonly operation: string;
+  readonly outcome: StoreOutcome;
 
-  constructor(message: string, details: Details & { readonly operation: string }) {
+  constructor(
+    message: string,
+    details: Details & { readonly operation: string; readonly outcome?: StoreOutcome },
+  ) {
     super(message, details);
     this.operation = details.operation;
+    this.outcome = details.outcome ?? 'unknown';
+  }
+}
+
+/**
+ * When to send a command again that was not executed: `at-once`, somebody was in the way; `while-waiting`, the store is
+ * not there now; `never`, waiting does not help.
+ */
+export type Retry = 'at-once' | 'while-waiting' | 'never';
+
+/**
+ * For stores: the command was certainly not executed. The message says why, in the driver's words, and what to do.
+ * Any other rejection leaves open what happened. Users get a `StoreError` with this message.
+ */
+export class NotExecutedError extends Error {
+  readonly retry: Retry;
+
+  constructor(message: string, retry: Retry, cause?: unknown) {
+    super(message, { cause });
+    this.name = 'NotExecutedError';
+    this.retry = retry;
   }
 }
 

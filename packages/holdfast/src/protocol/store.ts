@@ -111,7 +111,8 @@ export interface Store {
   readonly traits: Traits;
   /**
    * Applies a batch; one promise a command, each settling alone. Commands of one key apply in order.
-   * A rejection means that nobody can know what happened to that command.
+   * A rejection means that nobody can know what happened to that command, unless it is a `NotExecutedError` or an
+   * `UnsupportedError`: then it was certainly not executed.
    */
   apply(commands: readonly Command[]): readonly Promise<Reply>[];
   /**

@@ -5,9 +5,11 @@
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
+import { notExecuted } from '../client-errors.js';
 import type { StoreTime } from '../compare-and-swap/register.js';
 import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import type { DynamodbClient } from './client.js';
+import { noteUnsent } from './trouble.js';
 
 /** What the header cuts off. */
 const SECOND_MS = 1_000;
@@ -52,11 +54,19 @@ function watch(client: DynamodbClient): Watched {
   if (known) return known;
   const watched: Watched = { estimate: new TimeEstimate(ALLOWANCE_MS), isDated: false };
   const middleware = (next: Handler): Handler => {
+    let mayBeExecuted = false;
     return async (args) => {
       const sentMs = systemClock.monotonicMs();
-      const result = await next(args);
-      note(watched, result.response, sentMs);
-      return result;
+      try {
+        const result = await next(args);
+        note(watched, result.response, sentMs);
+        mayBeExecuted = true;
+        return result;
+      } catch (error) {
+        mayBeExecuted ||= notExecuted(error) === null;
+        if (!mayBeExecuted) noteUnsent(error);
+        throw error;
+      }
     };
   };
   // The innermost place: refusals are still replies there, and nothing has been waited for since sending.

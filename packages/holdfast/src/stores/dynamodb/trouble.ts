@@ -1,5 +1,6 @@
 /** What DynamoDB refuses for good, in words. Everything else that fails is unknown, and asked again by the core. */
 import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
+import { notExecuted } from '../client-errors.js';
 import type { Item } from './values.js';
 
 const NOT_ALLOWED = [
@@ -46,7 +47,19 @@ export function inWords(error: unknown, table: string, key?: string): unknown {
     );
   }
   if (name === 'ValidationException') return refused(invalid(because, table, key));
-  return error;
+  const isUnsent = name === 'CredentialsProviderError' || (isObject(error) && unsent.has(error));
+  return (isUnsent ? notExecuted(error) : null) ?? error;
+}
+
+/** Errors of calls of which no attempt was sent: the SDK tries again by itself, and its last error tells only of the last. */
+const unsent = new WeakSet<object>();
+
+export function noteUnsent(error: unknown): void {
+  if (isObject(error)) unsent.add(error);
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function invalid(because: string, table: string, key: string | undefined): string {

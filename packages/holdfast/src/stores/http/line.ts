@@ -130,7 +130,7 @@ export class Line {
       // Given up by ourselves: the reason is known, and where it was the service's it has been left already.
       if (controller.signal.aborted) throw controller.signal.reason;
       this.servers.leave(url);
-      throw notReached(url, error);
+      throw notReached(url, error, this.#parts.urls.length > 1);
     }
   }
 

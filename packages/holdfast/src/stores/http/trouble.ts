@@ -1,5 +1,6 @@
 /** What an answer that is none means: a refusal, or that nobody knows what happened. */
-import { UnsupportedError } from '../../protocol/index.js';
+import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
+import { notExecuted } from '../client-errors.js';
 
 /** The service's own words, as `application/problem+json`. */
 export interface Problem {
@@ -90,8 +91,16 @@ export function noJson(url: string, type: string | null, text: string, cause?: u
   return new Error(`${url} answered ${what} that is no JSON: ${begins}. Is a proxy in between?`, { cause });
 }
 
-export function notReached(url: string, cause: unknown): Error {
-  return new Error(`The service at ${url} was not reached: ${wordsOf(cause)}.`, { cause });
+/** `another`: there is another service that may be asked at once. */
+export function notReached(url: string, cause: unknown, another: boolean): Error {
+  const text = `The service at ${url} was not reached: ${wordsOf(cause)}.`;
+  const certain = notExecuted(cause);
+  if (!certain) return new Error(text, { cause });
+  return new NotExecutedError(
+    `${text} Is it running, and is that its address?`,
+    another ? 'at-once' : certain.retry,
+    cause,
+  );
 }
 
 /** `fetch` itself says no more than that it failed. */

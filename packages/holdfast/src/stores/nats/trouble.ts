@@ -1,5 +1,5 @@
 /** What NATS says when it refuses or does not answer, in words for people. What nobody can know stays unknown. */
-import { UnsupportedError } from '../../protocol/index.js';
+import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import type { NatsConnection, ServerInfo } from './connection.js';
 
 export interface ApiError {
@@ -48,6 +48,7 @@ function nameOf(error: unknown): string {
 
 /** The error of a request that brought no answer. Clients wrap the reason once. */
 export function withoutAnswer(error: unknown, subject: string, { info }: NatsConnection): Error {
+  if (error instanceof NotExecutedError) return error;
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   switch (nameOf(inner)) {
     case 'PermissionViolationError':

@@ -1,5 +1,6 @@
 /** What a server's errors mean for the commands of a statement. */
-import { UnsupportedError } from '../../protocol/index.js';
+import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
+import { notExecuted } from '../client-errors.js';
 import { quoteName } from './sql/quoting.js';
 
 export function sqlState(error: unknown): string | null {
@@ -43,7 +44,10 @@ export function isConnectionTrouble(error: unknown): boolean {
   return state === null || !SQLSTATE.test(state) || state.startsWith('08') || state.startsWith('57P');
 }
 
-/** Refusals as such, with what to do; everything else as it came: what happened is unknown. */
+/**
+ * Refusals and what was not executed as such, with what to do; everything else as it came: what happened is unknown.
+ * The server undoes a statement whose row was locked for too long.
+ */
 export function inWords(cause: unknown, schema: string, key?: string): unknown {
   const said = cause instanceof Error ? cause.message : String(cause);
   switch (sqlState(cause)) {
@@ -68,11 +72,13 @@ export function inWords(cause: unknown, schema: string, key?: string): unknown {
           'Use other names, or a database that is in UTF8.',
         { key, cause },
       );
-    case '25006':
-      return new Error(`This PostgreSQL server is read-only (${said}): connect to the primary.`, { cause });
     case LOCK_TIMEOUT:
-      return new Error('Another transaction has kept the row of this key locked for too long.', { cause });
+      return new NotExecutedError(
+        'another transaction has kept the row of this key locked for too long: end it, or try again',
+        'at-once',
+        cause,
+      );
     default:
-      return cause;
+      return notExecuted(cause) ?? cause;
   }
 }

@@ -3,6 +3,7 @@
  * so before it does anything, and is sent the text. That is no retry: nothing had been executed.
  */
 import { UnsupportedError } from '../../protocol/index.js';
+import { notExecuted } from '../client-errors.js';
 import type { Connection } from './connection.js';
 import { type Answers, answersOf } from './replies.js';
 import { SCRIPT, SCRIPT_SHA } from './script.js';
@@ -27,7 +28,9 @@ export function caller(connection: Connection): Call {
 
 /** A client that throws has sent nothing of this call; other calls of the batch go on. */
 function attempt(connection: Connection, ...call: Parameters<Connection['run']>): Promise<unknown> {
+  const { gate } = connection;
   try {
+    if (gate && !gate.isOpen) return gate.wait().then(() => connection.run(...call));
     return connection.run(...call);
   } catch (error) {
     return Promise.reject(error);
@@ -40,7 +43,8 @@ function isSaid(error: unknown, word: string): boolean {
 
 /** A server that sends one away has executed nothing either, and never will. */
 function inWords(error: unknown, { isCluster }: Connection): unknown {
-  if (isCluster || !(isSaid(error, 'MOVED') || isSaid(error, 'CROSSSLOT'))) return error;
+  if (isCluster || !(isSaid(error, 'MOVED') || isSaid(error, 'CROSSSLOT')))
+    return notExecuted(error) ?? error;
   return new UnsupportedError(
     'This server is part of a Redis Cluster, and the client is for a single server. ' +
       'Use Cluster of ioredis, or createCluster of node-redis.',

@@ -1,5 +1,6 @@
 /** What the store needs of a client, whichever package it comes from. */
 import type { Finding } from '../../protocol/index.js';
+import type { Gate } from './gate.js';
 
 /** How a script is named: by what it is called on the server, or by its text. */
 export type Verb = 'evalsha' | 'eval';
@@ -30,6 +31,8 @@ export interface Connection {
   readonly keyPrefix: string;
   /** Throws a clear word where the client cannot be used as it is. */
   checkUsable(): void;
+  /** Null for a client that does not tell whether it is connected. */
+  readonly gate: Gate | null;
   /** Runs a script where the first key is. The keys are without the client's own prefix. */
   run(verb: Verb, script: string, keys: readonly string[], texts: readonly string[]): Promise<unknown>;
   /** Every server that keys may be written to. */

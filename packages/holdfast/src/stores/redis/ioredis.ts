@@ -11,6 +11,7 @@ import {
   type Subscriber,
   type Verb,
 } from './connection.js';
+import { Gate, type State } from './gate.js';
 
 interface IoredisOptions {
   readonly keyPrefix?: string | undefined;
@@ -33,6 +34,7 @@ interface IoredisCommon {
   on(event: 'message', listener: Heard): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
   on(event: 'close' | 'ready', listener: () => void): unknown;
+  on(event: string | symbol, listener: (error?: unknown) => void): unknown;
   off(event: 'message', listener: Heard): unknown;
   off(event: 'close' | 'ready', listener: () => void): unknown;
 }
@@ -101,6 +103,7 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
   return {
     isCluster: isCluster(client),
     keyPrefix: prefixOf(client.options.keyPrefix),
+    gate: Gate.of(client, 'close', () => stateOf(client)),
     checkUsable() {
       if (client.status !== 'end') return;
       throw new UnsupportedError('The ioredis client was closed, or gave up connecting: make another one.');
@@ -125,6 +128,13 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
     },
     settings: () => settingsOf(isCluster(client) ? settingsOfNodes(client) : client.options),
   };
+}
+
+function stateOf(client: IoredisClient | IoredisCluster): State {
+  // Not connected yet because nobody has asked for anything.
+  if (client.status === 'wait') client.connect().catch(ignoreConnectionErrors);
+  if (client.status === 'ready') return 'ready';
+  return client.status === 'connecting' || client.status === 'connect' ? 'connecting' : 'broken';
 }
 
 /**

@@ -1,4 +1,5 @@
 /** node-redis (the package `redis`): a client, a cluster or a sentinel. Described by what is used of it. */
+import { errorMonitor } from 'node:events';
 import { type Finding, UnsupportedError } from '../../protocol/index.js';
 import {
   type Connection,
@@ -10,6 +11,7 @@ import {
   type Server,
   type Subscriber,
 } from './connection.js';
+import { Gate } from './gate.js';
 
 interface NodeRedisOptions {
   readonly keyPrefix?: string | Uint8Array | undefined;
@@ -23,12 +25,13 @@ interface NodeRedisCommon {
   destroy(): unknown;
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
-  on(event: string, listener: (error: unknown) => void): unknown;
+  on(event: string | symbol, listener: (error?: unknown) => void): unknown;
   off(event: string, listener: () => void): unknown;
 }
 
 /** What `createClient` makes. */
 export interface NodeRedisClient extends NodeRedisCommon {
+  readonly isReady: boolean;
   readonly options?: NodeRedisOptions | undefined;
   sendCommand(words: string[]): Promise<unknown>;
   duplicate(overrides?: object): NodeRedisClient;
@@ -88,6 +91,7 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
   return {
     isCluster: isCluster(client),
     keyPrefix,
+    gate: gateOf(client),
     checkUsable() {
       if (client.isOpen) return;
       throw new UnsupportedError(
@@ -117,6 +121,12 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
     },
     settings: () => settingsOf(client),
   };
+}
+
+/** Only a client tells whether it is ready; a cluster and a sentinel do not. */
+function gateOf(client: NodeRedis): Gate | null {
+  if (!('isReady' in client)) return null;
+  return Gate.of(client, errorMonitor, () => (client.isReady ? 'ready' : 'connecting'));
 }
 
 function optionsOf(client: NodeRedis): NodeRedisOptions {

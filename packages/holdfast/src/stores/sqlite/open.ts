@@ -134,6 +134,20 @@ export function explained<T>(file: string | null, work: () => T): T {
 
 function explain(where: string, cause: unknown): HoldfastError {
   const text = cause instanceof Error ? cause.message : String(cause);
+  const unfit = unusable(where, cause);
+  if (unfit) return unfit;
+  if (resultCode(cause) === SQLITE_BUSY) {
+    return new StoreError(`${where} was in use by another process for too long.`, {
+      operation: 'open',
+      cause,
+    });
+  }
+  return new StoreError(`${where} cannot be opened: ${text}`, { operation: 'open', cause });
+}
+
+/** The file as it is can never be used; null for everything else. */
+export function unusable(where: string, cause: unknown): HoldfastError | null {
+  const text = cause instanceof Error ? cause.message : String(cause);
   switch (resultCode(cause)) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
@@ -147,13 +161,8 @@ function explain(where: string, cause: unknown): HoldfastError {
           cause,
         },
       );
-    case SQLITE_BUSY:
-      return new StoreError(`${where} was in use by another process for too long.`, {
-        operation: 'open',
-        cause,
-      });
     default:
-      return new StoreError(`${where} cannot be opened: ${text}`, { operation: 'open', cause });
+      return null;
   }
 }
 

@@ -22,6 +22,7 @@ import { steadyMs } from '../../clock.js';
 import {
   type Command,
   InvalidArgumentError,
+  NotExecutedError,
   type Reply,
   type State,
   type Store,
@@ -30,10 +31,10 @@ import {
   UnsupportedError,
 } from '../../protocol/index.js';
 import { batches } from './batch.js';
-import { immediately, resultCode, SQLITE_BUSY, type SqliteDatabase } from './database.js';
+import { immediately, resultCode, SQLITE_BUSY, SQLITE_FULL, type SqliteDatabase } from './database.js';
 import { inboxes } from './inboxes.js';
 import { type Fates, type Liveness, liveness } from './liveness.js';
-import { explained, prepareDatabase } from './open.js';
+import { explained, prepareDatabase, unusable } from './open.js';
 import { probe } from './probe.js';
 import { type ProcessTable, systemProcessTable } from './process-table.js';
 import { records } from './records.js';
@@ -187,10 +188,20 @@ function traitsOf(file: string | null, canProve: boolean): Traits {
   };
 }
 
-/** A plain error: what became of the commands is for the core to find out, by asking again. */
+/** A transaction that fails is undone, but for what happens while it is committed: that stays unknown. */
 function inWords(cause: unknown, file: string | null): unknown {
   if (!(cause instanceof Error) || resultCode(cause) === null) return cause;
-  const isBusy = resultCode(cause) === SQLITE_BUSY;
-  const text = isBusy ? 'busy: another process has been writing to it for too long' : cause.message;
-  return new Error(`${file ?? 'The database'}: ${text}`, { cause });
+  const where = file ?? 'The database';
+  switch (resultCode(cause)) {
+    case SQLITE_BUSY:
+      return new NotExecutedError(
+        `${where} is busy: another process has been writing to it for too long. Is one stopped in the middle?`,
+        'at-once',
+        cause,
+      );
+    case SQLITE_FULL:
+      return new NotExecutedError(`${where}: the disk is full. Make room on it.`, 'while-waiting', cause);
+    default:
+      return unusable(where, cause) ?? new Error(`${where}: ${cause.message}`, { cause });
+  }
 }

@@ -3,6 +3,7 @@
  * They resolve with an error instead of rejecting, also when nothing was reached; here that is told apart again.
  */
 import { InvalidArgumentError } from '../../protocol/index.js';
+import { notExecuted } from '../client-errors.js';
 import { type Answer, refusalOf } from './refusals.js';
 
 /** The types that people generate from their project know only its own schemas, so names are not looked at. */
@@ -43,8 +44,16 @@ function said(error: unknown, status: unknown): Answer {
   };
 }
 
-/** What became of the commands is for the core to find out, by asking again. */
+/** Codes of Node in a text: the client gives the error of `fetch` as text only. */
+const CODE_IN_TEXT = /\b(E[A-Z]{4,}|(?:CERT|DEPTH|SELF|UNABLE|ERR_TLS|UND_ERR)_\w+)\b/;
+
+/** Whether the commands were executed is for the engine to find out, by asking again, unless nothing was reached. */
 function trouble({ error, code, message, status }: Answer): Error {
+  const details = isObject(error) && typeof error.details === 'string' ? error.details : '';
+  const [word] = CODE_IN_TEXT.exec(`${message} ${details}`) ?? [];
+  const certain =
+    status === 0 && word ? notExecuted(Object.assign(new Error(message), { code: word })) : null;
+  if (certain) return certain;
   const where = status === 0 ? 'Supabase was not reached' : `Supabase answered with status ${status}`;
   // A page of a gateway in between may be long.
   const short = message.length > 300 ? `${message.slice(0, 300)}…` : message;

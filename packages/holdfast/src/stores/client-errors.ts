@@ -1,6 +1,10 @@
-/** What clients say when there is no server, or not the right one, in words for people: what is wrong, what to do. */
+/**
+ * Errors of clients when there is no server, or not the right one: what is wrong and what to do, and whether a command
+ * that failed so was certainly not executed.
+ */
+import { NotExecutedError, type Retry } from '../protocol/index.js';
 
-/** Codes of Node, OpenSSL, PostgreSQL, Redis, AWS and NATS, and what they mean for somebody who gave a URL. */
+/** Codes of Node, OpenSSL, PostgreSQL, Redis, AWS and NATS, and what they mean. */
 const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
   [
     /^ECONNREFUSED$/,
@@ -11,13 +15,13 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
     (where) => `the host name of ${where} is not known: is it spelt right?`,
   ],
   [
-    /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionTimeoutError)$/,
+    /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionTimeoutError|UND_ERR_CONNECT_TIMEOUT)$/,
     (where) => `${where} does not answer: is that its address, and does a firewall let you through?`,
   ],
   [
     /^(WRONGPASS|NOAUTH|28P01|28000|AuthorizationError|UserAuthenticationExpiredError)$/,
     (where) =>
-      `${where} refuses this user name and password: check them in the URL (special characters escaped as %40)`,
+      `${where} refuses this user name and password: check them (in a URL with special characters escaped as %40)`,
   ],
   [/^NO_NODE$/, (where) => `no node answers at ${where}: is the cluster running, and are those its nodes?`],
   [/^NO_CLUSTER$/, (where) => `${where} is no Redis Cluster: leave out +cluster in the URL`],
@@ -34,7 +38,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
   ],
   [/^53300$/, (where) => `${where} has no connection left: raise max_connections, or use fewer`],
   [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
-  [/^READONLY$/, (where) => `${where} is a replica, which takes no locks: name the master`],
+  [/^(READONLY|25006)$/, (where) => `${where} is a replica, which takes no locks: name the master`],
   [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
   [
     /^(ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|NO_TLS)$/,
@@ -73,14 +77,37 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
   ],
 ];
 
+/**
+ * Codes that only occur before a command is executed, and whether asking again may help. A connection that breaks is not
+ * among them: what was sent over it may have been executed.
+ */
+const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
+  [
+    /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|CONNECT_TIMEOUT|ConnectionTimeoutError|UND_ERR_CONNECT_TIMEOUT)$/,
+    'while-waiting',
+  ],
+  [/^(OFFLINE|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|53\d{3}|57P03|25006)$/, 'while-waiting'],
+  [
+    /^(WRONGPASS|NOAUTH|NOPERM|28P01|28000|3D000|AuthorizationError|UserAuthenticationExpiredError|NOT_QUERYABLE|NO_CLUSTER|NO_TLS|NO_REGION|ERR_SSL_WRONG_VERSION_NUMBER)$/,
+    'never',
+  ],
+  [
+    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/,
+    'never',
+  ],
+  [/^CredentialsProviderError$/, 'while-waiting'],
+];
+
 /** What clients say in words, and give no code or the wrong one. */
 const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
-  [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY)\b/, '$1'],
+  [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN)\b/, '$1'],
+  [/isn't (?:writeable|ready) and enableOfflineQueue|client is offline/i, 'OFFLINE'],
+  [/is not queryable$/, 'NOT_QUERYABLE'],
   [
     /connect ETIMEDOUT|connection timeout|timeout expired|timeout exceeded when trying to connect|^timeout$/i,
-    'ETIMEDOUT',
+    'CONNECT_TIMEOUT',
   ],
-  [/did not establish a connection with the server/, 'ETIMEDOUT'],
+  [/did not establish a connection with the server/, 'CONNECT_TIMEOUT'],
   [
     /^Command timed out$|^Query read timeout$|\band is silent$|exceeded the configured \d+ ms requestTimeout/,
     'SILENT',
@@ -96,19 +123,59 @@ const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
 
 /** What a client says of a connection that is not there, which helps nobody: why it is not there does. */
 const ONLY_THAT_THERE_IS_NONE =
-  /^NATS did not answer|isn't (?:writeable|ready)|Connection is closed|client is (?:offline|closed)|max retries per request|Socket closed|None of startup nodes/i;
+  /^NATS did not answer|^there is no connection to Redis now|isn't (?:writeable|ready)|Connection is closed|client is (?:offline|closed)|max retries per request|Socket closed|None of startup nodes/i;
 
+/**
+ * The error in words. `trouble`: why there is no connection, where that is known. `where`: the server's address, never
+ * with a password. A `NotExecutedError` stays one: only a store knows what its client had sent.
+ */
 export function explain(error: unknown, trouble: unknown, where: string): Error {
-  const said = error instanceof Error ? error.message : String(error);
-  const why = trouble !== null && ONLY_THAT_THERE_IS_NONE.test(said) ? trouble : error;
-  const meaning = meaningOf(why);
-  const text = meaning ? `${meaning(where)} (${wordsOf(why)})` : `${where}: ${wordsOf(why)}`;
-  return new Error(text, { cause: error });
+  const isCertain = error instanceof NotExecutedError;
+  const thrown = isCertain ? (error.cause ?? error) : error;
+  const said = thrown instanceof Error ? thrown.message : String(thrown);
+  const why = trouble !== null && ONLY_THAT_THERE_IS_NONE.test(said) ? trouble : thrown;
+  const text = meaningOf(why, where);
+  if (!isCertain) return new Error(text, { cause: error });
+  const retry = error.retry === 'at-once' ? 'at-once' : (retryOf(why) ?? error.retry);
+  return new NotExecutedError(text, retry, thrown);
 }
 
-function meaningOf(error: unknown): ((where: string) => string) | null {
+/**
+ * For stores: the error of a client as a `NotExecutedError`, where it is one that only occurs before a command is
+ * executed; else null. `trouble` as above.
+ */
+export function notExecuted(error: unknown, trouble: unknown = null): NotExecutedError | null {
+  if (error instanceof NotExecutedError) return error;
+  const retry = retryOf(error);
+  if (retry === null) return null;
+  const why = trouble ?? error;
+  return new NotExecutedError(meaningOf(why, addressIn(why)), retryOf(why) ?? retry, error);
+}
+
+/** When to ask again; null when the command may have been executed. */
+function retryOf(error: unknown): Retry | null {
   const code = codeOf(error);
-  return MEANINGS.find(([pattern]) => pattern.test(code))?.[1] ?? null;
+  const isConnecting = isObject(error) && error.syscall === 'connect';
+  return NOT_EXECUTED.find(([pattern]) => pattern.test(code))?.[1] ?? (isConnecting ? 'while-waiting' : null);
+}
+
+function addressIn(error: unknown): string {
+  if (!isObject(error)) return 'the server';
+  const { address, port, hostname, errors, cause } = error;
+  if (typeof address === 'string') return typeof port === 'number' ? `${address}:${port}` : address;
+  if (typeof hostname === 'string') return hostname;
+  const inner = Array.isArray(errors) ? errors[0] : cause;
+  return isObject(inner) ? addressIn(inner) : 'the server';
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null;
+}
+
+function meaningOf(error: unknown, where: string): string {
+  const code = codeOf(error);
+  const meaning = MEANINGS.find(([pattern]) => pattern.test(code))?.[1];
+  return meaning ? `${meaning(where)} (${wordsOf(error)})` : `${where}: ${wordsOf(error)}`;
 }
 
 /** Looks into what wraps others: the attempts on each address of a name, and the last error of a cluster's nodes. */
@@ -131,6 +198,8 @@ function codeOf(error: unknown): string {
 function wordsOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof AggregateError && error.message === '') return error.errors.map(wordsOf).join('; ');
+  // Of `fetch`, which says no more than that.
+  if (error.message === 'fetch failed' && error.cause !== undefined) return wordsOf(error.cause);
   const words = error.message || error.name;
   return 'lastNodeError' in error && error.lastNodeError ? `${words} ${wordsOf(error.lastNodeError)}` : words;
 }
