@@ -13,6 +13,12 @@ export interface Gated {
   on(event: string | symbol, listener: (error?: unknown) => void): unknown;
 }
 
+export interface Client {
+  state(): State;
+  /** Begins to connect, if nobody has. */
+  connect(): void;
+}
+
 interface Waiting {
   readonly pass: () => void;
   readonly fail: (error: NotExecutedError) => void;
@@ -22,42 +28,43 @@ interface Waiting {
 const gates = new WeakMap<Gated, Gate>();
 
 export class Gate {
-  readonly #state: () => State;
+  readonly #client: Client;
   #waiting: Waiting[] = [];
   #trouble: unknown = null;
   /** How often the connection broke, or could not be made, since it was ready. */
   #breaks: number;
 
   /** `broken`: the event that tells of every connection that broke or could not be made. */
-  static of(client: Gated, broken: string | symbol, state: () => State): Gate {
-    const gate = gates.get(client) ?? new Gate(client, broken, state);
-    gates.set(client, gate);
+  static of(emitter: Gated, broken: string | symbol, client: Client): Gate {
+    const gate = gates.get(emitter) ?? new Gate(emitter, broken, client);
+    gates.set(emitter, gate);
     return gate;
   }
 
-  private constructor(client: Gated, broken: string | symbol, state: () => State) {
-    this.#state = state;
-    this.#breaks = { ready: 0, connecting: 1, broken: 2 }[state()];
+  private constructor(emitter: Gated, broken: string | symbol, client: Client) {
+    this.#client = client;
+    this.#breaks = { ready: 0, connecting: 1, broken: 2 }[client.state()];
     // The monitor only looks on: a client whose user handles no errors still behaves as without this.
-    client.on(errorMonitor, (error) => {
+    emitter.on(errorMonitor, (error) => {
       this.#trouble = error;
     });
-    client.on(broken, () => this.#onBroken());
-    client.on('ready', () => this.#onReady());
+    emitter.on(broken, () => this.#onBroken());
+    emitter.on('ready', () => this.#onReady());
   }
 
   get isOpen(): boolean {
-    return this.#state() === 'ready';
+    return this.#client.state() === 'ready';
   }
 
   /** Resolves when the client can send, and rejects with a `NotExecutedError` when it cannot. */
   wait(): Promise<void> {
-    const state = this.#state();
+    const state = this.#client.state();
     if (state === 'ready') return Promise.resolve();
     // What was wrong last is wrong still, as far as anybody knows.
     if (state === 'broken' || this.#trouble !== null) return Promise.reject(this.#error());
     return new Promise((resolve, reject) => {
       this.#waiting.push({ pass: resolve, fail: reject });
+      this.#client.connect();
     });
   }
 

@@ -103,7 +103,13 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
   return {
     isCluster: isCluster(client),
     keyPrefix: prefixOf(client.options.keyPrefix),
-    gate: Gate.of(client, 'close', () => stateOf(client)),
+    gate: Gate.of(client, 'close', {
+      state: () => stateOf(client),
+      // Of a lazy client, which connects when something is asked of it.
+      connect: () => {
+        if (client.status === 'wait') client.connect().catch(ignoreConnectionErrors);
+      },
+    }),
     checkUsable() {
       if (client.status !== 'end') return;
       throw new UnsupportedError('The ioredis client was closed, or gave up connecting: make another one.');
@@ -131,10 +137,8 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
 }
 
 function stateOf(client: IoredisClient | IoredisCluster): State {
-  // Not connected yet because nobody has asked for anything.
-  if (client.status === 'wait') client.connect().catch(ignoreConnectionErrors);
   if (client.status === 'ready') return 'ready';
-  return client.status === 'connecting' || client.status === 'connect' ? 'connecting' : 'broken';
+  return ['wait', 'connecting', 'connect'].includes(client.status) ? 'connecting' : 'broken';
 }
 
 /**

@@ -126,7 +126,10 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
 /** Only a client tells whether it is ready; a cluster and a sentinel do not. */
 function gateOf(client: NodeRedis): Gate | null {
   if (!('isReady' in client)) return null;
-  return Gate.of(client, errorMonitor, () => (client.isReady ? 'ready' : 'connecting'));
+  return Gate.of(client, errorMonitor, {
+    state: () => (client.isReady ? 'ready' : 'connecting'),
+    connect: () => undefined,
+  });
 }
 
 function optionsOf(client: NodeRedis): NodeRedisOptions {
