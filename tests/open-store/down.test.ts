@@ -130,7 +130,7 @@ describe('where nothing listens, a try fails at once and says so:', () => {
   it('a client of node-redis with its own settings', async () => {
     const client = createClient({ socket: { host: '127.0.0.1', port: await deadPort() } });
     client.on('error', () => undefined);
-    const connecting = client.connect().catch(() => undefined);
+    const connecting = Promise.allSettled([client.connect()]);
     const failed = await failureOf(redisStore(client), 0);
     client.destroy();
     await connecting;

@@ -3,7 +3,7 @@
  * closing it ends them.
  */
 import { HoldfastError, type Store } from '../protocol/index.js';
-import { explain } from '../stores/client-errors.js';
+import { explain } from '../stores/clients/errors.js';
 
 export interface Connection {
   /** For messages: never with a password. */

@@ -1,6 +1,6 @@
 /** The table of a DynamoDB store: made through a client of its own, or printed as a CloudFormation template. */
 import { type Finding, HoldfastError, StoreError } from '../protocol/index.js';
-import { explain } from '../stores/client-errors.js';
+import { explain } from '../stores/clients/errors.js';
 import type { CreatedTable } from '../stores/dynamodb/index.js';
 import { loadFirst } from './client-package.js';
 import { dynamodbTarget } from './dynamodb.js';

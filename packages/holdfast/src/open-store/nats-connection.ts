@@ -5,7 +5,7 @@
  */
 import { systemClock } from '../clock.js';
 import { NotExecutedError } from '../protocol/index.js';
-import { notExecuted } from '../stores/client-errors.js';
+import { notExecuted } from '../stores/clients/errors.js';
 import type { NatsConnection } from '../stores/nats/index.js';
 
 const RETRY_MS_MIN = 50;

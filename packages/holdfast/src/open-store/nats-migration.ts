@@ -1,6 +1,6 @@
 /** The bucket of a NATS store: made through a connection of its own, or printed as the configuration of its stream. */
 import { HoldfastError, StoreError } from '../protocol/index.js';
-import { explain } from '../stores/client-errors.js';
+import { explain } from '../stores/clients/errors.js';
 import { loadFirst } from './client-package.js';
 import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from './migration.js';
 import { type NatsScheme, natsTarget } from './nats.js';

@@ -1,6 +1,6 @@
 /** The schema of a PostgreSQL database, made through a connection of its own. */
 import { StoreError } from '../protocol/index.js';
-import { explain } from '../stores/client-errors.js';
+import { explain } from '../stores/clients/errors.js';
 import { loadFirst } from './client-package.js';
 import { type Migration, type MigrationOptions, refuseOptions } from './migration.js';
 import { type PostgresScheme, postgresTarget } from './postgres.js';

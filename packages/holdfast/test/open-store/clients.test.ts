@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { importError, loadFirst } from '../../src/open-store/client-package.js';
 import { attended } from '../../src/open-store/connection.js';
 import { type Store, UnsupportedError } from '../../src/protocol/index.js';
-import { explain } from '../../src/stores/client-errors.js';
+import { explain } from '../../src/stores/clients/errors.js';
 import { memoryStore } from '../../src/stores/memory.js';
 
 describe('a client package', () => {

@@ -5,7 +5,7 @@
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
-import { notExecuted } from '../client-errors.js';
+import { notExecuted } from '../clients/errors.js';
 import type { StoreTime } from '../compare-and-swap/register.js';
 import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import type { DynamodbClient } from './client.js';

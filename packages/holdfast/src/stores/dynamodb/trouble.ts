@@ -1,6 +1,6 @@
 /** What DynamoDB refuses for good, in words. Everything else that fails is unknown, and asked again by the core. */
 import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
-import { notExecuted } from '../client-errors.js';
+import { notExecuted } from '../clients/errors.js';
 import type { Item } from './values.js';
 
 const NOT_ALLOWED = [

@@ -1,6 +1,6 @@
 /** What an answer that is none means: a refusal, or that nobody knows what happened. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
-import { notExecuted } from '../client-errors.js';
+import { notExecuted } from '../clients/errors.js';
 
 /** The service's own words, as `application/problem+json`. */
 export interface Problem {

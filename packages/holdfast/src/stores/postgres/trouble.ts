@@ -1,6 +1,6 @@
 /** What a server's errors mean for the commands of a statement. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
-import { notExecuted } from '../client-errors.js';
+import { notExecuted } from '../clients/errors.js';
 import { quoteName } from './sql/quoting.js';
 
 export function sqlState(error: unknown): string | null {

@@ -3,7 +3,7 @@
  * so before it does anything, and is sent the text. That is no retry: nothing had been executed.
  */
 import { UnsupportedError } from '../../protocol/index.js';
-import { notExecuted } from '../client-errors.js';
+import { notExecuted } from '../clients/errors.js';
 import type { Connection } from './connection.js';
 import { type Answers, answersOf } from './replies.js';
 import { SCRIPT, SCRIPT_SHA } from './script.js';

@@ -5,7 +5,7 @@
  */
 import { errorMonitor } from 'node:events';
 import { NotExecutedError } from '../../protocol/index.js';
-import { notExecuted } from '../client-errors.js';
+import { notExecuted } from '../clients/errors.js';
 
 export type State = 'ready' | 'connecting' | 'broken';
 

@@ -3,7 +3,7 @@
  * They resolve with an error instead of rejecting, also when nothing was reached; here that is told apart again.
  */
 import { InvalidArgumentError } from '../../protocol/index.js';
-import { notExecuted } from '../client-errors.js';
+import { notExecuted } from '../clients/errors.js';
 import { type Answer, refusalOf } from './refusals.js';
 
 /** The types that people generate from their project know only its own schemas, so names are not looked at. */

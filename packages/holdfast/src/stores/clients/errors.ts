@@ -2,7 +2,7 @@
  * Errors of clients when there is no server, or not the right one: what is wrong and what to do, and whether a command
  * that failed so was certainly not executed.
  */
-import { NotExecutedError, type Retry } from '../protocol/index.js';
+import { NotExecutedError, type Retry } from '../../protocol/index.js';
 
 /** Codes of Node, OpenSSL, PostgreSQL, Redis, AWS and NATS, and what they mean. */
 const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
