@@ -155,9 +155,12 @@ export interface Pending {
 }
 
 /** A request on a connection of its own, which can be cut. */
-export function open(url: string, path: string, body: object): Pending {
+export function open(url: string, path: string, body: object, more: Record<string, string> = {}): Pending {
   const text = JSON.stringify(body);
-  const headers = { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) };
+  const headers = {
+    ...{ 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) },
+    ...more,
+  };
   const request = httpRequest(url + path, { method: 'POST', agent: false, headers });
   const answer = new Promise<{ status: number; body: Body; headers: IncomingHttpHeaders }>(
     (resolve, reject) => {

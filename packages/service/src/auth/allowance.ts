@@ -1,35 +1,34 @@
 /**
- * What one principal may use up in this process: requests, connections, locks held, holds of one lock, requests that
- * wait, and how long a lock may be held without renewal. Locks are counted as they are granted and given back here.
+ * The limits of one principal in this process: requests, locks held, holds of one lock, requests that wait, and how long a
+ * lock may be held without renewal. They keep it from acquiring more. A renewal or a release is never refused: whoever
+ * sends many in vain acquires less, and has them done one at a time.
  */
-import type { Socket } from 'node:net';
 import { InvalidArgumentError } from 'holdfast';
 import { Bucket, retryAfter } from '../http/bucket.js';
-import type { Undertaking } from '../http/principal.js';
+import type { TokensOf, Undertaking } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import { Holdings } from './holdings.js';
 
 export interface PrincipalLimits {
+  /** Renewals and releases do not count, unless they were in vain. */
   readonly requestsPerSecond: number;
   /** So many at once, before the rate counts. */
   readonly requestBurst: number;
-  readonly connections: number;
   /** Locks held, and acquires that may still be granted. */
   readonly held: number;
-  /** The same, of one semaphore or read-write lock: its record is written anew with every one of them. */
+  /** The same, of one semaphore or read-write lock: its record is written again with every one of them. */
   readonly heldOfKey: number;
-  /** Requests that wait, and places in a store's line. */
+  /** Requests that wait. */
   readonly waiters: number;
   readonly ttlMsMax: number;
 }
 
 const PRINCIPAL_LIMITS: PrincipalLimits = {
-  requestsPerSecond: 1_000,
-  requestBurst: 2_000,
-  connections: 2_000,
-  held: 10_000,
+  requestsPerSecond: 5_000,
+  requestBurst: 10_000,
+  held: 100_000,
   heldOfKey: 1_000,
-  waiters: 2_000,
+  waiters: 5_000,
   ttlMsMax: 7 * 24 * 3_600_000,
 };
 
@@ -51,8 +50,9 @@ export class Allowance {
   readonly #id: string;
   readonly #limits: PrincipalLimits;
   readonly #requests: Bucket;
-  readonly #sockets = new Set<Socket>();
   readonly #holdings = new Holdings();
+  /** When the renewals and releases are over that were begun while the rate was overdrawn. */
+  #turnsOver: Promise<unknown> = Promise.resolve();
 
   constructor(id: string, limits: PrincipalLimits) {
     this.#id = id;
@@ -67,59 +67,53 @@ export class Allowance {
   /** Nothing would be lost by forgetting it. */
   get isIdle(): boolean {
     this.#holdings.forgetEnded();
-    return this.#sockets.size + this.#holdings.size === 0 && this.#requests.isFull;
+    return this.#holdings.size === 0 && this.#requests.isFull;
   }
 
-  /** Another request has come. */
-  request(socket: Socket): void {
-    if (!this.#requests.take()) {
-      throw new Problem(
-        'rate-limited',
-        `${this.#id} asks more often than ${this.#limits.requestsPerSecond} times a second.`,
-        {
-          headers: retryAfter(this.#requests.waitMs),
-        },
-      );
-    }
-    // One that closed while its token was looked at would count for good: nothing tells of that any more.
-    if (socket.destroyed || this.#sockets.has(socket)) return;
-    if (this.#sockets.size >= this.#limits.connections) {
-      throw new Problem(
-        'rate-limited',
-        `${this.#id} has ${this.#sockets.size} connections open: use those.`,
-        {
-          headers: { ...retryAfter(1_000), connection: 'close' },
-        },
-      );
-    }
-    this.#sockets.add(socket);
-    // A proxy's connection carries many principals, and each listens: Node takes more than ten for a mistake.
-    socket.setMaxListeners(0);
-    socket.once('close', () => this.#sockets.delete(socket));
+  request(): void {
+    if (this.#requests.take()) return;
+    throw new Problem(
+      'rate-limited',
+      `${this.#id} asks more often than ${this.#limits.requestsPerSecond} times a second.`,
+      { headers: retryAfter(this.#requests.waitMs) },
+    );
   }
 
-  /** The last request was as much work as so many more: those that come next wait for it. */
   spend(requests: number): void {
     this.#requests.spend(requests);
   }
 
-  undertake(what: Undertaking): () => void {
-    const { key, ttlMs, waitMs, hold, renews } = what;
+  async turn(over: Promise<void>): Promise<void> {
+    if (!this.#requests.isOverdrawn) return;
+    const before = this.#turnsOver;
+    this.#turnsOver = Promise.all([before, over]);
+    await before;
+  }
+
+  checkTtl(key: string, ttlMs: number): void {
     const { ttlMsMax } = this.#limits;
-    if (ttlMs > ttlMsMax) {
-      throw new Problem(
-        'forbidden',
-        `${this.#id} may hold a lock for ${ttlMsMax} ms at a time, not for ${ttlMs} ms.`,
-        {
-          key,
-        },
-      );
+    if (ttlMs <= ttlMsMax) return;
+    throw new Problem(
+      'forbidden',
+      `${this.#id} may hold a lock for ${ttlMsMax} ms at a time, not for ${ttlMs} ms.`,
+      { key },
+    );
+  }
+
+  async undertake(what: Undertaking, tokensOf: TokensOf): Promise<() => void> {
+    const { key, waitMs, hold } = what;
+    if (hold !== undefined && this.#holdings.has(key, hold)) return () => undefined;
+    let excess = this.#excess(what);
+    if (excess) {
+      this.#holdings.forgetEnded();
+      excess = this.#excess(what);
     }
-    if (renews || (hold !== undefined && this.#holdings.has(key, hold))) return () => undefined;
-    if (this.#excess(what) !== null) this.#holdings.forgetEnded();
-    const excess = this.#excess(what);
-    if (excess !== null) {
-      throw new Problem('rate-limited', `${this.#id} ${excess} already: that is the most.`, {
+    if (excess && excess.of !== 'waiters') {
+      await this.#holdings.recount(tokensOf, excess.of === 'key' ? key : null);
+      excess = this.#excess(what);
+    }
+    if (excess) {
+      throw new Problem('rate-limited', `${this.#id} ${excess.text} already: that is the most.`, {
         key,
         headers: retryAfter(1_000),
       });
@@ -127,27 +121,26 @@ export class Allowance {
     return this.#holdings.ask(key, waitMs > 0);
   }
 
-  /** Held for so long from now; 0: no longer. */
-  holds(key: string, hold: string, ttlMs: number): void {
-    this.#holdings.keep(key, hold, ttlMs, false);
+  holds(key: string, hold: string, ttlMs: number, token?: number): void {
+    this.#holdings.keep(key, hold, ttlMs, token);
   }
 
-  /** Has a place in the store's line for so long from now; 0: no longer. */
-  queues(key: string, hold: string, forMs: number): void {
-    this.#holdings.keep(key, hold, forMs, true);
-  }
-
-  /** What there would be too much of; null where there is room. */
-  #excess({ key, waitMs, shared = false }: Undertaking): string | null {
+  #excess({ key, waitMs, shared = false }: Undertaking): Excess | null {
     const { held, heldOfKey, waiters } = this.#limits;
     const { size, waiting } = this.#holdings;
-    if (size >= held) return `holds, or asks for, ${held} locks`;
     // One who wants it alone adds nothing to a lock that somebody has.
     if (shared && this.#holdings.ofKey(key) >= heldOfKey) {
-      return `holds, or asks for, ${heldOfKey} shares of this lock`;
+      return { of: 'key', text: `holds, or asks for, ${heldOfKey} shares of this lock` };
     }
-    return waitMs > 0 && waiting >= waiters ? `waits ${waiters} times` : null;
+    if (waitMs > 0 && waiting >= waiters) return { of: 'waiters', text: `waits ${waiters} times` };
+    return size >= held ? { of: 'locks', text: `holds, or asks for, ${held} locks` } : null;
   }
+}
+
+/** Too much, and of what. */
+interface Excess {
+  readonly of: 'locks' | 'key' | 'waiters';
+  readonly text: string;
 }
 
 const REMEMBERED_MAX = 10_000;

@@ -1,7 +1,7 @@
 /**
- * Slows down whoever guesses. Ten wrong credentials from one address are answered as fast as they come; then one every
- * five seconds. Guesses at one key are counted apart from all others and are not even looked at any more, so a
- * program that goes on with a revoked key does not shut out its neighbours behind the same address.
+ * Slows down whoever guesses. Ten wrong credentials from one address are answered 401 as fast as they come; then one
+ * every five seconds, the others 429. Only failures are counted and refused: a good key or token is let in, whatever
+ * others send from the same address.
  */
 import { Bucket, retryAfter } from '../http/bucket.js';
 import { Problem } from '../http/problem.js';
@@ -12,12 +12,6 @@ const REMEMBERED_MAX = 10_000;
 
 export class Attempts {
   readonly #buckets = new Map<string, Bucket>();
-
-  /** Throws when this one has guessed too often. */
-  check(who: string): void {
-    const bucket = this.#buckets.get(who);
-    if (bucket?.isEmpty) throw tooMany(bucket);
-  }
 
   /** Counts a wrong guess, and throws when it was one too many. */
   failed(who: string): void {

@@ -54,9 +54,7 @@ class Gate implements Authenticator {
     // Also of a key that is refused: the log has to tell which one was tried.
     if (keyId !== null) request.note.keyId = keyId;
     const who = isKey ? this.#byKey(credential, address) : await this.#byToken(credential, address);
-    const allowance = this.#allowances.of(who.id);
-    allowance.request(request.raw.socket);
-    return principalOf(who, allowance);
+    return principalOf(who, this.#allowances.of(who.id));
   }
 
   #byKey(text: string, address: string): Known {
@@ -64,11 +62,12 @@ class Gate implements Authenticator {
     if (!ring) throw this.#refused(address, 'API keys are not taken here.');
     if (!ring.isUsable) throw unusable();
     const id = idIn(text);
-    // By address and key: whoever guesses at one does not shut out the users of another.
-    const guesser = id !== null && ring.knows(id) ? `${address} ${id}` : address;
-    if (guesser !== address) this.#attempts.check(guesser);
     const key = id === null ? null : ring.find(id, text);
-    if (!key) throw this.#refused(guesser, 'The key is not known, or no longer good.');
+    if (!key) {
+      // By address and key, so that one program with a revoked key leaves its neighbours their own 401s.
+      const guesser = id !== null && ring.knows(id) ? `${address} ${id}` : address;
+      throw this.#refused(guesser, 'The key is not known, or no longer good.');
+    }
     const { name } = key;
     return { id: `key:${name}`, owner: name, rights: () => ring.rightsOf(key.id) };
   }
@@ -105,10 +104,12 @@ function principalOf({ id, owner, rights }: Known, allowance: Allowance): Princi
     may: (role, namespace) => allows(rights(), role, namespace),
     reach: (role) => reachOf(rights(), role),
     ttlMsMax: allowance.ttlMsMax,
+    request: () => allowance.request(),
     spend: (requests) => allowance.spend(requests),
-    undertake: (what) => allowance.undertake(what),
-    holds: (key, hold, ttlMs) => allowance.holds(key, hold, ttlMs),
-    queues: (key, hold, forMs) => allowance.queues(key, hold, forMs),
+    turn: (over) => allowance.turn(over),
+    checkTtl: (key, ttlMs) => allowance.checkTtl(key, ttlMs),
+    undertake: (what, tokensOf) => allowance.undertake(what, tokensOf),
+    holds: (key, hold, ttlMs, token) => allowance.holds(key, hold, ttlMs, token),
   };
 }
 

@@ -1,5 +1,5 @@
 /** Every request gets a principal, and every route says what it needs: default deny. */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ANONYMOUS, type Authenticator, type Needs, type Principal, type Role } from './principal.js';
 import { Problem } from './problem.js';
 
@@ -16,22 +16,41 @@ export function controlAccess(app: FastifyInstance, auth: Authenticator | undefi
   app.decorateRequest('may', function may(this: FastifyRequest, role: Role, namespace: string): boolean {
     return this.principal.may(role, namespace);
   });
-  app.addHook('onRequest', (request, _reply, done) => {
+  app.addHook('onRequest', (request, reply, done) => {
     const { needs } = request.routeOptions.config;
     if (!auth || needs === 'public' || request.is404) {
       request.principal = ANONYMOUS;
       done(denial(request));
       return;
     }
-    identify(auth, request).then(
+    identify(auth, request, reply).then(
       () => done(denial(request)),
       (error: Error) => done(error),
     );
   });
 }
 
-async function identify(auth: Authenticator, request: FastifyRequest): Promise<void> {
-  request.principal = await auth.authenticate(request);
+async function identify(auth: Authenticator, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const principal = await auth.authenticate(request);
+  request.principal = principal;
+  const { counts = 'request' } = request.routeOptions.config;
+  if (counts === 'request') {
+    principal.request?.();
+    return;
+  }
+  const over = new Promise<void>((resolve) => {
+    reply.raw.once('close', () => {
+      if (counts === 'failure' && isInVain(request, reply)) principal.spend?.(1);
+      resolve();
+    });
+  });
+  // A client that is gone tells nobody any more.
+  if (!reply.raw.destroyed) await principal.turn?.(over);
+}
+
+/** Nothing was renewed or released. Where the store did not answer, that is not the client's fault. */
+function isInVain({ note }: FastifyRequest, { raw }: FastifyReply): boolean {
+  return note.outcome !== 'renewed' && note.outcome !== 'released' && raw.statusCode < 500;
 }
 
 function denial(request: FastifyRequest): Problem | undefined {

@@ -30,10 +30,16 @@ export class Bucket {
     return true;
   }
 
-  /** Takes so many, also those that are still to come. */
+  /** More was spent than there was. */
+  get isOverdrawn(): boolean {
+    this.#fill();
+    return this.#tokens < 0;
+  }
+
+  /** Takes so many, also those that are still to come: at most as many as a burst. */
   spend(count: number): void {
     this.#fill();
-    this.#tokens -= count;
+    this.#tokens = Math.max(this.#tokens - count, -this.#burst);
   }
 
   /** Until there is one again. */

@@ -1,39 +1,177 @@
 /**
- * Connections by address: nobody takes all of them away from the others, whether or not they ever say who they are. More
- * are closed as they come. Proxies that are trusted speak for many, so they are not counted.
+ * Open connections. A connection cannot be told from another before a request is read, and that request may be a renewal,
+ * so none is refused while one can be closed instead: whoever has too many loses the one that was idle for the longest.
+ *
+ * 1. A connection belongs to its address, until a request on it has shown who asks; then to that principal. So those who
+ *    never say who they are close each other's connections only. Proxies that are trusted speak for many: theirs belong
+ *    to nobody, and count in the sum alone.
+ * 2. It is idle unless a request is being answered. One that has not arrived yet does not count: otherwise a body that
+ *    never ends would keep it. What is answered is limited elsewhere: waiting requests, streams, answers not read.
+ * 3. An owner with more than `addressConnections` idle ones loses those that were idle for the longest, and for a second
+ *    at least: when many come at once, as after a restart, each has the time to send its request.
+ * 4. All together with more than `connections` lose the oldest idle one at once. A new one is refused only when all
+ *    `connections` are being answered.
  */
 import type { Server, Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { monotonicMs } from '../clock.js';
 import { Bucket } from './bucket.js';
+import type { Limits } from './limits.js';
 import { neighbourhood } from './neighbourhood.js';
 import type { IsProxy } from './proxies.js';
 
 /** One line a minute, however many are closed. */
 const LINES_PER_SECOND = 1 / 60;
+const GRACE_MS = 1_000;
+/** More than one for each that comes, so that an excess gets less. */
+const CLOSED_AT_ONCE = 2;
 
-export function capConnections(server: Server, most: number, isProxy: IsProxy, log: Logger): void {
-  const open = new Map<string, number>();
-  const lines = new Bucket(LINES_PER_SECOND, 1);
-  server.on('connection', (socket) => {
+interface Connection {
+  readonly socket: Socket;
+  readonly name: string;
+  readonly address: string;
+  owner: Owner | null;
+  /** Requests that are being answered. */
+  requests: number;
+  idleSinceMs: number;
+}
+
+interface Owner {
+  readonly name: string;
+  count: number;
+  /** The one that was idle for the longest first. */
+  readonly idle: Set<Connection>;
+}
+
+type Most = Pick<Limits, 'connections' | 'addressConnections'>;
+
+export class Connections {
+  readonly #limits: Most;
+  readonly #isProxy: IsProxy;
+  readonly #log: Logger;
+  readonly #open = new Map<string, Connection>();
+  readonly #idle = new Set<Connection>();
+  readonly #owners = new Map<string, Owner>();
+  readonly #lines = new Bucket(LINES_PER_SECOND, 1);
+
+  constructor(limits: Most, isProxy: IsProxy, log: Logger) {
+    this.#limits = limits;
+    this.#isProxy = isProxy;
+    this.#log = log;
+  }
+
+  follow(server: Server): void {
+    server.on('connection', (socket) => this.#add(socket));
+  }
+
+  /**
+   * A request has arrived and is being answered; `principal` where it is known who asks. Returns a function to be called
+   * once it was answered, or its client went away.
+   */
+  begin(socket: Socket, principal: string | null): () => void {
+    const connection = this.#open.get(nameOf(socket));
+    if (!connection) return () => undefined;
+    connection.requests += 1;
+    this.#setIdle(connection, false);
+    if (principal !== null && connection.owner) this.#give(connection, `principal ${principal}`);
+    return () => {
+      connection.requests -= 1;
+      if (connection.requests > 0 || this.#open.get(connection.name) !== connection) return;
+      this.#setIdle(connection, true);
+      this.#closeIdleBeside(connection);
+    };
+  }
+
+  #add(socket: Socket): void {
     const { remoteAddress } = socket;
     // One that is gone already has none.
-    if (remoteAddress === undefined || isProxy(remoteAddress)) return;
+    if (remoteAddress === undefined) return;
     const address = neighbourhood(remoteAddress);
-    const count = open.get(address) ?? 0;
-    if (count >= most) {
-      socket.destroy();
-      if (lines.take()) log.warn({ address, most }, 'an address has too many connections: more are closed');
-      return;
+    const connection: Connection = {
+      socket,
+      name: nameOf(socket),
+      address,
+      owner: null,
+      requests: 0,
+      idleSinceMs: 0,
+    };
+    this.#open.set(connection.name, connection);
+    socket.once('close', () => this.#remove(connection));
+    if (!this.#isProxy(remoteAddress)) this.#give(connection, `address ${address}`);
+    this.#setIdle(connection, true);
+    this.#closeIdleBeside(connection);
+    const { connections } = this.#limits;
+    if (this.#open.size <= connections) return;
+    if (!this.#closeOldest(this.#idle, connection, 0)) socket.destroy();
+    this.#warn({ most: connections }, 'there are too many connections: the oldest idle ones are closed');
+  }
+
+  #remove(connection: Connection): void {
+    if (this.#open.get(connection.name) === connection) this.#open.delete(connection.name);
+    this.#setIdle(connection, false);
+    this.#give(connection, null);
+  }
+
+  #closeIdleBeside(latest: Connection): void {
+    const { addressConnections: most } = this.#limits;
+    const { owner, address } = latest;
+    for (let count = 0; count < CLOSED_AT_ONCE && owner && owner.idle.size > most; count += 1) {
+      if (!this.#closeOldest(owner.idle, latest, GRACE_MS)) return;
+      this.#warn({ address, most }, 'a client has many idle connections: the oldest are closed');
     }
-    open.set(address, count + 1);
-    socket.once('close', () => {
-      const left = (open.get(address) ?? 1) - 1;
-      if (left > 0) open.set(address, left);
-      else open.delete(address);
-    });
-  });
+  }
+
+  /** Whether there was one besides the latest. */
+  #closeOldest(idle: ReadonlySet<Connection>, latest: Connection, idleMsMin: number): boolean {
+    for (const connection of idle) {
+      if (connection === latest) continue;
+      if (monotonicMs() - connection.idleSinceMs < idleMsMin) return false;
+      // At once: a socket tells of its end only later.
+      this.#remove(connection);
+      connection.socket.destroy();
+      return true;
+    }
+    return false;
+  }
+
+  #setIdle(connection: Connection, isIdle: boolean): void {
+    connection.idleSinceMs = monotonicMs();
+    for (const idle of [this.#idle, connection.owner?.idle]) {
+      if (isIdle) idle?.add(connection);
+      else idle?.delete(connection);
+    }
+  }
+
+  #give(connection: Connection, name: string | null): void {
+    const before = connection.owner;
+    if (before?.name === name) return;
+    if (before) {
+      before.count -= 1;
+      before.idle.delete(connection);
+      if (before.count === 0) this.#owners.delete(before.name);
+    }
+    connection.owner = name === null ? null : this.#ownerOf(name);
+    if (connection.owner) connection.owner.count += 1;
+  }
+
+  #ownerOf(name: string): Owner {
+    const known = this.#owners.get(name);
+    if (known) return known;
+    const owner: Owner = { name, count: 0, idle: new Set() };
+    this.#owners.set(name, owner);
+    return owner;
+  }
+
+  #warn(what: object, text: string): void {
+    if (this.#lines.take()) this.#log.warn(what, text);
+  }
+}
+
+/** The same for a connection and for what TLS makes of it. */
+function nameOf({ remoteAddress = '', remotePort = 0, localAddress = '' }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
 /**

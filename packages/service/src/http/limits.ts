@@ -10,9 +10,9 @@ export interface Limits {
   readonly waitMsMax: number;
   /** Waiters in this process, on all keys together. */
   readonly waiters: number;
-  /** Open connections; more are refused. */
+  /** Open connections. One more closes an idle one. */
   readonly connections: number;
-  /** Those of one address, unless it is that of a trusted proxy. */
+  /** Idle connections of one address or principal, unless they are a trusted proxy's. One more closes the oldest. */
   readonly addressConnections: number;
   /** Open streams of server-sent events. */
   readonly streams: number;

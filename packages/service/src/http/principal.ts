@@ -3,18 +3,18 @@ import type { FastifyRequest } from 'fastify';
 
 export type Role = 'read' | 'lock' | 'admin';
 
-/** What somebody is about to do, for limits that count by principal. */
+/** An acquire, for limits that count by principal. */
 export interface Undertaking {
   readonly key: string;
-  readonly ttlMs: number;
   readonly waitMs: number;
-  /** The hold as text, where the client brought it or renews it. */
+  /** The hold as text, where the client brought it. */
   readonly hold?: string;
-  /** It is held already: refusing that for want of room would lose the lock. */
-  readonly renews?: boolean;
   /** Others may hold it at the same time: a permit of several, or a reader. */
   readonly shared?: boolean;
 }
+
+/** The tokens of all who hold this key now, as the store tells. */
+export type TokensOf = (key: string) => Promise<readonly number[]>;
 
 export interface Principal {
   /** For logs and the audit: never a secret. */
@@ -29,14 +29,24 @@ export interface Principal {
   reach(role: Role): readonly string[];
   /** The longest that it may hold a lock without renewal. Any time where it is missing. */
   readonly ttlMsMax?: number;
-  /** A request was as much work as so many more, which counts against its rate. */
+  /** Another request that is neither a renewal nor a release. Throws a `Problem` when there are too many a second. */
+  request?(): void;
+  /** Work that counts as so many requests against the rate, and is never refused. */
   spend?(requests: number): void;
-  /** Throws a `Problem` when this principal has too much already; gives what to call when the waiting is over. */
-  undertake?(what: Undertaking): () => void;
-  /** Told after every grant and renewal, for how long; with 0 after a release or a loss. */
-  holds?(key: string, hold: string, ttlMs: number): void;
-  /** Told when a hold has a place in the store's line, for how long unless it asks again; with 0 when it has none. */
-  queues?(key: string, hold: string, forMs: number): void;
+  /**
+   * Resolves when a renewal or a release may be begun: at once, or, for one who spent more than the rate gives, after the
+   * one before it. `over` is awaited by the next one.
+   */
+  turn?(over: Promise<void>): Promise<void>;
+  /** Throws a `Problem` when this principal may not keep a lock for so long. */
+  checkTtl?(key: string, ttlMs: number): void;
+  /**
+   * Before an acquire. Rejects with a `Problem` when this principal has too much already, which the store is asked about
+   * first: some of it may have ended through another process. Gives what to call when the acquire is over.
+   */
+  undertake?(what: Undertaking, tokensOf: TokensOf): Promise<() => void>;
+  /** Told after every grant (with its token) and renewal, for how long; with 0 after a release or a loss. */
+  holds?(key: string, hold: string, ttlMs: number, token?: number): void;
 }
 
 export interface Authenticator {
@@ -59,4 +69,10 @@ export interface Needs {
   readonly needs: Role | 'public';
   /** The namespace concerned; null when the handler asks `request.may` for every key itself. */
   readonly scope?: (request: FastifyRequest) => string | null;
+  /**
+   * What counts against the rate of a principal. `request`, the default: every request. `failure`, for renewals and
+   * releases, which are never refused for want of room: those that end nothing and extend nothing. `command`: the
+   * handler counts.
+   */
+  readonly counts?: 'request' | 'failure' | 'command';
 }

@@ -6,11 +6,11 @@ import { newRequestId } from '../clock.js';
 import { controlAccess } from './access.js';
 import { followCertificate } from './certificates.js';
 import { onClientError } from './client-errors.js';
-import { capConnections, closeUnused } from './connections.js';
+import { Connections, closeUnused } from './connections.js';
 import { keepJournal, scrubbed } from './journal.js';
 import type { Limits } from './limits.js';
 import { Methods } from './methods.js';
-import type { Authenticator } from './principal.js';
+import { ANONYMOUS, type Authenticator } from './principal.js';
 import { Problem } from './problem.js';
 import { problemOf } from './problems.js';
 import { proxiesOf } from './proxies.js';
@@ -86,9 +86,9 @@ export function makeServer(parts: ServerParts): FastifyInstance {
       void answerProblem(reply as unknown as FastifyReply, request, problem);
     },
   });
-  app.server.maxConnections = limits.connections;
   if (tls?.changed) followCertificate(app, tls, log);
-  capConnections(app.server, limits.addressConnections, isProxy, log);
+  const connections = new Connections(limits, isProxy, log);
+  connections.follow(app.server);
   closeUnused(app);
   app.removeContentTypeParser('text/plain');
   takeTurns(app);
@@ -104,6 +104,13 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   });
   capUnread(app);
   controlAccess(app, auth);
+  // Of those who have not said who they are, but have to, no request keeps a connection open.
+  app.addHook('preHandler', ({ principal, raw }, reply, done) => {
+    if (!auth || principal !== ANONYMOUS) {
+      reply.raw.once('close', connections.begin(raw.socket, auth ? principal.id : null));
+    }
+    done();
+  });
   app.decorate('methods', new Methods(app));
   app.setErrorHandler((error, request, reply) => {
     const problem = problemOf(error);

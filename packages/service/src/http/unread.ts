@@ -2,9 +2,8 @@
  * Answers that nobody has read yet are kept in memory, and whoever asks a thousand times at once and reads nothing could
  * fill it. So one principal, or one address where nobody is asked who they are, has so much of them and no more.
  */
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { neighbourhood } from './neighbourhood.js';
-import { ANONYMOUS } from './principal.js';
+import type { FastifyInstance } from 'fastify';
+import { clientOf } from './client.js';
 import { Problem } from './problem.js';
 
 const UNREAD_BYTES_MAX = 32 * 1_024 * 1_024;
@@ -20,7 +19,7 @@ export function capUnread(app: FastifyInstance): void {
       done();
       return;
     }
-    const who = whose(request);
+    const who = clientOf(request);
     const sum = (unread.get(who) ?? 0) + bytes;
     // What was done is told, however much that is: to refuse the answer would be to deny it.
     if (request.method === 'GET' && sum > UNREAD_BYTES_MAX) {
@@ -39,8 +38,4 @@ export function capUnread(app: FastifyInstance): void {
     });
     done();
   });
-}
-
-function whose({ principal, ip }: FastifyRequest): string {
-  return principal && principal !== ANONYMOUS ? principal.id : neighbourhood(ip ?? '');
 }

@@ -20,8 +20,8 @@ import { type Speaker, Talk } from './talk.js';
 const BATCH_MAX = 512;
 /** While the store is away: what was claimed longest ago is the first to expire by itself. */
 const FAREWELLS_MAX = 10_000;
-/** After so many listed locks others have their turn. */
-const BREATH = 250;
+/** After so long with listed locks others have their turn. */
+const LISTING_MS_MAX = 2;
 
 interface Outgoing {
   readonly command: Command;
@@ -112,6 +112,12 @@ export class Desk {
   write<T>(what: string, key: string, ask: () => Promise<T>): Promise<T> {
     return this.#bounded('apply', what, key, ask);
   }
+
+  /** The tokens of all who hold this key. */
+  readonly tokensOf = async (key: string): Promise<readonly number[]> => {
+    const snapshot = await this.read(key);
+    return (snapshot?.holders ?? []).map(({ token }) => token);
+  };
 
   /** One by one, in the order of their keys, until `take` says no. Rejects in time, and then takes no more. */
   each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
@@ -234,11 +240,12 @@ export class Desk {
 }
 
 async function feed(store: Store, query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
-  let count = 0;
+  let sinceMs = monotonicMs();
   for await (const snapshot of store.list(query)) {
     if (!take(snapshot)) return;
-    count += 1;
+    if (monotonicMs() - sinceMs < LISTING_MS_MAX) continue;
     // A store in this process gives all of them at once: renewals are not to wait until it has.
-    if (count % BREATH === 0) await new Promise<void>(soon);
+    await new Promise<void>(soon);
+    sinceMs = monotonicMs();
   }
 }

@@ -71,7 +71,7 @@ export class HoldLeases implements Leases {
       const own = this.#ownAmong(who, snapshot?.holders ?? []);
       if (!snapshot || !own) return null;
       const expiry = expiryOf(own.holder.expiresAt) + seconds;
-      check(own.hold, endOf(expiry) - snapshot.now);
+      check(endOf(expiry) - snapshot.now);
       const outcome = await this.#add(who, own, endOf(expiry));
       if (outcome === 'added') {
         // Renewals add as much to the lease as to the expiry.

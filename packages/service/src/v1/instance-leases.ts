@@ -42,7 +42,7 @@ export class InstanceLeases implements Leases {
     const outcome = await this.#desk.write('renewal', key, () =>
       this.#locks.renew(key, instanceOf(who), seconds, secondsMax, randomId()),
     );
-    if (outcome.kind === 'too-long') check(countedUnder(who), outcome.seconds * 1_000);
+    if (outcome.kind === 'too-long') check(outcome.seconds * 1_000);
     return outcome.kind === 'renewed' ? leaseOf(who, outcome.lease) : null;
   }
 

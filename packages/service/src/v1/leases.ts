@@ -19,7 +19,7 @@ export interface Look {
 /** How long somebody may hold a lock. */
 export interface Bound {
   /** Throws when it is longer. */
-  check(hold: HoldId, ttlMs: number): void;
+  check(ttlMs: number): void;
   readonly ttlMsMax: number;
 }
 

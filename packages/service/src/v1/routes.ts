@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HoldId } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import { keepSecret } from '../http/journal.js';
-import type { Needs, Role } from '../http/principal.js';
+import type { Needs, Role, TokensOf } from '../http/principal.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import type { Desk } from '../lines/desk.js';
 import { holdText } from '../lines/holds.js';
@@ -48,15 +48,15 @@ function leasesOn(desk: Desk): Leases {
   return instances ? new InstanceLeases(desk, instances) : new HoldLeases(desk);
 }
 
-function onNamespace(needs: Role): Needs {
-  return { needs, scope: (request) => (request.params as Names).namespace };
+function onNamespace(needs: Role, counts: Needs['counts'] = 'request'): Needs {
+  return { needs, counts, scope: (request) => (request.params as Names).namespace };
 }
 
 function actionRoute(app: FastifyInstance, name: Action, secondsMax: number | null, act: Act): void {
   app.route({
     method: 'POST',
     url: `${PATH}/${name}`,
-    config: onNamespace('lock'),
+    config: onNamespace('lock', name === 'acquire' ? 'request' : 'failure'),
     schema: actionDescription(name),
     handler: async (request, reply) => {
       const wanted = wantedOf(request.body, secondsMax);
@@ -78,10 +78,10 @@ function lockIn(request: FastifyRequest): Names & { readonly key: string } {
   return { namespace, lockName, key };
 }
 
-function acquireWith(leases: Leases, { bulletin }: ServiceParts): Act {
+function acquireWith(leases: Leases, { bulletin, desk }: ServiceParts): Act {
   return async (request, who, { leaseDuration }) => {
     const { key } = who;
-    const finish = await undertake(leases, request, who, leaseDuration);
+    const finish = await undertake(leases, desk.tokensOf, request, who, leaseDuration);
     const sinceMs = monotonicMs();
     try {
       const lease = await leases.acquire(who, leaseDuration);
@@ -103,18 +103,19 @@ function acquireWith(leases: Leases, { bulletin }: ServiceParts): Act {
 /** Whoever has as many locks as they may can still acquire again what they hold. */
 async function undertake(
   leases: Leases,
+  tokensOf: TokensOf,
   { principal }: FastifyRequest,
   who: Identity,
   seconds: number,
 ): Promise<() => void> {
-  const what = { key: who.key, ttlMs: seconds * 1_000, waitMs: 0 };
+  const { key } = who;
   const nothing = (): void => undefined;
+  principal.checkTtl?.(key, seconds * 1_000);
   try {
-    return principal.undertake?.(what) ?? nothing;
+    return (await principal.undertake?.({ key, waitMs: 0 }, tokensOf)) ?? nothing;
   } catch (problem) {
-    const hold = await leases.holdOf(who);
-    if (!hold) throw problem;
-    return principal.undertake?.({ ...what, hold: holdText(hold), renews: true }) ?? nothing;
+    if (await leases.holdOf(who)) return nothing;
+    throw problem;
   }
 }
 
@@ -123,9 +124,7 @@ function renewWith(leases: Leases, { bulletin }: ServiceParts): Act {
     const { key } = who;
     const { principal } = request;
     const lease = await leases.renew(who, leaseDuration, {
-      check(hold, ttlMs) {
-        principal.undertake?.({ key, ttlMs, waitMs: 0, hold: holdText(hold), renews: true })();
-      },
+      check: (ttlMs) => principal.checkTtl?.(key, ttlMs),
       ttlMsMax: principal.ttlMsMax ?? Number.POSITIVE_INFINITY,
     });
     request.note.outcome = lease ? 'renewed' : 'lost';

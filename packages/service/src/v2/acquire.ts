@@ -66,7 +66,9 @@ async function acquire(
   // A minHold keeps the lock as a ttl does, so the same cap holds for it.
   const lifeMs = Math.max(wanted.ttlMs, wanted.minHoldMs);
   const own = wanted.hold ? { hold: holdText(wanted.hold) } : {};
-  const finish = principal.undertake?.({ key, ttlMs: lifeMs, waitMs, shared: isShared(wanted), ...own });
+  principal.checkTtl?.(key, lifeMs);
+  const undertaking = { key, waitMs, shared: isShared(wanted), ...own };
+  const finish = await principal.undertake?.(undertaking, parts.desk.tokensOf);
   const sinceMs = monotonicMs();
   try {
     const gone = goneSignal(reply);
@@ -78,7 +80,7 @@ async function acquire(
       const { hold, reply } = outcome;
       if (wanted.hold) await checkSame(parts, wanted, reply.token);
       // By what the store says: asked for again, a grant may live longer than is asked for now.
-      principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now);
+      principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now, reply.token);
       if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, hold, gone);
     }
     return answer(wanted, outcome);

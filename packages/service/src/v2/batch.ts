@@ -1,6 +1,6 @@
 /** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Command, type Reply, WAITER_LIFE_MS } from 'holdfast/protocol';
+import type { Command, Reply } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
 import { auditEviction, type NoteOutcome } from '../http/audit.js';
 import { Problem, type ProblemBody } from '../http/problem.js';
@@ -35,7 +35,7 @@ export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
     method: 'POST',
     url: '/v2/batch',
     bodyLimit: parts.limits.batchBytes,
-    config: { needs: 'lock', scope: () => null },
+    config: { needs: 'lock', scope: () => null, counts: 'command' },
     schema: described({
       operationId: 'batch',
       summary: 'Send commands of the store protocol, each answered on its own',
@@ -47,7 +47,6 @@ export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
     serializerCompiler: () => JSON.stringify,
     handler: async (request) => {
       const { commands } = request.body;
-      request.principal.spend?.(Math.floor(commands.length / COMMANDS_A_REQUEST));
       request.note.secrets = commands.flatMap((command) => ('hold' in command ? [command.hold.process] : []));
       return { replies: bounded(await answersTo(parts, request, commands)) };
     },
@@ -59,7 +58,13 @@ async function answersTo(
   request: FastifyRequest,
   commands: readonly Command[],
 ): Promise<readonly Answer[]> {
-  const entries = commands.map((command) => entryOf(parts, request, command));
+  const refusal = refusalOf(request, commands);
+  const entries = await Promise.all(
+    commands.map((command) => {
+      if (refusal && isLimited(command)) return { problem: refusal };
+      return entryOf(parts, request, command);
+    }),
+  );
   const allowed = commands.filter((_, index) => entries[index]?.problem === null);
   const replies = parts.desk.attempt(allowed).values();
   const answers = commands.map(async (command, index): Promise<Answer> => {
@@ -71,7 +76,34 @@ async function answersTo(
       entry.finish?.();
     }
   });
-  return await Promise.all(answers);
+  const all = await Promise.all(answers);
+  const inVain = all.filter((answer, index) => !isLimited(commands[index]) && isInVain(answer));
+  request.principal.spend?.(inVain.length / COMMANDS_A_REQUEST);
+  return all;
+}
+
+/** Renewals and releases are done however many there are. */
+function isLimited(command: Command | undefined): boolean {
+  return command?.kind === 'claim' || command?.kind === 'evict';
+}
+
+/** Why all commands that are limited are refused, if they are. */
+function refusalOf({ principal }: FastifyRequest, commands: readonly Command[]): Problem | null {
+  const limited = commands.filter(isLimited);
+  if (limited.length === 0) return null;
+  try {
+    principal.request?.();
+    principal.spend?.(Math.floor(limited.length / COMMANDS_A_REQUEST));
+    return null;
+  } catch (error) {
+    return problemOf(error);
+  }
+}
+
+/** A renewal or a release that was refused, or of what was not held. */
+function isInVain(answer: Answer): boolean {
+  if ('problem' in answer) return answer.problem.status < 500;
+  return answer.kind === 'lost' || (answer.kind === 'released' && !answer.held);
 }
 
 /** From where it is too much, holders are shown without it. */
@@ -85,7 +117,7 @@ function bounded(answers: readonly Answer[]): readonly Answer[] {
   });
 }
 
-function entryOf(parts: ServiceParts, request: FastifyRequest, command: Command): Entry {
+async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Command): Promise<Entry> {
   try {
     const key = checkKey(command.key);
     const role = isForAdmins(command) ? 'admin' : 'lock';
@@ -96,14 +128,12 @@ function entryOf(parts: ServiceParts, request: FastifyRequest, command: Command)
     if (command.kind === 'evict') {
       return { problem: null, noteOutcome: auditEviction(parts, request, key, command.upToToken) };
     }
-    const ttlMs = lifeOf(command);
-    if (ttlMs === 0) return { problem: null };
-    const held = { key, ttlMs, hold: holdText(command.hold) };
-    const undertaking =
-      command.kind === 'claim'
-        ? { ...held, waitMs: command.queue ? WAITER_LIFE_MS : 0, shared: command.permits < command.capacity }
-        : { ...held, waitMs: 0, renews: true };
-    return { problem: null, finish: request.principal.undertake?.(undertaking) };
+    const { principal } = request;
+    principal.checkTtl?.(key, lifeOf(command));
+    if (command.kind !== 'claim') return { problem: null };
+    const shared = command.permits < command.capacity;
+    const undertaking = { key, waitMs: 0, hold: holdText(command.hold), shared };
+    return { problem: null, finish: await principal.undertake?.(undertaking, parts.desk.tokensOf) };
   } catch (error) {
     return { problem: problemOf(error) };
   }
@@ -156,15 +186,14 @@ function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply
   const hold = holdText(command.hold);
   switch (reply.kind) {
     case 'granted':
+      // By what the store says: neither a grant that is asked for again nor a renewal shortens what is held already.
+      principal.holds?.(key, hold, reply.expiresAt - reply.now, reply.token);
+      return;
     case 'renewed':
-      // By what the store says: neither of them shortens what is held already.
       principal.holds?.(key, hold, reply.expiresAt - reply.now);
       return;
     case 'released':
       noteRelease(principal, key, hold, reply.held ? lifeOf(command) : 0);
-      return;
-    case 'busy':
-      principal.queues?.(key, hold, reply.position === null ? 0 : WAITER_LIFE_MS);
       return;
     default:
       principal.holds?.(key, hold, 0);

@@ -24,7 +24,7 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
   app.route<{ Body: { readonly hold: string; readonly ttl: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/renew`,
-    config: onLock('lock'),
+    config: onLock('lock', 'failure'),
     schema: described({
       operationId: 'renew',
       summary: 'Renew a lock',
@@ -40,8 +40,7 @@ function renewRoute(app: FastifyInstance, { desk, limits, bulletin }: ServicePar
       keepSecret(request, hold.process);
       const ttlMs = ttlOf(request.body.ttl, limits.ttlMsMax);
       const { principal, body } = request;
-      // Nothing is waited for; only its caps are asked.
-      principal.undertake?.({ key, ttlMs, waitMs: 0, hold: body.hold, renews: true })();
+      principal.checkTtl?.(key, ttlMs);
       const sentMs = monotonicMs();
       const reply = await desk.ask({ kind: 'renew', key, hold, ttlMs, block: false });
       const remainingMs = reply.kind === 'renewed' ? remainingOf(reply.expiresAt, reply.now, sentMs) : 0;
@@ -65,7 +64,7 @@ function releaseRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceP
   app.route<{ Body: { readonly hold: string; readonly minHold?: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/release`,
-    config: onLock('lock'),
+    config: onLock('lock', 'failure'),
     schema: described({
       operationId: 'release',
       summary: 'Release a lock, or stop waiting for it',
@@ -83,15 +82,7 @@ function releaseRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceP
       const own = Math.min(minHoldOf(hold), limits.ttlMsMax);
       const minHoldMs = Math.max(durationOf(minHold, 'minHold', 0, limits.ttlMsMax), own);
       // It keeps the lock as a ttl does, so the same cap holds for it.
-      if (minHoldMs > 0) {
-        request.principal.undertake?.({
-          key,
-          ttlMs: minHoldMs,
-          waitMs: 0,
-          hold: request.body.hold,
-          renews: true,
-        })();
-      }
+      request.principal.checkTtl?.(key, minHoldMs);
       const reply = await desk.ask({ kind: 'release', key, hold, minHoldMs });
       const held = reply.kind === 'released' && reply.held;
       request.note.outcome = held ? 'released' : 'not-held';

@@ -7,6 +7,7 @@ import { closed, eventStream, object, text } from '../openapi/schema.js';
 import { namespaceOf, namespaceOfKey } from './names.js';
 import { refuseForeign } from './path.js';
 import { within } from './reach.js';
+import type { Scans } from './scans.js';
 import { described } from './schemas.js';
 import { type Stream, Streams } from './stream.js';
 import { Telling } from './telling.js';
@@ -18,7 +19,7 @@ const INBOX = text('A name that nobody can guess: printable ASCII.', {
   pattern: '^[ -~]+$',
 });
 
-export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
+export function eventRoutes(app: FastifyInstance, parts: ServiceParts, scans: Scans): void {
   const streams = new Streams(parts);
   const watches = new Watches(parts);
   app.route<{ Querystring: { readonly namespace?: string } }>({
@@ -42,12 +43,15 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts): void {
         200: eventStream('LockEvent', 'Events, until the client or the service closes the connection.'),
       },
     }),
-    handler: (request, reply) => {
+    handler: async (request, reply) => {
       const { namespace } = request.query;
       if (namespace !== undefined) refuseForeign(request, namespaceOf(namespace));
       const asked = namespace === undefined ? '' : `${namespaceOf(namespace)}/`;
       const prefixes = within(request.principal.reach('read'), asked);
-      sendChanges(watches, request, streams.open(request, reply), prefixes);
+      // All that is known is told first, which takes as long as a list of it.
+      await scans.run(request, reply, async () => {
+        sendChanges(watches, request, streams.open(request, reply), prefixes);
+      });
     },
   });
   app.route<{ Params: { readonly id: string } }>({

@@ -5,6 +5,7 @@ import { batchRoute } from './batch.js';
 import { endingRoutes } from './endings.js';
 import { eventRoutes } from './events.js';
 import { lookingRoutes } from './looking.js';
+import { Scans } from './scans.js';
 import { addSchemas } from './schemas.js';
 
 export const v2: Part = {
@@ -17,8 +18,9 @@ export const v2: Part = {
     addSchemas(app);
     acquireRoute(app, parts);
     endingRoutes(app, parts);
-    lookingRoutes(app, parts);
+    const scans = new Scans();
+    lookingRoutes(app, parts, scans);
     batchRoute(app, parts);
-    eventRoutes(app, parts);
+    eventRoutes(app, parts, scans);
   },
 };

@@ -9,6 +9,7 @@ import { checkKey, namespaceOf, namespaceOfKey, prefixOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock, refuseForeign } from './path.js';
 import { listingsBehind, within } from './reach.js';
 import { listQuerySchema, pathSchema } from './request-schemas.js';
+import type { Scans } from './scans.js';
 import { described } from './schemas.js';
 import { emptyView, type LockView, lockView, type MetadataForm } from './views.js';
 
@@ -21,12 +22,14 @@ interface ListQuery {
   readonly metadata?: MetadataForm;
 }
 
+type ListRequest = FastifyRequest<{ Querystring: ListQuery }>;
+
 const LIMIT = '100';
 const LIMIT_MAX = 1_000;
 /** A page ends here, however many locks it has; a single lock is shown whole. */
 const PAGE_BYTES_MAX = 1_000_000;
 
-export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
+export function lookingRoutes(app: FastifyInstance, parts: ServiceParts, scans: Scans): void {
   app.route({
     method: 'GET',
     url: LOCK_PATH,
@@ -53,7 +56,13 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts): void {
       querystring: listQuerySchema,
       response: { 200: ref('LockPage') },
     }),
-    handler: (request) => list(parts, request),
+    handler: async (request, reply) => {
+      const { key } = request.query;
+      const text = await (key === undefined
+        ? scans.run(request, reply, () => list(parts, request))
+        : listOne(parts, request, key));
+      return reply.header('content-type', 'application/json; charset=utf-8').send(text);
+    },
   });
   app.route({
     method: 'GET',
@@ -80,45 +89,45 @@ async function inspect({ desk, lines }: ServiceParts, request: FastifyRequest): 
   return lockView(snapshot, lines.waitersHere(key), 'json');
 }
 
-interface Page {
-  readonly locks: readonly LockView[];
-  /** The last of them, where there are more. */
-  readonly next: string | null;
+/** One lock, by a key that may have any form. */
+async function listOne({ desk, lines }: ServiceParts, request: ListRequest, key: string): Promise<string> {
+  refuseForeign(request, namespaceOfKey(checkKey(key)));
+  const snapshot = await desk.read(key);
+  const form = request.query.metadata ?? 'json';
+  const view = snapshot && lockView(snapshot, lines.waitersHere(key), form);
+  return pageOf(view ? [JSON.stringify(view)] : [], null);
 }
 
-async function list(
-  { desk, lines }: ServiceParts,
-  request: FastifyRequest<{ Querystring: ListQuery }>,
-): Promise<Page> {
-  const { namespace, prefix = '', key, limit = LIMIT, after, metadata = 'json' } = request.query;
-  const mayRead = (name: string): boolean => request.may('read', namespaceOfKey(name));
-  const show = (snapshot: Snapshot): LockView =>
-    lockView(snapshot, lines.waitersHere(snapshot.key), metadata);
-  if (key !== undefined) {
-    refuseForeign(request, namespaceOfKey(checkKey(key)));
-    const snapshot = await desk.read(key);
-    return { locks: snapshot ? [show(snapshot)] : [], next: null };
-  }
+async function list({ desk, lines }: ServiceParts, request: ListRequest): Promise<string> {
+  const { namespace, prefix = '', limit = LIMIT, after, metadata = 'json' } = request.query;
   if (namespace !== undefined) refuseForeign(request, namespaceOf(namespace));
   const most = Math.min(Number(limit), LIMIT_MAX);
-  const locks: LockView[] = [];
+  const texts: string[] = [];
+  let last = '';
   let bytes = 0;
   let isFull = false;
   const take = (snapshot: Snapshot): boolean => {
     // Not all that begins so: `read:team-*` is no right on the key `team-x`, which is in no namespace.
-    if (!mayRead(snapshot.key)) return true;
-    const view = show(snapshot);
-    bytes += Buffer.byteLength(JSON.stringify(view));
+    if (!request.may('read', namespaceOfKey(snapshot.key))) return true;
+    const text = JSON.stringify(lockView(snapshot, lines.waitersHere(snapshot.key), metadata));
+    bytes += Buffer.byteLength(text);
     // Found by one that no longer fits, so that there is a next page only where something is on it.
-    isFull = locks.length === most || (locks.length > 0 && bytes > PAGE_BYTES_MAX);
-    if (!isFull) locks.push(view);
-    return !isFull;
+    isFull = texts.length === most || (texts.length > 0 && bytes > PAGE_BYTES_MAX);
+    if (isFull) return false;
+    texts.push(text);
+    last = snapshot.key;
+    return true;
   };
   const asked = `${namespace === undefined ? '' : `${namespaceOf(namespace)}/`}${prefixOf(prefix)}`;
   const begins = within(request.principal.reach('read'), asked);
   for (const query of listingsBehind(begins, after && checkKey(after))) {
     await desk.each(query, take);
-    if (isFull) return { locks, next: locks.at(-1)?.key ?? null };
+    if (isFull) return pageOf(texts, last);
   }
-  return { locks, next: null };
+  return pageOf(texts, null);
+}
+
+/** `next` is the last of them, where there are more. Put together from texts: each lock is serialised once. */
+function pageOf(texts: readonly string[], next: string | null): string {
+  return `{"locks":[${texts.join()}],"next":${JSON.stringify(next)}}`;
 }

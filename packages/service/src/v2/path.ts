@@ -11,8 +11,8 @@ interface LockParams {
   readonly name: string;
 }
 
-export function onLock(needs: Role): Needs {
-  return { needs, scope: (request) => (request.params as LockParams).namespace };
+export function onLock(needs: Role, counts: Needs['counts'] = 'request'): Needs {
+  return { needs, counts, scope: (request) => (request.params as LockParams).namespace };
 }
 
 /** The key in the path, noted for the log. */

@@ -99,6 +99,11 @@ export class Stream {
     this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
+  /** The bytes are not copied: many streams may be sent the same. */
+  sendJson(event: string, data: Buffer): void {
+    this.#write(`event: ${event}\ndata: `, data, '\n\n');
+  }
+
   onEnd(run: () => void): void {
     if (this.#ended) run();
     else this.#ends.push(run);
@@ -109,10 +114,10 @@ export class Stream {
     this.#finish();
   }
 
-  #write(text: string): void {
+  #write(...pieces: readonly (string | Buffer)[]): void {
     if (this.#ended) return;
     if (this.#raw.writableLength > BACKLOG_BYTES_MAX) this.#raw.destroy();
-    else this.#raw.write(text);
+    else for (const piece of pieces) this.#raw.write(piece);
   }
 
   #beat(): void {

@@ -3,23 +3,24 @@
  * waits for them is bounded by the number of locks, however many changes there are.
  */
 import type { Stream } from './stream.js';
-import { type LockView, withMetadata } from './views.js';
-import type { ChangeKind } from './watch.js';
+import type { ChangeKind, ToldLock } from './told-lock.js';
+
+type Sink = Pick<Stream, 'send' | 'sendJson' | 'isBehind' | 'onDrain'>;
 
 export class Telling {
-  readonly #stream: Pick<Stream, 'send' | 'isBehind' | 'onDrain'>;
+  readonly #stream: Sink;
   readonly #may: (key: string) => boolean;
-  readonly #changes = new Map<string, { readonly kind: ChangeKind; readonly lock: LockView }>();
+  readonly #changes = new Map<string, { readonly kind: ChangeKind; readonly lock: ToldLock }>();
   #state: 'new' | 'complete' | 'ready' | 'trouble' = 'new';
 
   /** `may` is asked right before each is sent: a right that was taken away ends with the next event. */
-  constructor(stream: Pick<Stream, 'send' | 'isBehind' | 'onDrain'>, may: (key: string) => boolean) {
+  constructor(stream: Sink, may: (key: string) => boolean) {
     this.#stream = stream;
     this.#may = may;
     stream.onDrain(() => this.#send());
   }
 
-  change(kind: ChangeKind, lock: LockView): void {
+  change(kind: ChangeKind, lock: ToldLock): void {
     const before = this.#changes.get(lock.key)?.kind;
     // Never told of it: nothing to take back.
     if (before === 'appeared' && kind === 'gone') this.#changes.delete(lock.key);
@@ -43,7 +44,7 @@ export class Telling {
     for (const [key, { kind, lock }] of this.#changes) {
       if (this.#stream.isBehind) return;
       this.#changes.delete(key);
-      if (this.#may(key)) this.#stream.send(kind, withMetadata(lock));
+      if (this.#may(key)) this.#stream.sendJson(kind, lock.data);
     }
     if (this.#state !== 'complete') return;
     this.#state = 'ready';

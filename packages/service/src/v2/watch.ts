@@ -6,18 +6,24 @@
 import type { Snapshot } from 'holdfast/protocol';
 import { after, type Cancel } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
+import { type ChangeKind, ToldLock } from './told-lock.js';
 import type { Turns } from './turns.js';
 import { type LockView, lockView } from './views.js';
 
-export type ChangeKind = 'appeared' | 'changed' | 'renewed' | 'gone';
-
 export interface Watcher {
-  /** Metadata are texts. */
-  onChange(kind: ChangeKind, lock: LockView): void;
+  onChange(kind: ChangeKind, lock: ToldLock): void;
   /** All that is known has been told. */
   onReady(): void;
   /** The store does not answer: what was told may no longer be so. Ready again when it does. */
   onTrouble(): void;
+}
+
+/** Of all watches together. */
+export interface WatchTurns {
+  /** Rounds through the keys. */
+  readonly pages: Turns;
+  /** Keys that went through this process: these do not wait behind a round. */
+  readonly touched: Turns;
 }
 
 interface Known {
@@ -44,7 +50,7 @@ const TOUCHED_MAX = 1_000;
 export class Watch {
   readonly #parts: ServiceParts;
   readonly #prefix: string;
-  readonly #turns: Turns;
+  readonly #turns: WatchTurns;
   readonly #watchers = new Set<Watcher>();
   readonly #known = new Map<string, Known>();
   readonly #touched = new Set<string>();
@@ -60,7 +66,7 @@ export class Watch {
   #last: string | undefined;
 
   /** Looks from now on, until the last watcher leaves. */
-  constructor(parts: ServiceParts, prefix: string, turns: Turns) {
+  constructor(parts: ServiceParts, prefix: string, turns: WatchTurns) {
     this.#parts = parts;
     this.#prefix = prefix;
     this.#turns = turns;
@@ -75,7 +81,7 @@ export class Watch {
   /** Returns a function that ends it. */
   add(watcher: Watcher): () => void {
     this.#watchers.add(watcher);
-    for (const { view } of this.#known.values()) watcher.onChange('appeared', view);
+    for (const { view } of this.#known.values()) watcher.onChange('appeared', new ToldLock(view));
     if (this.#state === 'ready') watcher.onReady();
     if (this.#state === 'trouble') watcher.onTrouble();
     return () => {
@@ -112,7 +118,9 @@ export class Watch {
 
   #arrangeTouched(): void {
     if (this.#touched.size === 0 || this.#state !== 'ready') return;
-    this.#cancelTouched ??= after(TOUCHED_MS, () => void this.#alone(() => this.#lookAtTouched()));
+    this.#cancelTouched ??= after(TOUCHED_MS, () => {
+      this.#cancelTouched = this.#turns.touched.ask(() => this.#alone(() => this.#lookAtTouched()));
+    });
   }
 
   async #lookAtTouched(): Promise<void> {
@@ -125,7 +133,7 @@ export class Watch {
 
   #arrangePage(delayMs: number): void {
     this.#cancelPage = after(delayMs, () => {
-      this.#cancelPage = this.#turns.ask(() => this.#alone(() => this.#lookAtPage()));
+      this.#cancelPage = this.#turns.pages.ask(() => this.#alone(() => this.#lookAtPage()));
     });
   }
 
@@ -183,7 +191,8 @@ export class Watch {
     else if (before.expiries !== next.expiries) this.#tell('renewed', next.view);
   }
 
-  #tell(kind: ChangeKind, lock: LockView): void {
+  #tell(kind: ChangeKind, view: LockView): void {
+    const lock = new ToldLock(view);
     for (const watcher of this.#watchers) watcher.onChange(kind, lock);
   }
 

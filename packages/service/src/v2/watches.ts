@@ -1,11 +1,11 @@
 /** One watch for all who watch the same keys: it comes with the first of them, and goes with the last. */
 import type { ServiceParts } from '../http/service-parts.js';
 import { Turns } from './turns.js';
-import { Watch, type Watcher } from './watch.js';
+import { Watch, type Watcher, type WatchTurns } from './watch.js';
 
 export class Watches {
   readonly #parts: ServiceParts;
-  readonly #turns = new Turns();
+  readonly #turns: WatchTurns = { pages: new Turns(), touched: new Turns() };
   readonly #watches = new Map<string, Watch>();
 
   constructor(parts: ServiceParts) {

@@ -1,5 +1,4 @@
-/** How many holds of one lock, and how many places in a store's line, one principal may have. */
-import { WAITER_LIFE_MS } from 'holdfast/protocol';
+/** How many holds of one lock one principal may have. */
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PrincipalLimits } from '../../src/auth/allowance.js';
 import { Holdings } from '../../src/auth/holdings.js';
@@ -74,39 +73,16 @@ describe('holds of one lock', () => {
   });
 });
 
-describe("places in a store's line, by batch", () => {
-  it('count as waiters until they are granted or given up', async () => {
-    const { post, ada, bob } = await limited({ waiters: 2 });
-    const batch = (commands: readonly object[], as = ada) => post('/v2/batch', { commands }, as);
-    expect(kindsIn(await batch([claim('a', 9)], bob))).toEqual(['granted']);
-    const queued = [1, 2, 3].map((number) => claim('a', number, { queue: true }));
-    expect(kindsIn(await batch(queued))).toEqual(['busy', 'busy', 'rate-limited']);
-    expect(kindsIn(await batch([claim('b', 4, { queue: true })]))).toEqual(['rate-limited']);
-    // To wait over /v2 is waiting, too; to ask without waiting is not, and neither is to ask again.
-    expect((await post('/v2/locks/own/b/acquire', { ttl: '1s', wait: 50 }, ada)).status).toBe(429);
-    expect(kindsIn(await batch([claim('b', 5), ...queued.slice(0, 2)]))).toEqual(['granted', 'busy', 'busy']);
-    // One gives up, and one is granted.
-    const release = (process: string): object => ({
-      ...{ kind: 'release', key: 'own/a', hold: { process, number: 1 }, minHoldMs: 0 },
-    });
-    expect(kindsIn(await batch([release('p2')]))).toEqual(['released']);
-    expect(kindsIn(await batch([claim('a', 6, { queue: true })]))).toEqual(['busy']);
-    expect(kindsIn(await batch([release('p9')], bob))).toEqual(['released']);
-    expect(kindsIn(await batch([queued[0] ?? {}]))).toEqual(['granted']);
-    expect(kindsIn(await batch([claim('a', 7, { queue: true })]))).toEqual(['busy']);
-  });
-
-  it('count for as long as the store keeps them', async () => {
-    const holdings = new Holdings();
-    holdings.keep('own/a', 'p1.1', 60, true);
-    holdings.keep('own/a', 'p2.1', WAITER_LIFE_MS, true);
-    expect([holdings.waiting, holdings.ofKey('own/a')]).toEqual([2, 2]);
-    await pause(80);
-    holdings.forgetEnded();
-    expect([holdings.waiting, holdings.ofKey('own/a'), holdings.size]).toEqual([1, 1, 1]);
-    holdings.keep('own/a', 'p2.1', 1_000, false);
-    expect([holdings.waiting, holdings.size]).toEqual([0, 1]);
-    holdings.keep('own/a', 'p2.1', 0, false);
-    expect([holdings.ofKey('own/a'), holdings.size]).toEqual([0, 0]);
-  });
+it('requests that wait, and locks, are counted until they are over', async () => {
+  const holdings = new Holdings();
+  const finish = holdings.ask('own/a', true);
+  holdings.keep('own/a', 'p1.1', 60);
+  holdings.keep('own/a', 'p2.1', 60_000, 7);
+  expect([holdings.waiting, holdings.ofKey('own/a'), holdings.size]).toEqual([1, 3, 3]);
+  await pause(80);
+  holdings.forgetEnded();
+  finish();
+  expect([holdings.waiting, holdings.ofKey('own/a'), holdings.size]).toEqual([0, 1, 1]);
+  holdings.keep('own/a', 'p2.1', 0);
+  expect([holdings.ofKey('own/a'), holdings.size]).toEqual([0, 0]);
 });

@@ -67,6 +67,28 @@ describe('TLS by certificate files', () => {
     expect(lines.join('')).not.toContain('cut off');
   });
 
+  it('a connection whose request waits is not taken for idle', async () => {
+    const limits = { connections: 1 };
+    const { url, store } = await stage({ tls: tlsFromFiles(certificate()), insecure: true, limits });
+    const held = { hold: { process: 'elsewhere', number: 1 }, owner: 'o', permits: 1, capacity: 1 };
+    const claim = { kind: 'claim', key: 'own/a', ...held, ttlMs: 30_000 } as const;
+    await Promise.all(store.apply([{ ...claim, queue: false, inbox: null, metadata: null }]));
+    const answer = new Promise<number>((resolve, reject) => {
+      const headers = { 'content-type': 'application/json' };
+      const options = { method: 'POST', headers, agent: false, rejectUnauthorized: false } as const;
+      const sent = request(`${url}/v2/locks/own/a/acquire`, options, (response) => {
+        response.resume();
+        resolve(response.statusCode ?? 0);
+      });
+      sent.on('error', reject);
+      sent.end(JSON.stringify({ ttl: '30s', wait: '20s' }));
+    });
+    await until(async () => (await store.read('own/a'))?.waiters.length === 1, 'it waits');
+    await expect(shownAt(url)).rejects.toThrow();
+    await Promise.all(store.apply([{ kind: 'release', key: 'own/a', hold: held.hold, minHoldMs: 0 }]));
+    expect(await answer).toBe(200);
+  });
+
   it('whoever never begins a handshake is cut off as one who never sends a request', async () => {
     const { url } = await stage({ tls: tlsFromFiles(certificate()), limits: { headersMs: 500 } });
     const socket = createConnection({ host: '127.0.0.1', port: Number(new URL(url).port) });

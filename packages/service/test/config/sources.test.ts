@@ -88,7 +88,7 @@ describe('where settings come from', () => {
       file: file({ limits: { waiters: 7 }, principalLimits: { held: 3 } }),
     });
     expect([limits.waiters, limits.streams]).toEqual([7, DEFAULT_LIMITS.streams]);
-    expect([principalLimits.held, principalLimits.waiters]).toEqual([3, 2_000]);
+    expect([principalLimits.held, principalLimits.waiters]).toEqual([3, 5_000]);
   });
 });
 

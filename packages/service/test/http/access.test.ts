@@ -214,9 +214,8 @@ describe('who may do what', () => {
         owner: 'ada',
         may: () => true,
         reach: () => [''],
-        undertake: ({ ttlMs }) => {
+        checkTtl: (_key, ttlMs) => {
           if (ttlMs > 60_000) throw new Problem('forbidden', 'No longer than a minute.');
-          return () => undefined;
         },
         holds: (_key, hold, ttlMs) => void told.push([hold, ttlMs]),
       }),
@@ -268,8 +267,10 @@ describe('who may do what', () => {
         owner: 'ada',
         may: () => true,
         reach: () => [''],
-        undertake: ({ ttlMs }) => {
+        checkTtl: (_key, ttlMs) => {
           if (ttlMs > 10_000) throw new Problem('forbidden', 'No longer than 10 s.');
+        },
+        undertake: async () => {
           under += 1;
           return () => {
             under -= 1;

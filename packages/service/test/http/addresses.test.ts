@@ -6,9 +6,11 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { createAuth } from '../../src/auth/index.js';
 import { proxiesOf } from '../../src/http/proxies.js';
 import { bearer, keyFile } from '../auth/issuer.js';
-import { atTheEnd, clearScene, pause, type Stage, stage, until } from '../scene.js';
+import { atTheEnd, clearScene, open, pause, type Stage, stage, until } from '../scene.js';
 
 afterEach(clearScene);
+
+const HEALTH = 'GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n';
 
 /** An open connection, from an address of this machine. */
 function dial({ url }: Stage, localAddress = '127.0.0.1'): { readonly socket: Socket; readonly ask: Ask } {
@@ -22,38 +24,100 @@ function dial({ url }: Stage, localAddress = '127.0.0.1'): { readonly socket: So
     // However the service hangs up.
     socket.on('error', () => undefined).on('close', () => resolve('closed'));
   });
-  const ask = async (): Promise<string> => {
+  const ask = async (text = HEALTH): Promise<string> => {
     heard = '';
-    socket.write('GET /healthz HTTP/1.1\r\nhost: localhost\r\n\r\n');
+    socket.write(text);
     const answered = until(() => heard.startsWith('HTTP/1.1 200'), 'it is answered').then(() => 'answered');
     return await Promise.race([answered, ended]);
   };
   return { socket, ask };
 }
 
-type Ask = () => Promise<string>;
+type Ask = (text?: string) => Promise<string>;
 
 describe('connections of one address', () => {
-  it('are no more than it may have; other addresses have their own', async () => {
+  it('that say nothing are closed when new ones come, the oldest first; a new one is always answered', async () => {
     const scene = await stage({ limits: { addressConnections: 2 } });
-    const first = dial(scene);
-    expect([await first.ask(), await dial(scene).ask()]).toEqual(['answered', 'answered']);
-    expect([await dial(scene).ask(), await dial(scene).ask()]).toEqual(['closed', 'closed']);
+    const silent = Array.from({ length: 6 }, () => dial(scene));
     expect(await dial(scene, '127.0.0.2').ask()).toBe('answered');
-    const warned = scene.lines.filter((line) => line.includes('too many connections'));
-    expect(warned).toHaveLength(1);
-    first.socket.destroy();
-    await until(async () => (await dial(scene).ask()) === 'answered', 'there is room again');
-    expect(await dial(scene).ask()).toBe('closed');
+    await until(async () => {
+      expect(await dial(scene).ask()).toBe('answered');
+      return silent.every(({ socket }) => socket.closed);
+    }, 'the silent ones are closed');
+    expect(scene.lines.filter((line) => line.includes('many idle connections'))).toHaveLength(1);
   });
 
   it('are not counted for a proxy that is trusted', async () => {
     const scene = await stage({ limits: { addressConnections: 1 }, trustProxy: ['127.0.0.2'] });
-    const asked = [dial(scene, '127.0.0.2'), dial(scene, '127.0.0.2'), dial(scene), dial(scene)];
-    const answers: string[] = [];
-    for (const { ask } of asked) answers.push(await ask());
-    expect(answers).toEqual(['answered', 'answered', 'answered', 'closed']);
+    const proxied = [dial(scene, '127.0.0.2'), dial(scene, '127.0.0.2'), dial(scene, '127.0.0.2')];
+    for (const { ask } of proxied) expect(await ask()).toBe('answered');
+    for (const { ask } of proxied) expect(await ask()).toBe('answered');
+    const other = dial(scene);
+    await until(async () => {
+      expect(await dial(scene).ask()).toBe('answered');
+      return other.socket.closed;
+    }, 'the oldest of another address is closed');
+    for (const { socket } of proxied) expect(socket.closed).toBe(false);
   });
+
+  it.each([
+    ['without auth', false],
+    ['with a key', true],
+  ])('all taken by waiters, %s: renewals, releases and health are answered', async (_name, isWithAuth) => {
+    const { path, keys } = await keyFile({ ada: ['lock:own'] });
+    const auth = isWithAuth ? { auth: createAuth({ keys: path }) } : {};
+    const scene = await stage({ limits: { addressConnections: 4 }, ...auth });
+    const as = isWithAuth ? bearer(keys.ada) : {};
+    const { body } = await scene.post('/v2/locks/own/a/acquire', { ttl: '30s' }, as);
+    const waiting = Array.from({ length: 8 }, () =>
+      open(scene.url, '/v2/locks/own/a/acquire', { ttl: '30s', wait: '20s' }, as),
+    );
+    await until(async () => {
+      const { body: lock } = await scene.call('GET', '/v2/locks/own/a', undefined, as);
+      return lock.waiting === waiting.length;
+    }, 'all wait');
+    // Each on a connection of its own.
+    for (let count = 0; count < 3; count += 1) {
+      const renewal = open(scene.url, '/v2/locks/own/a/renew', { hold: body.hold, ttl: '30s' }, as);
+      expect((await renewal.answer).status).toBe(200);
+      expect(await dial(scene).ask()).toBe('answered');
+    }
+    const release = open(scene.url, '/v2/locks/own/a/release', { hold: body.hold }, as);
+    expect((await release.answer).body.held).toBe(true);
+    const { status } = await Promise.race(waiting.map(({ answer }) => answer));
+    expect(status).toBe(200);
+    for (const { leave } of waiting) leave();
+  });
+
+  it('that show who they are are not closed by those that do not', async () => {
+    const { path, keys } = await keyFile({ ada: ['read:own'] });
+    const scene = await stage({ limits: { addressConnections: 2 }, auth: createAuth({ keys: path }) });
+    const known = dial(scene);
+    const look = `GET /v2/locks/own/a HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${keys.ada}\r\n\r\n`;
+    expect(await known.ask(look)).toBe('answered');
+    const silent = Array.from({ length: 6 }, () => dial(scene));
+    await until(() => {
+      dial(scene);
+      return silent.every(({ socket }) => socket.closed);
+    }, 'the silent ones are closed');
+    expect(await known.ask(look)).toBe('answered');
+  });
+});
+
+it('one connection more than the service may have closes an idle one, and is refused only when none is idle', async () => {
+  const scene = await stage({ limits: { connections: 3 } });
+  const waiting = [];
+  for (const key of ['own/a', 'own/b', 'own/c']) {
+    const { hold } = await scene.acquire(key);
+    waiting.push(open(scene.url, `/v2/locks/${key}/acquire`, { ttl: '30s', wait: '20s' }));
+    await until(async () => (await scene.store.read(key))?.waiters.length === 1, 'it waits');
+    if (waiting.length === 3) break;
+    expect(await dial(scene).ask()).toBe('answered');
+    const renewal = open(scene.url, `/v2/locks/${key}/renew`, { hold, ttl: '30s' });
+    expect((await renewal.answer).status).toBe(200);
+  }
+  expect(await dial(scene).ask()).toBe('closed');
+  for (const { leave } of waiting) leave();
 });
 
 describe('a connection on which nothing is asked', () => {

@@ -159,9 +159,11 @@ describe('who may', () => {
         owner: 'ada',
         may: () => true,
         reach: () => [''],
-        undertake({ key, ttlMs, hold, renews }) {
+        checkTtl(_key, ttlMs) {
           if (ttlMs > 100_000) throw new Problem('forbidden', 'Too long.');
-          const isHeld = renews || (hold !== undefined && held.has(`${key} ${hold}`));
+        },
+        async undertake({ key, hold }) {
+          const isHeld = hold !== undefined && held.has(`${key} ${hold}`);
           if (held.size >= 1 && !isHeld) throw new Problem('rate-limited', 'Too many.');
           return () => undefined;
         },

@@ -1,19 +1,20 @@
 import { expect, it } from 'vitest';
 import { Telling } from '../../src/v2/telling.js';
+import { type ChangeKind, ToldLock } from '../../src/v2/told-lock.js';
 import { emptyView, lockView } from '../../src/v2/views.js';
-import type { ChangeKind } from '../../src/v2/watch.js';
 
 const NOBODY = { inStore: [], behind: [] };
-const lock = (key: string, now = 1) => lockView(emptyView(key, now), NOBODY, 'json');
+const lock = (key: string, now = 1) => new ToldLock(lockView(emptyView(key, now), NOBODY, 'text'));
 
 function slowStream() {
   const sent: unknown[] = [];
   let drained = (): void => undefined;
   const stream = {
     isBehind: true,
-    send: (event: string, data: object) => {
-      const { key, now } = data as { key?: string; now?: number };
-      sent.push(key === undefined ? event : [event, key, now]);
+    send: (event: string) => sent.push(event),
+    sendJson: (event: string, data: Buffer) => {
+      const { key, now } = JSON.parse(String(data)) as { key: string; now: number };
+      sent.push([event, key, now]);
     },
     onDrain: (run: () => void) => {
       drained = run;
@@ -97,10 +98,11 @@ it('trouble is told at once and once, and takes the ready back that was not said
 });
 
 it('metadata that is kept as text is told as what it is', () => {
-  const sent: object[] = [];
+  const sent: unknown[] = [];
   const stream = {
     isBehind: false,
-    send: (_: string, data: object) => sent.push(data),
+    send: () => undefined,
+    sendJson: (_: string, data: Buffer) => sent.push(JSON.parse(String(data))),
     onDrain: () => undefined,
   };
   const holder = {
@@ -115,7 +117,7 @@ it('metadata that is kept as text is told as what it is', () => {
   const holders = ['{"a":1}', 'no JSON', null].map((metadata) => ({ ...holder, metadata }));
   new Telling(stream, () => true).change(
     'appeared',
-    lockView({ ...emptyView('a/b', 1), holders }, NOBODY, 'text'),
+    new ToldLock(lockView({ ...emptyView('a/b', 1), holders }, NOBODY, 'text')),
   );
   expect(sent).toMatchObject([
     { holders: [{ metadata: { a: 1 } }, { metadata: 'no JSON' }, { metadata: null }] },
