@@ -22,6 +22,13 @@ const VIGIL_PLACES = 8;
 /** Without hints: full jitter between these, the upper bound doubling. */
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
+/**
+ * Kept out of a full line: a random pause between these, longer where answers are slow, as many like this one may be the
+ * reason. The lock goes to the line, so hurry gains nothing.
+ */
+const OUTSIDE_MS_MIN = 500;
+const OUTSIDE_MS_MAX = 1_000;
+const ANSWERS_PER_PAUSE = 4;
 
 export class Contender implements Appointment, Speaker {
   index = -1;
@@ -199,13 +206,22 @@ export class Contender implements Appointment, Speaker {
     this.#leavesTraces ||= reply.position !== null || unanswered > 0;
     this.#turnstile.heardBusy(reply);
     if (this.#retired) return;
-    if (this.#hinted) this.onDue();
-    else core.agenda.schedule(this, core.clock.monotonicMs() + this.#nextMs(reply));
+    if (this.#hinted) {
+      this.onDue();
+      return;
+    }
+    const nowMs = core.clock.monotonicMs();
+    const sinceMs = this.#talk?.sinceMs ?? nowMs;
+    core.agenda.schedule(this, nowMs + this.#nextMs(reply, nowMs - sinceMs));
   }
 
-  #nextMs({ position, freeInMs }: Busy): number {
+  #nextMs({ position, freeInMs }: Busy, tookMs: number): number {
     const { core } = this.#turnstile;
     const { clock, store } = core;
+    if (position === null && this.#queues) {
+      const leastMs = Math.max(OUTSIDE_MS_MIN, ANSWERS_PER_PAUSE * tookMs);
+      return leastMs + clock.random() * (OUTSIDE_MS_MAX - OUTSIDE_MS_MIN);
+    }
     const { vigilMs } = store.traits;
     const vigil = vigilMs !== null && (position ?? 0) < VIGIL_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
     if (position !== null && core.callsWaiters()) {

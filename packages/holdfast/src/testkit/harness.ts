@@ -18,6 +18,11 @@ export interface Harness {
    * much longer. 0 unless told.
    */
   readonly doubtMs?: number;
+  /**
+   * How many stand in line for a key at most. Default `QUEUE_MAX`. Where it is given, a claim may also be turned away because
+   * others changed the record in between.
+   */
+  readonly lineMax?: number;
   /** How long a hint may take to arrive. 2 s unless told. */
   readonly hintMsMax?: number;
 }

@@ -1,5 +1,6 @@
 import { describe, it } from 'vitest';
 import type { State } from '../../src/protocol/index.js';
+import { LINE_MAX } from '../../src/stores/compare-and-swap/index.js';
 import { conformanceSuite, type Harness } from '../../src/testkit/index.js';
 import { type Manners, Paper, paperStore } from './paper.js';
 
@@ -10,6 +11,7 @@ function harnessOf(name: string, manners: readonly Manners[]): Harness {
   return {
     name,
     doubtMs: 2 * Math.max(...manners.map(({ errorMs = 0, lateMs = 0 }) => errorMs + lateMs)),
+    lineMax: LINE_MAX,
     async open() {
       return paperStore(paper, manners[opened++ % manners.length]);
     },

@@ -19,6 +19,9 @@ const VIGIL_PLACES = 8;
 /** Without hints: full jitter between these, the upper bound doubling. */
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
+/** With the line full: a random pause between these. The lock goes to the line, so hurry gains nothing. */
+const FULL_MS_MIN = 500;
+const FULL_MS_MAX = 1_000;
 
 /** What a contender tells its line. */
 export interface Judge {
@@ -134,7 +137,9 @@ export class Contender implements Speaker {
   }
 
   #nextMs({ position, freeInMs }: Busy): number {
-    const { vigilMs } = this.#desk.store.traits;
+    const { queue, vigilMs } = this.#desk.store.traits;
+    if (position === null && queue && this.waiter.wanted.queue)
+      return FULL_MS_MIN + random() * (FULL_MS_MAX - FULL_MS_MIN);
     const vigil = vigilMs !== null && (position ?? 0) < VIGIL_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
     if (position !== null && this.#ear.callsWaiters) {
       const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);

@@ -16,6 +16,7 @@ import {
   snapshotOf,
   UnsupportedError,
 } from '../../protocol/index.js';
+import { pauseMsMax } from './crowd.js';
 import { Desk } from './desk.js';
 import { decideAll, type Errand, loneClaim, type Outcome } from './errands.js';
 import { Question } from './question.js';
@@ -32,8 +33,6 @@ export interface CompareAndSwapOptions {
 
 /** Others got in between so often: then the outcome is called unknown, and the core asks again. */
 const TRIES_MAX = 24;
-/** From the third try on there is a pause before it, drawn from 0 up to this, times the tries so far. */
-const PAUSE_MS = 4;
 /** Of how many keys the last record seen is remembered: the guess. */
 const REMEMBERED_MAX = 50_000;
 
@@ -139,15 +138,20 @@ export class CompareAndSwap<V> {
       certain = true;
     }
     let base = seen ?? register.absent;
+    const sinceMs = this.#clock.monotonicMs();
+    let races = 0;
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
-      if (tries > 2) await this.#pause(tries);
       errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
       if (errands.length === 0) return;
       const reading = this.#readingFor(base) ?? (await this.#asked());
       const { jumps } = this.#time;
-      const outcome = decideAll(base, errands, reading);
-      if (!outcome.changed || outcome.state === null) {
-        if (certain) return this.#finish(key, base, outcome);
+      const outcome = decideAll(base, errands, reading, {
+        races,
+        tookMs: this.#clock.monotonicMs() - sinceMs,
+      });
+      const next = outcome.changed ? outcome.state : null;
+      if (next === null && certain) return this.#finish(key, base, outcome);
+      if (next === null || !(certain || outcome.urgent)) {
         base = await register.read(key);
         certain = true;
         continue;
@@ -155,19 +159,28 @@ export class CompareAndSwap<V> {
       // Where nobody was seen on the key, the engine may be able to do better than to replace what was seen.
       const taken = register.take && !certain && isFree(base.state) ? loneClaim(errands) : null;
       const written = await (taken && register.take
-        ? register.take(taken, outcome.state, reading.latest)
-        : register.write(key, outcome.state, base, reading.latest));
+        ? register.take(taken, next, reading.latest)
+        : register.write(key, next, base, reading.latest));
       if (written.kind === 'written') {
-        if (this.#time.jumps !== jumps && outcome.state.holders.length > 0)
+        if (this.#time.jumps !== jumps && next.holders.length > 0)
           throw jumpedError(this.#name, key);
-        const { version, lateMs, state = outcome.state } = written;
+        const { version, lateMs, state = next } = written;
         return this.#finish(key, { version, lateMs, state }, outcome);
       }
       base = written.found ?? (await register.read(key));
       // The client sent it twice, and the first time had come through (F4).
       const isTimely = this.#time.jumps === jumps;
-      if (register.repeats && isTimely && isSame(base.state, outcome.state, taken !== null)) {
+      if (register.repeats && isTimely && isSame(base.state, next, taken !== null)) {
         return this.#finish(key, base, outcome);
+      }
+      if (certain) {
+        races += 1;
+        const pauseMs = pauseMsMax(races, outcome.urgent);
+        if (pauseMs > 0) {
+          await this.#pause(pauseMs);
+          // The record found before the pause is likely to be an old one by now.
+          base = await register.read(key);
+        }
       }
       certain = true;
     }
@@ -202,9 +215,9 @@ export class CompareAndSwap<V> {
     throw new Error(`The time of the ${this.#name} store is not known: this machine's clock was just set.`);
   }
 
-  #pause(tries: number): Promise<void> {
+  #pause(msMax: number): Promise<void> {
     return new Promise((resolve) => {
-      this.#clock.timer(this.#clock.random() * PAUSE_MS * tries, resolve);
+      this.#clock.timer(this.#clock.random() * msMax, resolve);
     });
   }
 }

@@ -1,5 +1,6 @@
 /** Commands with somebody who waits for each, and what `decide` makes of them one after the other. */
 import { type Claim, type Command, decide, type Reply, type State, type Wake } from '../../protocol/index.js';
+import { isUrgent, isWorthWriting, lookingIfFull, type Trial } from './crowd.js';
 import type { Found, Reading } from './register.js';
 
 export interface Errand {
@@ -10,9 +11,12 @@ export interface Errand {
 
 export interface Outcome {
   readonly state: State | null;
+  /** Whether there is anything to write. */
   readonly changed: boolean;
+  /** Whether it is tried again at once after a lost race. */
+  readonly urgent: boolean;
   readonly wakes: readonly Wake[];
-  /** What to tell each errand, once it is true. */
+  /** Answers each command; call them once the state is stored. */
   readonly answers: readonly (() => void)[];
 }
 
@@ -20,25 +24,37 @@ export function decideAll<V>(
   base: Found<V>,
   errands: readonly Errand[],
   { earliest, latest }: Reading,
+  trial: Trial,
 ): Outcome {
   const doubtMs = latest - earliest + base.lateMs;
   const wakes: Wake[] = [];
+  const replies: Reply[] = [];
   const answers: (() => void)[] = [];
   let { state } = base;
   let changed = false;
+  /** Null as long as the replies can be given as they are. */
+  let decisionSeen: number | null = null;
   for (const { command, resolve, reject } of errands) {
     try {
-      const decision = decide(state, command, latest, doubtMs);
+      const asked = lookingIfFull(command, state, latest - doubtMs, trial);
+      const decision = decide(state, asked, latest, doubtMs);
       if (decision.changed) state = decision.state;
       changed ||= decision.changed;
       wakes.push(...decision.wakes);
-      answers.push(() => resolve(decision.reply));
+      const { reply } = decision;
+      replies.push(reply);
+      answers.push(() => resolve(decisionSeen === null ? reply : { ...reply, decision: decisionSeen }));
     } catch (error) {
       // This command alone: the others of its batch have nothing to do with it.
       answers.push(() => reject(error));
     }
   }
-  return { state, changed, wakes, answers };
+  const isBusy = replies.every(({ kind }) => kind === 'busy');
+  if (changed && base.state && state && isBusy && !isWorthWriting(base.state, state, errands, trial)) {
+    decisionSeen = base.state.decision;
+    return { state: base.state, changed: false, urgent: false, wakes, answers };
+  }
+  return { state, changed, urgent: isUrgent(replies), wakes, answers };
 }
 
 export function loneClaim(errands: readonly Errand[]): Claim | null {

@@ -117,20 +117,21 @@ export const line: readonly Promised[] = [
     },
   },
   {
-    name: `at most ${QUEUE_MAX} stand in line`,
+    name: 'the line is as long as the store says, and no longer',
     needs: hasLine,
     async try(scene) {
-      const { store } = scene;
+      const { store, harness } = scene;
+      const { lineMax = QUEUE_MAX } = harness;
       const name = scene.key();
       await sayFor(store, claimOf(name, { process: scene.process(), number: 1 }, HOLDING), 'granted');
-      const many = Array.from({ length: QUEUE_MAX }, () =>
+      const many = Array.from({ length: lineMax }, () =>
         claimOf(name, { process: scene.process(), number: 1 }),
       );
       const replies = await sayAll(store, many);
       for (const [place, reply] of replies.entries()) assert.equal(expectKind(reply, 'busy').position, place);
       const oneMore = claimOf(name, { process: scene.process(), number: 1 });
       assert.equal((await sayFor(store, oneMore, 'busy')).position, null);
-      assert.equal((await store.read(name))?.waiters.length, QUEUE_MAX);
+      assert.equal((await store.read(name))?.waiters.length, lineMax);
     },
   },
 ];

@@ -45,6 +45,7 @@ export async function runModel(options: ModelOptions): Promise<ModelReport> {
     stores,
     hints: new Hints(),
     hintMsMax: harness.hintMsMax ?? 2_000,
+    turnsAway: harness.lineMax !== undefined,
     steps,
     over: false,
   };

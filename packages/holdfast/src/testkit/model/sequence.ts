@@ -27,6 +27,8 @@ export interface Stage {
   readonly stores: readonly Store[];
   readonly hints: Hints;
   readonly hintMsMax: number;
+  /** Whether a claim may be turned away though the line has fewer than `QUEUE_MAX`. */
+  readonly turnsAway: boolean;
   readonly steps: number;
   /** Set at the first failure: the others stop where they are. */
   over: boolean;
@@ -83,7 +85,7 @@ export async function playInTurn(stage: Stage, seed: number, played: Played): Pr
     const heardBefore = stage.hints.count(plot.key);
     const commands = Array.from({ length: random.chance(0.15) ? 3 : 1 }, () => nextCommand(plot, actor));
     const wakes: Wake[] = [];
-    for (const entry of await exchange(store, commands)) {
+    for (const entry of await exchange(stage, store, commands)) {
       played.history.push(entry);
       hear(plot, actor, entry.command, entry.reply);
       const explained = explainNext(state, entry);
@@ -111,7 +113,7 @@ export async function playAsCrowd(stage: Stage, seed: number, played: Played): P
       for (let said = 0; said < stage.steps / cast.length && !stage.over; said++) {
         await pause(paceOf(own.random, played.history.at(-1)?.reply));
         const after = seen.decision;
-        for (const entry of await exchange(store, [nextCommand(own, actor)])) {
+        for (const entry of await exchange(stage, store, [nextCommand(own, actor)])) {
           const { command, reply } = entry;
           played.history.push(entry);
           hear(own, actor, command, reply);
@@ -135,13 +137,20 @@ function storeOf(stage: Stage, actor: Actor): Store {
   return store;
 }
 
-/** A store without a line decides every claim as one that does not queue. */
-async function exchange(store: Store, commands: readonly Command[]): Promise<readonly Entry[]> {
+/** A claim that was kept out of the line was decided as one that does not queue. */
+async function exchange(
+  { turnsAway }: Stage,
+  store: Store,
+  commands: readonly Command[],
+): Promise<readonly Entry[]> {
   const replies = await Promise.all(store.apply(commands));
   assert.equal(replies.length, commands.length, 'apply must return one promise a command');
   return commands.map((said, index) => {
-    const command = said.kind === 'claim' && !store.traits.queue ? { ...said, queue: false } : said;
-    return { command, reply: replies[index] as Reply };
+    const reply = replies[index] as Reply;
+    if (said.kind !== 'claim') return { command: said, reply };
+    const isTurnedAway = turnsAway && reply.kind === 'busy' && reply.position === null;
+    const queue = said.queue && store.traits.queue && !isTurnedAway;
+    return { command: { ...said, queue }, reply };
   });
 }
 

@@ -1,0 +1,102 @@
+/**
+ * Keeps the writes of waiters few. Every write to a key's record makes all others under way fail, so the waiters of a
+ * long line could keep a renewal or a release from ever getting through. So:
+ *
+ * 1. At most `LINE_MAX` stand in line. A claim that finds the line full, or that has lost a few races for a place in it, only
+ *    looks: it reads, and writes nothing unless it is granted or wakes a waiter.
+ * 2. In a line of `CROWD_MIN` or more, a waiter moves its end after `REFRESH_MS` instead of `WAITER_REFRESH_MS`, and gives way
+ *    after a few lost races as long as it has `LIFE_LEFT_MS`.
+ * 3. After a lost race, a renewal, a release of a held lock and a grant are tried again at once. Everything else pauses
+ *    first, longer each time.
+ */
+import {
+  type Claim,
+  type Command,
+  type Reply,
+  type State,
+  sameHold,
+  WAITER_LIFE_MS,
+} from '../../protocol/index.js';
+
+/** How many stand in line for a key at most. Each is about 250 bytes in the record, and a write every 2 s. */
+export const LINE_MAX = 32;
+const CROWD_MIN = 8;
+/** Just below the longest safety poll (`POLL_MS_MAX`): one refresh per poll. */
+const REFRESH_MS = 1_900;
+/** Enough for one more poll. */
+const LIFE_LEFT_MS = 2_200;
+/** A waiter that lost a race gives way after this long: well within an attempt (`ATTEMPT_MS`), and at once when calls are slow. */
+const RACING_MS = 100;
+
+/** A pause is drawn from 0 up to a bound, which starts here and grows fourfold with each lost race. */
+const PAUSE_MS = 10;
+const PAUSE_MS_MAX = 100;
+/** Urgent commands pause only from this many lost races on, for up to this long. */
+const URGENT_RACES_MAX = 8;
+const URGENT_PAUSE_MS = 25;
+
+/** What a command has tried so far. */
+export interface Trial {
+  /** How often others were faster. */
+  readonly races: number;
+  readonly tookMs: number;
+}
+
+function givesWay({ races, tookMs }: Trial): boolean {
+  return races > 0 && tookMs >= RACING_MS;
+}
+
+/** The upper bound of the pause after so many lost races; 0 for none. */
+export function pauseMsMax(races: number, isUrgent: boolean): number {
+  if (isUrgent) return races < URGENT_RACES_MAX ? 0 : URGENT_PAUSE_MS;
+  return races === 0 ? 0 : Math.min(PAUSE_MS * 4 ** (races - 1), PAUSE_MS_MAX);
+}
+
+/** Whether somebody loses a lock, or waits for one that is free, until this is written. */
+export function isUrgent(replies: readonly Reply[]): boolean {
+  return replies.some((reply) => {
+    if (reply.kind === 'released') return reply.held;
+    return reply.kind === 'granted' || reply.kind === 'renewed' || reply.kind === 'evicted';
+  });
+}
+
+/** The command as it is decided on this record: a claim joins the line only if there is room in it. */
+export function lookingIfFull(
+  command: Command,
+  state: State | null,
+  earliest: number,
+  trial: Trial,
+): Command {
+  if (command.kind !== 'claim' || !command.queue || state === null) return command;
+  const { waiters } = state;
+  const isTurnedAway = givesWay(trial);
+  if (!isTurnedAway && waiters.length < LINE_MAX) return command;
+  if (waiters.some(({ hold }) => hold.process === command.hold.process)) return command;
+  const isFull = waiters.filter(({ expiresAt }) => expiresAt > earliest).length >= LINE_MAX;
+  return isFull || isTurnedAway ? { ...command, queue: false } : command;
+}
+
+/**
+ * Whether a decision that says busy to all has to be stored: somebody joins, is woken or counts again, or a place would
+ * end too soon otherwise. Expired waiters and marks can wait for the next write.
+ */
+export function isWorthWriting(
+  before: State,
+  next: State,
+  claims: readonly { readonly command: Command }[],
+  trial: Trial,
+): boolean {
+  if (before.waiters.length < CROWD_MIN) return true;
+  const refreshMs = givesWay(trial) ? WAITER_LIFE_MS - LIFE_LEFT_MS : REFRESH_MS;
+  for (const waiter of next.waiters) {
+    const was = before.waiters.find(({ hold }) => sameHold(hold, waiter.hold));
+    if (!was || was.wokenAt !== waiter.wokenAt) return true;
+    if (waiter.expiresAt - was.expiresAt >= refreshMs) return true;
+  }
+  return claims.some(({ command }) => command.kind === 'claim' && endsPlace(before, command));
+}
+
+/** A process has one place per key: a claim with a higher number ends the one before. */
+function endsPlace({ waiters }: State, { hold: { process, number } }: Claim): boolean {
+  return waiters.some(({ hold }) => hold.process === process && hold.number < number);
+}
