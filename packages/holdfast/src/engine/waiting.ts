@@ -23,11 +23,11 @@ const VIGIL_PLACES = 8;
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 /**
- * Kept out of a full line: a random pause between these, longer where answers are slow, as many like this one may be the
- * reason. The lock goes to the line, so hurry gains nothing.
+ * Kept out of a full line: a random pause between this and twice as long. The lock goes to the line, so hurry gains nothing;
+ * and the line moves slower where no hints come. Longer still where answers are slow: many like this one may be why.
  */
-const OUTSIDE_MS_MIN = 500;
-const OUTSIDE_MS_MAX = 1_000;
+const OUTSIDE_MS = 500;
+const OUTSIDE_UNCALLED_MS = 1_000;
 const ANSWERS_PER_PAUSE = 4;
 
 export class Contender implements Appointment, Speaker {
@@ -219,8 +219,8 @@ export class Contender implements Appointment, Speaker {
     const { core } = this.#turnstile;
     const { clock, store } = core;
     if (position === null && this.#queues) {
-      const leastMs = Math.max(OUTSIDE_MS_MIN, ANSWERS_PER_PAUSE * tookMs);
-      return leastMs + clock.random() * (OUTSIDE_MS_MAX - OUTSIDE_MS_MIN);
+      const leastMs = core.callsWaiters() ? OUTSIDE_MS : OUTSIDE_UNCALLED_MS;
+      return Math.max(leastMs, ANSWERS_PER_PAUSE * tookMs) * (1 + clock.random());
     }
     const { vigilMs } = store.traits;
     const vigil = vigilMs !== null && (position ?? 0) < VIGIL_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
@@ -230,7 +230,7 @@ export class Contender implements Appointment, Speaker {
     }
     this.#backoffs += 1;
     const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX);
-    const pauseMs = BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN);
+    const pauseMs = Math.max(tookMs, BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN));
     return Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS);
   }
 }

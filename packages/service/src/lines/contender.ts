@@ -19,9 +19,9 @@ const VIGIL_PLACES = 8;
 /** Without hints: full jitter between these, the upper bound doubling. */
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
-/** With the line full: a random pause between these. The lock goes to the line, so hurry gains nothing. */
-const FULL_MS_MIN = 500;
-const FULL_MS_MAX = 1_000;
+/** Kept out of a full line: a random pause between this and twice as long. The lock goes to the line, so hurry gains nothing. */
+const OUTSIDE_MS = 500;
+const OUTSIDE_UNCALLED_MS = 1_000;
 
 /** What a contender tells its line. */
 export interface Judge {
@@ -139,7 +139,7 @@ export class Contender implements Speaker {
   #nextMs({ position, freeInMs }: Busy): number {
     const { queue, vigilMs } = this.#desk.store.traits;
     if (position === null && queue && this.waiter.wanted.queue)
-      return FULL_MS_MIN + random() * (FULL_MS_MAX - FULL_MS_MIN);
+      return (this.#ear.callsWaiters ? OUTSIDE_MS : OUTSIDE_UNCALLED_MS) * (1 + random());
     const vigil = vigilMs !== null && (position ?? 0) < VIGIL_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
     if (position !== null && this.#ear.callsWaiters) {
       const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);

@@ -16,7 +16,7 @@ import {
   snapshotOf,
   UnsupportedError,
 } from '../../protocol/index.js';
-import { pauseMsMax } from './crowd.js';
+import { isCrowded, pauseMsMax } from './crowd.js';
 import { Desk } from './desk.js';
 import { decideAll, type Errand, loneClaim, type Outcome } from './errands.js';
 import { Question } from './question.js';
@@ -35,6 +35,13 @@ export interface CompareAndSwapOptions {
 const TRIES_MAX = 24;
 /** Of how many keys the last record seen is remembered: the guess. */
 const REMEMBERED_MAX = 50_000;
+/** An older guess is likely to fail where many wait. Waiters then read first, and so does everybody in a crowd. */
+const FRESH_MS = 100;
+
+interface Seen<V> {
+  readonly found: Found<V>;
+  readonly atMs: number;
+}
 
 export class CompareAndSwap<V> {
   readonly #register: Register<V>;
@@ -42,7 +49,7 @@ export class CompareAndSwap<V> {
   readonly #name: string;
   readonly #queue: boolean;
   readonly #clock: Clock;
-  readonly #remembered = new Remembered<Found<V>>(REMEMBERED_MAX);
+  readonly #remembered = new Remembered<Seen<V>>(REMEMBERED_MAX);
   readonly #sample: Question<void>;
   readonly #desks = new Map<string, Desk>();
   #closed = false;
@@ -131,14 +138,14 @@ export class CompareAndSwap<V> {
   async #settle(key: string, all: readonly Errand[], desk: Desk, place: number): Promise<void> {
     const register = this.#register;
     let errands = all;
-    let seen = this.#remembered.get(key);
-    let certain = false;
-    if (!seen && !errands.some(({ command }) => command.kind === 'claim')) {
-      seen = await register.read(key);
-      certain = true;
-    }
-    let base = seen ?? register.absent;
+    const seen = this.#remembered.get(key);
     const sinceMs = this.#clock.monotonicMs();
+    const isFresh = seen !== undefined && sinceMs - seen.atMs < FRESH_MS;
+    const isGuessed = seen
+      ? isFresh || !isCrowded(seen.found.state)
+      : errands.some(({ command }) => command.kind === 'claim');
+    let certain = !isGuessed;
+    let base = isGuessed ? (seen?.found ?? register.absent) : await register.read(key);
     let races = 0;
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
       errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
@@ -151,7 +158,7 @@ export class CompareAndSwap<V> {
       });
       const next = outcome.changed ? outcome.state : null;
       if (next === null && certain) return this.#finish(key, base, outcome);
-      if (next === null || !(certain || outcome.urgent)) {
+      if (next === null || !(certain || outcome.urgent || isFresh)) {
         base = await register.read(key);
         certain = true;
         continue;
@@ -167,22 +174,17 @@ export class CompareAndSwap<V> {
         const { version, lateMs, state = next } = written;
         return this.#finish(key, { version, lateMs, state }, outcome);
       }
-      base = written.found ?? (await register.read(key));
+      if (certain) races += 1;
+      const pauseMs = pauseMsMax({ races, tookMs: this.#clock.monotonicMs() - sinceMs }, outcome.urgent);
+      if (pauseMs > 0) await this.#pause(pauseMs);
+      // The record found before a pause is likely to be an old one after it.
+      base = (pauseMs > 0 ? null : written.found) ?? (await register.read(key));
+      certain = true;
       // The client sent it twice, and the first time had come through (F4).
       const isTimely = this.#time.jumps === jumps;
       if (register.repeats && isTimely && isSame(base.state, next, taken !== null)) {
         return this.#finish(key, base, outcome);
       }
-      if (certain) {
-        races += 1;
-        const pauseMs = pauseMsMax(races, outcome.urgent);
-        if (pauseMs > 0) {
-          await this.#pause(pauseMs);
-          // The record found before the pause is likely to be an old one by now.
-          base = await register.read(key);
-        }
-      }
-      certain = true;
     }
     throw new Error(
       `Others changed the record of "${key}" ${TRIES_MAX} times in a row between this process's looks at it.`,
@@ -190,7 +192,7 @@ export class CompareAndSwap<V> {
   }
 
   #finish(key: string, found: Found<V>, { wakes, answers }: Outcome): void {
-    if (!this.#closed) this.#remembered.set(key, found);
+    if (!this.#closed) this.#remembered.set(key, { found, atMs: this.#clock.monotonicMs() });
     for (const answer of answers) answer();
     if (wakes.length > 0) this.#register.wake?.(key, wakes);
   }

@@ -35,6 +35,11 @@ const PAUSE_MS_MAX = 100;
 const URGENT_RACES_MAX = 8;
 const URGENT_PAUSE_MS = 25;
 
+/** Whether a guess on this record would fail: others are likely to have changed it since. */
+export function isCrowded(state: State | null): boolean {
+  return state !== null && state.waiters.length >= CROWD_MIN;
+}
+
 /** What a command has tried so far. */
 export interface Trial {
   /** How often others were faster. */
@@ -46,10 +51,11 @@ function givesWay({ races, tookMs }: Trial): boolean {
   return races > 0 && tookMs >= RACING_MS;
 }
 
-/** The upper bound of the pause after so many lost races; 0 for none. */
-export function pauseMsMax(races: number, isUrgent: boolean): number {
+/** The upper bound of the pause before the next try; 0 for none. */
+export function pauseMsMax(trial: Trial, isUrgent: boolean): number {
+  const { races } = trial;
   if (isUrgent) return races < URGENT_RACES_MAX ? 0 : URGENT_PAUSE_MS;
-  return races === 0 ? 0 : Math.min(PAUSE_MS * 4 ** (races - 1), PAUSE_MS_MAX);
+  return races === 0 || givesWay(trial) ? 0 : Math.min(PAUSE_MS * 4 ** (races - 1), PAUSE_MS_MAX);
 }
 
 /** Whether somebody loses a lock, or waits for one that is free, until this is written. */
@@ -86,7 +92,7 @@ export function isWorthWriting(
   claims: readonly { readonly command: Command }[],
   trial: Trial,
 ): boolean {
-  if (before.waiters.length < CROWD_MIN) return true;
+  if (!isCrowded(before)) return true;
   const refreshMs = givesWay(trial) ? WAITER_LIFE_MS - LIFE_LEFT_MS : REFRESH_MS;
   for (const waiter of next.waiters) {
     const was = before.waiters.find(({ hold }) => sameHold(hold, waiter.hold));
