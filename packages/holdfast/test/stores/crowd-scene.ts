@@ -1,0 +1,168 @@
+/**
+ * A crowd on one key of an engine with compare-and-swap, in simulated time: each client is a process of its own, calls take
+ * a few milliseconds each way, and the engine serves one after the other. Counts what reaches the engine.
+ */
+import type { Lease } from '../../src/api.js';
+import { openLocks } from '../../src/locks.js';
+import type { State, Store, Traits, Why } from '../../src/protocol/index.js';
+import type { Found, Written } from '../../src/stores/compare-and-swap/index.js';
+import { CompareAndSwap } from '../../src/stores/compare-and-swap/index.js';
+import { Dice } from '../../src/testkit/world/dice.js';
+import { SimulatedProcess } from '../../src/testkit/world/process.js';
+import { Schedule } from '../../src/testkit/world/schedule.js';
+
+export interface CrowdOptions {
+  readonly seed: number;
+  /** Whether waiters are woken, and a refused write does not tell what is there; or the other way round. */
+  readonly push: boolean;
+  /** How long a call is on its way at most, each way, and how long the engine needs for one. */
+  readonly wayMs: number;
+  readonly serviceMs: number;
+}
+
+interface Client {
+  readonly process: SimulatedProcess;
+  readonly locks: ReturnType<typeof openLocks>;
+}
+
+const WALL_MS = 1_790_000_000_000;
+
+export class Crowd {
+  readonly schedule = new Schedule();
+  readonly count = { reads: 0, writes: 0, stored: 0 };
+  /** When the key was last given back; set by whoever does it. */
+  releasedAtMs = 0;
+  readonly #options: CrowdOptions;
+  readonly #dice: Dice;
+  readonly #traits: Traits;
+  readonly #listeners = new Map<string, (key: string, why: Why) => void>();
+  #text: string | null = null;
+  #revision = 0;
+  #busyUntilMs = 0;
+
+  constructor(options: CrowdOptions) {
+    this.#options = options;
+    this.#dice = new Dice(options.seed);
+    this.#traits = {
+      clock: 'estimate',
+      clockErrorMs: 0,
+      push: options.push,
+      queue: true,
+      shared: 'network',
+      durable: true,
+      vigilMs: null,
+    };
+  }
+
+  open(name: string): Client {
+    const process = new SimulatedProcess(name, this.schedule, this.#dice.fork());
+    return { process, locks: openLocks(this.#storeFor(process), {}, process.clock) };
+  }
+
+  get lineLength(): number {
+    return this.#find().state?.waiters.length ?? 0;
+  }
+
+  /** The outcome of something that takes simulated time. */
+  async awaited<T>(work: Promise<T>, msMax: number): Promise<T> {
+    const untilMs = this.schedule.nowMs + msMax;
+    let settled = false;
+    const done = work.finally(() => {
+      settled = true;
+    });
+    while (!settled && this.schedule.nowMs < untilMs) await this.schedule.runUntil(this.schedule.nowMs + 10);
+    if (!settled) throw new Error(`Not within ${msMax} ms.`);
+    return await done;
+  }
+
+  #find(): Found<number> {
+    const state = this.#text === null ? null : (JSON.parse(this.#text) as State);
+    return { state, version: this.#revision, lateMs: 0 };
+  }
+
+  #call<T>(process: SimulatedProcess, serve: () => T): Promise<T> {
+    const { schedule } = this;
+    const { wayMs, serviceMs } = this.#options;
+    const onWayMs = (): number => this.#dice.between(0.2, 1) * wayMs;
+    return new Promise((resolve) => {
+      schedule.quietlyAt(schedule.nowMs + onWayMs(), () => {
+        this.#busyUntilMs = Math.max(this.#busyUntilMs, schedule.nowMs) + serviceMs;
+        schedule.quietlyAt(this.#busyUntilMs, () => {
+          const answer = serve();
+          schedule.at(schedule.nowMs + onWayMs(), () => process.deliver(() => resolve(answer)));
+        });
+      });
+    });
+  }
+
+  #write(next: State, seen: Found<number>): Written<number> {
+    if (seen.version !== this.#revision) {
+      return { kind: 'changed', found: this.#options.push ? null : this.#find() };
+    }
+    this.count.stored += 1;
+    this.#revision += 1;
+    this.#text = JSON.stringify(next);
+    return { kind: 'written', version: this.#revision, lateMs: 0 };
+  }
+
+  #storeFor(process: SimulatedProcess): Store {
+    const now = (): number => WALL_MS + Math.floor(this.schedule.nowMs);
+    const time = {
+      reading: () => ({ earliest: now(), latest: now() }),
+      isFresh: () => true,
+      sample: async () => undefined,
+    };
+    const swap = new CompareAndSwap<number>(
+      {
+        absent: { state: null, version: 0, lateMs: 0 },
+        read: () => {
+          this.count.reads += 1;
+          return this.#call(process, () => this.#find());
+        },
+        write: (_key, next, seen) => {
+          this.count.writes += 1;
+          return this.#call(process, () => this.#write(next, seen));
+        },
+        wake: (key, wakes) => {
+          for (const { inbox, why } of wakes) {
+            const wake = (): void => this.#listeners.get(inbox)?.(key, why);
+            this.schedule.at(this.schedule.nowMs + this.#options.wayMs, wake);
+          }
+        },
+      },
+      time,
+      { name: 'crowd', queue: true, clock: process.clock },
+    );
+    return {
+      name: 'crowd',
+      traits: this.#traits,
+      apply: (commands) => swap.apply(commands),
+      ...(this.#traits.push && {
+        listen: async (inbox: string, wake: (key: string, why: Why) => void) => {
+          this.#listeners.set(inbox, (key, why) => process.deliver(() => wake(key, why)));
+          return async () => undefined;
+        },
+      }),
+      read: (key) => swap.read(key),
+      async *list() {},
+      probe: async () => ({ server: 'crowd', now: now(), findings: [] }),
+      close: async () => swap.close(),
+    };
+  }
+}
+
+/** All of them acquire, work for a while and release. Returns the times from each release to the next holder, as they come. */
+export function waitInCrowd(crowd: Crowd, size: number, workMs: number): number[] {
+  const gapsMs: number[] = [];
+  for (let made = 0; made < size; made++) {
+    const { process, locks } = crowd.open(`client ${made}`);
+    const use = async (lease: Lease): Promise<void> => {
+      gapsMs.push(crowd.schedule.nowMs - crowd.releasedAtMs);
+      await process.sleep(workMs);
+      crowd.releasedAtMs = crowd.schedule.nowMs;
+      await lease.release();
+    };
+    void locks.acquire('k', { ttl: 3_000, wait: 600_000 }).then(use);
+  }
+  return gapsMs;
+}

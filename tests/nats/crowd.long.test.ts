@@ -1,0 +1,13 @@
+import { available, startNats } from 'holdfast-servers';
+import { describe, it } from 'vitest';
+import { expectCrowdServed } from '../crowd/crowd.js';
+
+describe.runIf(available('nats'))('300 clients wait for one key on NATS', () => {
+  it('the holder keeps its lock through ten ttls, and each release has a next holder within a second', async ({
+    onTestFinished,
+  }) => {
+    const server = await startNats({ own: true });
+    onTestFinished(() => server.stop());
+    await expectCrowdServed(`${server.url}/holdfast`, 300, onTestFinished);
+  });
+});
