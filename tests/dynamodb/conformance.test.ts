@@ -4,15 +4,9 @@ import type { Store } from 'holdfast/protocol';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { patient } from '../store-talk.js';
 import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
 
 const CASE_MS_MAX = 240_000;
-
-/** Others wrote in between, every time: nothing was done. */
-function wasOvertaken(error: unknown): boolean {
-  return error instanceof Error && /^Others changed the record/.test(error.message);
-}
 
 function runSuite(harness: Harness, sequences: number): void {
   const seed = Math.floor(Math.random() * 2 ** 31);
@@ -44,7 +38,7 @@ describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
   function open(queue: boolean): Store {
     const client = clients[opened++ % clients.length];
     if (!client) throw new Error('No client.');
-    return patient(dynamodbStore(client, { table, queue }), wasOvertaken);
+    return dynamodbStore(client, { table, queue });
   }
 
   const withQueue = (queue: boolean): Harness =>

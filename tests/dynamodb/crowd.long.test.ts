@@ -3,21 +3,24 @@ import { describe, it, vi } from 'vitest';
 import { expectCrowdServed } from '../crowd/crowd.js';
 import { clientOf, tableOn } from './store-scene.js';
 
-describe.runIf(available('dynamodb'))('200 clients wait for one key on DynamoDB Local, with its queue', () => {
-  it('the holder keeps its lock through ten ttls, and each release has a next holder within a second', async ({
-    onTestFinished,
-  }) => {
-    const server = await startDynamodb();
-    onTestFinished(() => server.stop());
-    const client = clientOf(server.url);
-    const table = await tableOn(client);
-    client.destroy();
-    vi.stubEnv('AWS_ACCESS_KEY_ID', 'holdfast');
-    vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'holdfast');
-    onTestFinished(() => {
-      vi.unstubAllEnvs();
+describe.runIf(available('dynamodb'))(
+  '200 clients wait for one key on DynamoDB Local, with its queue',
+  () => {
+    it('the holder keeps its lock through ten ttls, and each release has a next holder within a second', async ({
+      onTestFinished,
+    }) => {
+      const server = await startDynamodb();
+      onTestFinished(() => server.stop());
+      const client = clientOf(server.url);
+      const table = await tableOn(client);
+      client.destroy();
+      vi.stubEnv('AWS_ACCESS_KEY_ID', 'holdfast');
+      vi.stubEnv('AWS_SECRET_ACCESS_KEY', 'holdfast');
+      onTestFinished(() => {
+        vi.unstubAllEnvs();
+      });
+      const url = `dynamodb://eu-central-1/${table}?queue=true&endpoint=${server.url}`;
+      await expectCrowdServed({ url, clients: 200, ttlMs: 6_000 }, onTestFinished);
     });
-    const url = `dynamodb://eu-central-1/${table}?queue=true&endpoint=${server.url}`;
-    await expectCrowdServed(url, 200, onTestFinished);
-  });
-});
+  },
+);

@@ -8,6 +8,7 @@ describe.runIf(available('nats'))('300 clients wait for one key on NATS', () => 
   }) => {
     const server = await startNats({ own: true });
     onTestFinished(() => server.stop());
-    await expectCrowdServed(`${server.url}/holdfast`, 300, onTestFinished);
+    const url = `${server.url}/holdfast`;
+    await expectCrowdServed({ url, clients: 300, ttlMs: 3_000 }, onTestFinished);
   });
 });

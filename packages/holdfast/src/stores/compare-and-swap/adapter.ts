@@ -9,6 +9,7 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import {
+  ATTEMPT_MS,
   type Command,
   type Reply,
   type Snapshot,
@@ -18,7 +19,15 @@ import {
 } from '../../protocol/index.js';
 import { isCrowded, pauseMsMax } from './crowd.js';
 import { Desk } from './desk.js';
-import { decideAll, type Errand, loneClaim, type Outcome } from './errands.js';
+import {
+  decideAll,
+  type Errand,
+  isAnswered,
+  isGivenUp,
+  loneClaim,
+  type Outcome,
+  telling,
+} from './errands.js';
 import { Question } from './question.js';
 import type { Found, Reading, Register, StoreTime } from './register.js';
 import { Remembered } from './remembered.js';
@@ -37,6 +46,8 @@ const TRIES_MAX = 24;
 const REMEMBERED_MAX = 50_000;
 /** An older guess is likely to fail where many wait. Waiters then read first, and so does everybody in a crowd. */
 const FRESH_MS = 100;
+/** A claim waits for the one before it no longer than an attempt may take, or this many times as long as the last batch took. */
+const SLOWER_MAX = 4;
 
 interface Seen<V> {
   readonly found: Found<V>;
@@ -52,6 +63,8 @@ export class CompareAndSwap<V> {
   readonly #remembered = new Remembered<Seen<V>>(REMEMBERED_MAX);
   readonly #sample: Question<void>;
   readonly #desks = new Map<string, Desk>();
+  /** How long the last batch took. */
+  #tookMs = 0;
   #closed = false;
 
   constructor(register: Register<V>, time: StoreTime, options: CompareAndSwapOptions) {
@@ -106,18 +119,25 @@ export class CompareAndSwap<V> {
   }
 
   #start(key: string, all: readonly Errand[]): void {
-    const errands = all.filter((errand) => this.#admit(errand));
-    if (errands.length === 0) return;
     const desk = this.#desks.get(key) ?? new Desk(this.#clock);
+    const errands = all.filter((errand) => this.#admit(errand)).map((errand) => telling(errand, desk));
+    if (errands.length === 0) return;
     this.#desks.set(key, desk);
     const place = desk.come(errands.map(({ command }) => command));
-    const work = (): Promise<void> => this.#settle(key, errands, desk, place);
+    const work = async (): Promise<void> => {
+      const unanswered = errands.filter((errand) => !isAnswered(errand, desk, place));
+      if (unanswered.length === 0) return;
+      const sinceMs = this.#clock.monotonicMs();
+      await this.#settle(key, unanswered, desk, place);
+      this.#tookMs = this.#clock.monotonicMs() - sinceMs;
+    };
+    const waitMsMax = Math.max(ATTEMPT_MS, SLOWER_MAX * this.#tookMs);
     const claims = errands.every(({ command }) => command.kind === 'claim');
     const done = (): void => {
       desk.busy -= 1;
       if (desk.busy === 0) this.#desks.delete(key);
     };
-    (claims ? desk.inTurn(work) : work()).then(done, (error: unknown) => {
+    (claims ? desk.inTurn(work, waitMsMax) : work()).then(done, (error: unknown) => {
       done();
       this.#remembered.delete(key);
       for (const { reject } of errands) reject(error);
@@ -169,8 +189,7 @@ export class CompareAndSwap<V> {
         ? register.take(taken, next, reading.latest)
         : register.write(key, next, base, reading.latest));
       if (written.kind === 'written') {
-        if (this.#time.jumps !== jumps && next.holders.length > 0)
-          throw jumpedError(this.#name, key);
+        if (this.#time.jumps !== jumps && next.holders.length > 0) throw jumpedError(this.#name, key);
         const { version, lateMs, state = next } = written;
         return this.#finish(key, { version, lateMs, state }, outcome);
       }
@@ -230,12 +249,6 @@ function jumpedError(name: string, key: string): Error {
     `While the record of "${key}" was written, the ${name} store told another time than before: ` +
       'this machine or a clock of the store stood still. What was decided goes by the old one.',
   );
-}
-
-function isGivenUp({ command, reject }: Errand, desk: Desk, place: number): boolean {
-  if (command.kind !== 'claim' || !desk.isEnded(command.hold, place)) return false;
-  reject(new Error(`The claim of "${command.key}" was withdrawn while it was under way.`));
-  return true;
 }
 
 function isFree(state: State | null): boolean {

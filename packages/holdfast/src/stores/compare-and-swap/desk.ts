@@ -1,15 +1,24 @@
 /** Where the commands of one key meet that are under way in this process: claims go one after the other. */
 import type { Clock } from '../../clock.js';
-import { ATTEMPT_MS, type Command, type HoldId } from '../../protocol/index.js';
+import { type Busy, type Command, type HoldId, sameHold } from '../../protocol/index.js';
 
 interface Ended {
   readonly number: number;
   readonly place: number;
 }
 
+interface Told {
+  readonly hold: HoldId;
+  readonly reply: Busy;
+  /** The last batch that had come by then. */
+  readonly place: number;
+}
+
 export class Desk {
   readonly #clock: Clock;
   readonly #ended = new Map<string, Ended>();
+  /** The last busy answer to each process. */
+  readonly #told = new Map<string, Told>();
   #places = 0;
   #claims: Promise<void> = Promise.resolve();
   /** How many batches are under way. */
@@ -38,19 +47,29 @@ export class Desk {
     return ended !== undefined && ended.place > place && ended.number >= number;
   }
 
+  tell(hold: HoldId, reply: Busy): void {
+    this.#told.set(hold.process, { hold, reply, place: this.#places });
+  }
+
   /**
-   * Claims of one process would only race each other. They wait for those before them, but no longer than an attempt
-   * may take: what hangs holds nobody up.
+   * The answer to an earlier attempt of the same claim that came while this one waited for its turn. Not for grants: their
+   * time counts from before the attempt that is answered.
    */
-  inTurn(work: () => Promise<void>): Promise<void> {
-    const own = this.busy === 1 ? work() : this.#atMost(this.#claims).then(work);
+  toldMeanwhile(hold: HoldId, place: number): Busy | null {
+    const told = this.#told.get(hold.process);
+    return told && told.place >= place && sameHold(told.hold, hold) ? told.reply : null;
+  }
+
+  /** Claims of one process would only race each other. They wait for those before them, but not for what hangs. */
+  inTurn(work: () => Promise<void>, waitMsMax: number): Promise<void> {
+    const own = this.busy === 1 ? work() : this.#atMost(this.#claims, waitMsMax).then(work);
     this.#claims = own;
     return own;
   }
 
-  #atMost(before: Promise<void>): Promise<void> {
+  #atMost(before: Promise<void>, ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const timer = this.#clock.timer(ATTEMPT_MS, resolve);
+      const timer = this.#clock.timer(ms, resolve);
       timer.keepAlive(false);
       const go = (): void => {
         timer.cancel();

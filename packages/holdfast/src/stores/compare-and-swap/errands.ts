@@ -1,6 +1,7 @@
 /** Commands with somebody who waits for each, and what `decide` makes of them one after the other. */
 import { type Claim, type Command, decide, type Reply, type State, type Wake } from '../../protocol/index.js';
 import { isUrgent, isWorthWriting, lookingIfFull, type Trial } from './crowd.js';
+import type { Desk } from './desk.js';
 import type { Found, Reading } from './register.js';
 
 export interface Errand {
@@ -60,4 +61,31 @@ export function decideAll<V>(
 export function loneClaim(errands: readonly Errand[]): Claim | null {
   const [only] = errands;
   return errands.length === 1 && only?.command.kind === 'claim' ? only.command : null;
+}
+
+/** The same errand; the desk learns when it is answered busy. */
+export function telling(errand: Errand, desk: Desk): Errand {
+  const { command, resolve } = errand;
+  if (command.kind !== 'claim') return errand;
+  return {
+    ...errand,
+    resolve(reply) {
+      if (reply.kind === 'busy') desk.tell(command.hold, reply);
+      resolve(reply);
+    },
+  };
+}
+
+/** An earlier attempt of the same claim was answered while this one waited: a slow store is not asked twice. */
+export function isAnswered({ command, resolve }: Errand, desk: Desk, place: number): boolean {
+  const told = command.kind === 'claim' ? desk.toldMeanwhile(command.hold, place) : null;
+  if (told) resolve(told);
+  return told !== null;
+}
+
+/** Its own release was seen to pass meanwhile. */
+export function isGivenUp({ command, reject }: Errand, desk: Desk, place: number): boolean {
+  if (command.kind !== 'claim' || !desk.isEnded(command.hold, place)) return false;
+  reject(new Error(`The claim of "${command.key}" was withdrawn while it was under way.`));
+  return true;
 }
