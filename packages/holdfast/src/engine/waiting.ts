@@ -17,9 +17,9 @@ import type { Moment } from './validity.js';
 const TOGETHER_MAX = 16;
 /** Those further back ask a little later: the first in line should find the key free. */
 const STAGGER_MS = 10;
-/** So many in front ask as often as the store can prove a death: whoever is first now may not know it yet. */
-const VIGIL_PLACES = 8;
-/** Without hints: full jitter between these, the upper bound doubling. */
+/** This many in front ask as often as the store can prove a death: the one that is first now may not know it yet. */
+const NEAR_PLACES = 8;
+/** Without hints: full jitter between these, the upper bound doubling. Behind the first eight it is twice as high. */
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 /**
@@ -223,15 +223,16 @@ export class Contender implements Appointment, Speaker {
       return Math.max(leastMs, ANSWERS_PER_PAUSE * tookMs) * (1 + clock.random());
     }
     const { vigilMs } = store.traits;
-    const vigil = vigilMs !== null && (position ?? 0) < VIGIL_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
+    const vigil = vigilMs !== null && (position ?? 0) < NEAR_PLACES ? vigilMs : Number.POSITIVE_INFINITY;
     if (position !== null && core.callsWaiters()) {
       const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);
       return Math.min(pollMs, vigil, freeInMs + 1 + position * STAGGER_MS);
     }
     this.#backoffs += 1;
-    const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX);
+    const isNear = position === null || position < NEAR_PLACES;
+    const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX * (isNear ? 1 : 2));
     const pauseMs = Math.max(tookMs, BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN));
-    return Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS);
+    return isNear ? Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS) : pauseMs;
   }
 }
 

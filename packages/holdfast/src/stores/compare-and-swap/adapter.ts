@@ -9,7 +9,6 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import {
-  ATTEMPT_MS,
   type Command,
   type Reply,
   type Snapshot,
@@ -46,8 +45,6 @@ const TRIES_MAX = 24;
 const REMEMBERED_MAX = 50_000;
 /** An older guess is likely to fail where many wait. Waiters then read first, and so does everybody in a crowd. */
 const FRESH_MS = 100;
-/** A claim waits for the one before it no longer than an attempt may take, or this many times as long as the last batch took. */
-const SLOWER_MAX = 4;
 
 interface Seen<V> {
   readonly found: Found<V>;
@@ -63,8 +60,6 @@ export class CompareAndSwap<V> {
   readonly #remembered = new Remembered<Seen<V>>(REMEMBERED_MAX);
   readonly #sample: Question<void>;
   readonly #desks = new Map<string, Desk>();
-  /** How long the last batch took. */
-  #tookMs = 0;
   #closed = false;
 
   constructor(register: Register<V>, time: StoreTime, options: CompareAndSwapOptions) {
@@ -124,20 +119,13 @@ export class CompareAndSwap<V> {
     if (errands.length === 0) return;
     this.#desks.set(key, desk);
     const place = desk.come(errands.map(({ command }) => command));
-    const work = async (): Promise<void> => {
-      const unanswered = errands.filter((errand) => !isAnswered(errand, desk, place));
-      if (unanswered.length === 0) return;
-      const sinceMs = this.#clock.monotonicMs();
-      await this.#settle(key, unanswered, desk, place);
-      this.#tookMs = this.#clock.monotonicMs() - sinceMs;
-    };
-    const waitMsMax = Math.max(ATTEMPT_MS, SLOWER_MAX * this.#tookMs);
+    const work = (): Promise<void> => this.#settle(key, errands, desk, place);
     const claims = errands.every(({ command }) => command.kind === 'claim');
     const done = (): void => {
       desk.busy -= 1;
       if (desk.busy === 0) this.#desks.delete(key);
     };
-    (claims ? desk.inTurn(work, waitMsMax) : work()).then(done, (error: unknown) => {
+    (claims ? desk.inTurn(work) : work()).then(done, (error: unknown) => {
       done();
       this.#remembered.delete(key);
       for (const { reject } of errands) reject(error);
@@ -157,7 +145,8 @@ export class CompareAndSwap<V> {
 
   async #settle(key: string, all: readonly Errand[], desk: Desk, place: number): Promise<void> {
     const register = this.#register;
-    let errands = all;
+    let errands = all.filter((errand) => !isAnswered(errand, desk, place));
+    if (errands.length === 0) return;
     const seen = this.#remembered.get(key);
     const sinceMs = this.#clock.monotonicMs();
     const isFresh = seen !== undefined && sinceMs - seen.atMs < FRESH_MS;

@@ -1,6 +1,6 @@
 /** Where the commands of one key meet that are under way in this process: claims go one after the other. */
-import type { Clock } from '../../clock.js';
-import { type Busy, type Command, type HoldId, sameHold } from '../../protocol/index.js';
+import type { Clock, Timer } from '../../clock.js';
+import { ATTEMPT_MS, type Busy, type Command, type HoldId, sameHold } from '../../protocol/index.js';
 
 interface Ended {
   readonly number: number;
@@ -20,7 +20,11 @@ export class Desk {
   /** The last busy answer to each process. */
   readonly #told = new Map<string, Told>();
   #places = 0;
-  #claims: Promise<void> = Promise.resolve();
+  /** Batches of claims that wait for their turn. */
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #startedMs = 0;
+  #timer: Timer | null = null;
   /** How many batches are under way. */
   busy = 0;
 
@@ -60,22 +64,47 @@ export class Desk {
     return told && told.place >= place && sameHold(told.hold, hold) ? told.reply : null;
   }
 
-  /** Claims of one process would only race each other. They wait for those before them, but not for what hangs. */
-  inTurn(work: () => Promise<void>, waitMsMax: number): Promise<void> {
-    const own = this.busy === 1 ? work() : this.#atMost(this.#claims, waitMsMax).then(work);
-    this.#claims = own;
-    return own;
+  /**
+   * Claims of one process would only race each other, so they go one after the other. One that hangs holds the next up for no
+   * longer than an attempt may take. Each further one waits twice as long: a store that is slow gets no more to do.
+   */
+  inTurn(work: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(() => {
+        this.#running += 1;
+        this.#startedMs = this.#clock.monotonicMs();
+        const over = (): void => {
+          this.#running -= 1;
+          this.#startNext();
+        };
+        work().then(
+          () => {
+            over();
+            resolve();
+          },
+          (error: unknown) => {
+            over();
+            reject(error);
+          },
+        );
+      });
+      if (this.#running === 0) this.#startNext();
+      else this.#startInTime();
+    });
   }
 
-  #atMost(before: Promise<void>, ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const timer = this.#clock.timer(ms, resolve);
-      timer.keepAlive(false);
-      const go = (): void => {
-        timer.cancel();
-        resolve();
-      };
-      before.then(go, go);
-    });
+  #startNext(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#waiting.shift()?.();
+    this.#startInTime();
+  }
+
+  #startInTime(): void {
+    if (this.#waiting.length === 0 || this.#timer) return;
+    const dueMs = this.#startedMs + ATTEMPT_MS * 2 ** (this.#running - 1);
+    const timer = this.#clock.timer(dueMs - this.#clock.monotonicMs(), () => this.#startNext());
+    timer.keepAlive(false);
+    this.#timer = timer;
   }
 }
