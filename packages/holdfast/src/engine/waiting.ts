@@ -24,11 +24,13 @@ const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 /**
  * Kept out of a full line: a random pause between this and twice as long. The lock goes to the line, so hurry gains nothing;
- * and the line moves slower where no hints come. Longer still where answers are slow: many like this one may be why.
+ * and the line moves slower where no hints come.
  */
 const OUTSIDE_MS = 500;
 const OUTSIDE_UNCALLED_MS = 1_000;
+/** A pause without hints is at least this many times as long as the answer took. In line it is bounded: a place has to be kept. */
 const ANSWERS_PER_PAUSE = 4;
+const SLOW_MS_MAX = 1_500;
 
 export class Contender implements Appointment, Speaker {
   index = -1;
@@ -231,7 +233,8 @@ export class Contender implements Appointment, Speaker {
     this.#backoffs += 1;
     const isNear = position === null || position < NEAR_PLACES;
     const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX * (isNear ? 1 : 2));
-    const pauseMs = Math.max(tookMs, BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN));
+    const leastMs = Math.min(ANSWERS_PER_PAUSE * tookMs, SLOW_MS_MAX);
+    const pauseMs = Math.max(leastMs, BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN));
     return isNear ? Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS) : pauseMs;
   }
 }

@@ -16,7 +16,7 @@ import {
   snapshotOf,
   UnsupportedError,
 } from '../../protocol/index.js';
-import { isCrowded, pauseMsMax } from './crowd.js';
+import { backoffAfter, isCrowded, pauseMsMax, type Trial } from './crowd.js';
 import { Desk } from './desk.js';
 import {
   decideAll,
@@ -49,6 +49,8 @@ const FRESH_MS = 100;
 interface Seen<V> {
   readonly found: Found<V>;
   readonly atMs: number;
+  /** See `Trial`. */
+  readonly backoff: number;
 }
 
 export class CompareAndSwap<V> {
@@ -155,18 +157,22 @@ export class CompareAndSwap<V> {
       : errands.some(({ command }) => command.kind === 'claim');
     let certain = !isGuessed;
     let base = isGuessed ? (seen?.found ?? register.absent) : await register.read(key);
+    const backoff = seen?.backoff ?? 0;
+    const draw = this.#clock.random();
     let races = 0;
+    const trial = (): Trial => ({ races, backoff, draw, tookMs: this.#clock.monotonicMs() - sinceMs });
+    const finish = (found: Found<V>, outcome: Outcome): void => {
+      const atMs = this.#clock.monotonicMs();
+      this.#finish(key, { found, atMs, backoff: backoffAfter(trial(), outcome.changed) }, outcome);
+    };
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
       errands = errands.filter((errand) => !isGivenUp(errand, desk, place));
       if (errands.length === 0) return;
       const reading = this.#readingFor(base) ?? (await this.#asked());
       const { jumps } = this.#time;
-      const outcome = decideAll(base, errands, reading, {
-        races,
-        tookMs: this.#clock.monotonicMs() - sinceMs,
-      });
+      const outcome = decideAll(base, errands, reading, trial());
       const next = outcome.changed ? outcome.state : null;
-      if (next === null && certain) return this.#finish(key, base, outcome);
+      if (next === null && certain) return finish(base, outcome);
       if (next === null || !(certain || outcome.urgent || isFresh)) {
         base = await register.read(key);
         certain = true;
@@ -180,10 +186,10 @@ export class CompareAndSwap<V> {
       if (written.kind === 'written') {
         if (this.#time.jumps !== jumps && next.holders.length > 0) throw jumpedError(this.#name, key);
         const { version, lateMs, state = next } = written;
-        return this.#finish(key, { version, lateMs, state }, outcome);
+        return finish({ version, lateMs, state }, outcome);
       }
       if (certain) races += 1;
-      const pauseMs = pauseMsMax({ races, tookMs: this.#clock.monotonicMs() - sinceMs }, outcome.urgent);
+      const pauseMs = pauseMsMax(trial(), outcome.urgent);
       if (pauseMs > 0) await this.#pause(pauseMs);
       // The record found before a pause is likely to be an old one after it.
       base = (pauseMs > 0 ? null : written.found) ?? (await register.read(key));
@@ -191,7 +197,7 @@ export class CompareAndSwap<V> {
       // The client sent it twice, and the first time had come through (F4).
       const isTimely = this.#time.jumps === jumps;
       if (register.repeats && isTimely && isSame(base.state, next, taken !== null)) {
-        return this.#finish(key, base, outcome);
+        return finish(base, outcome);
       }
     }
     throw new Error(
@@ -199,8 +205,8 @@ export class CompareAndSwap<V> {
     );
   }
 
-  #finish(key: string, found: Found<V>, { wakes, answers }: Outcome): void {
-    if (!this.#closed) this.#remembered.set(key, { found, atMs: this.#clock.monotonicMs() });
+  #finish(key: string, seen: Seen<V>, { wakes, answers }: Outcome): void {
+    if (!this.#closed) this.#remembered.set(key, seen);
     for (const answer of answers) answer();
     if (wakes.length > 0) this.#register.wake?.(key, wakes);
   }

@@ -2,29 +2,22 @@
  * Keeps the writes of waiters few. Every write to a key's record makes all others under way fail, so the waiters of a
  * long line could keep a renewal or a release from ever getting through. So:
  *
- * 1. At most `LINE_MAX` stand in line. A claim that finds the line full, or that has lost a few races for a place in it, only
- *    looks: it reads, and writes nothing unless it is granted or wakes a waiter.
- * 2. In a line of `CROWD_MIN` or more, a waiter moves its end after `REFRESH_MS` instead of `WAITER_REFRESH_MS`, and gives way
- *    after a few lost races as long as it has `LIFE_LEFT_MS`.
+ * 1. At most `LINE_MAX` stand in line. A claim that finds the line full, or that has just lost a race for a place in it, only
+ *    looks: it reads, and writes nothing unless it is granted or wakes a waiter. Who lost races for a place tries less often.
+ * 2. In a line of `CROWD_MIN` or more, a waiter moves its end after `REFRESH_MS` instead of `WAITER_REFRESH_MS`, after
+ *    `REFRESH_LATE_MS` if it lost the race last time.
  * 3. After a lost race, a renewal, a release of a held lock and a grant are tried again at once. Everything else pauses
- *    first, longer each time.
+ *    first, longer each time, and what a waiter wants is given up after `RACING_MS`.
  */
-import {
-  type Claim,
-  type Command,
-  type Reply,
-  type State,
-  sameHold,
-  WAITER_LIFE_MS,
-} from '../../protocol/index.js';
+import { type Claim, type Command, type Reply, type State, sameHold } from '../../protocol/index.js';
 
 /** How many stand in line for a key at most. Each is about 250 bytes in the record, and a write every 2 s. */
 export const LINE_MAX = 32;
 const CROWD_MIN = 8;
 /** Just below the longest safety poll (`POLL_MS_MAX`): one refresh per poll. */
 const REFRESH_MS = 1_900;
-/** Enough for one more poll. */
-const LIFE_LEFT_MS = 2_200;
+/** After a lost race. The rest of a waiter's life (`WAITER_LIFE_MS`) is enough for one more poll. */
+const REFRESH_LATE_MS = 2_800;
 /** A waiter that lost a race gives way after this long: well within an attempt (`ATTEMPT_MS`), and at once when calls are slow. */
 const RACING_MS = 100;
 
@@ -45,6 +38,20 @@ export interface Trial {
   /** How often others were faster. */
   readonly races: number;
   readonly tookMs: number;
+  /** It races for a place in the line with a probability of 1 in 2 to this power. */
+  readonly backoff: number;
+  /** A random number from 0 to 1 for that, drawn once for all tries. */
+  readonly draw: number;
+}
+
+const BACKOFF_MAX = 6;
+const BACKOFF_STEP = 2;
+
+/** The backoff of the next claim: up after a lost race, down after a look, and none after a write. */
+export function backoffAfter(trial: Trial, wrote: boolean): number {
+  if (wrote) return 0;
+  if (givesWay(trial)) return Math.min(trial.backoff + BACKOFF_STEP, BACKOFF_MAX);
+  return Math.max(trial.backoff - 1, 0);
 }
 
 function givesWay({ races, tookMs }: Trial): boolean {
@@ -74,12 +81,12 @@ export function lookingIfFull(
   trial: Trial,
 ): Command {
   if (command.kind !== 'claim' || !command.queue || state === null) return command;
-  const { waiters } = state;
-  const isTurnedAway = givesWay(trial);
-  if (!isTurnedAway && waiters.length < LINE_MAX) return command;
-  if (waiters.some(({ hold }) => hold.process === command.hold.process)) return command;
-  const isFull = waiters.filter(({ expiresAt }) => expiresAt > earliest).length >= LINE_MAX;
-  return isFull || isTurnedAway ? { ...command, queue: false } : command;
+  const isTurnedAway = givesWay(trial) || trial.draw >= 2 ** -trial.backoff;
+  const alive = state.waiters.filter(({ expiresAt }) => expiresAt > earliest);
+  if (!isTurnedAway && alive.length < LINE_MAX) return command;
+  return alive.some(({ hold }) => hold.process === command.hold.process)
+    ? command
+    : { ...command, queue: false };
 }
 
 /**
@@ -90,19 +97,23 @@ export function isWorthWriting(
   before: State,
   next: State,
   claims: readonly { readonly command: Command }[],
+  earliest: number,
   trial: Trial,
 ): boolean {
   if (!isCrowded(before)) return true;
-  const refreshMs = givesWay(trial) ? WAITER_LIFE_MS - LIFE_LEFT_MS : REFRESH_MS;
+  const refreshMs = trial.backoff === 0 ? REFRESH_MS : REFRESH_LATE_MS;
   for (const waiter of next.waiters) {
     const was = before.waiters.find(({ hold }) => sameHold(hold, waiter.hold));
     if (!was || was.wokenAt !== waiter.wokenAt) return true;
-    if (waiter.expiresAt - was.expiresAt >= refreshMs) return true;
+    if (!givesWay(trial) && waiter.expiresAt - was.expiresAt >= refreshMs) return true;
   }
-  return claims.some(({ command }) => command.kind === 'claim' && endsPlace(before, command));
+  return claims.some(({ command }) => command.kind === 'claim' && endsPlace(before, command, earliest));
 }
 
 /** A process has one place per key: a claim with a higher number ends the one before. */
-function endsPlace({ waiters }: State, { hold: { process, number } }: Claim): boolean {
-  return waiters.some(({ hold }) => hold.process === process && hold.number < number);
+function endsPlace({ waiters }: State, claim: Claim, earliest: number): boolean {
+  const { process, number } = claim.hold;
+  return waiters.some(
+    ({ hold, expiresAt }) => hold.process === process && hold.number < number && expiresAt > earliest,
+  );
 }

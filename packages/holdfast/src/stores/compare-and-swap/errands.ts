@@ -50,8 +50,14 @@ export function decideAll<V>(
       answers.push(() => reject(error));
     }
   }
-  const isBusy = replies.every(({ kind }) => kind === 'busy');
-  if (changed && base.state && state && isBusy && !isWorthWriting(base.state, state, errands, trial)) {
+  const isRefused = replies.every(({ kind }) => kind === 'busy' || kind === 'withdrawn');
+  if (
+    changed &&
+    base.state &&
+    state &&
+    isRefused &&
+    !isWorthWriting(base.state, state, errands, latest - doubtMs, trial)
+  ) {
     decisionSeen = base.state.decision;
     return { state: base.state, changed: false, urgent: false, wakes, answers };
   }
