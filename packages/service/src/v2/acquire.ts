@@ -78,7 +78,8 @@ async function acquire(
     if (outcome.kind === 'granted') {
       if (waitMs > 0) checkStillMay(parts, request, wanted, outcome.hold);
       const { hold, reply } = outcome;
-      if (wanted.hold) await checkSame(parts, wanted, reply.token);
+      // A grant that is new was made for this request: nothing is to be compared, and the usual case stays one call.
+      if (wanted.hold && reply.acquiredAt < reply.now) await checkSame(parts, wanted, reply.token);
       // By what the store says: asked for again, a grant may live longer than is asked for now.
       principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now, reply.token);
       if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, hold, gone);
