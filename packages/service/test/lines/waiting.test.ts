@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, it } from 'vitest';
 import {
   clearScene,
@@ -251,7 +250,7 @@ describe('a hold that the client knows', () => {
       const first = await post(path, { ...body, ...more }, headers);
       expect(first.status).toBe(200);
       // Within one millisecond of the store's clock a repeated grant cannot be told from a new one.
-      await sleep(2);
+      await pause(2);
       for (const [changed, words] of [
         [{ owner: 'eve' }, 'differs in: owner.'],
         [{ metadata: { job: 2 } }, 'differs in: metadata.'],
