@@ -27,7 +27,7 @@ const BACKOFF_MS_MAX = 500;
  * and the line moves slower where no hints come.
  */
 const OUTSIDE_MS = 500;
-const OUTSIDE_UNCALLED_MS = 1_000;
+const OUTSIDE_UNCALLED_MS = 1_500;
 /** A pause without hints is at least this many times as long as the answer took. In line it is bounded: a place has to be kept. */
 const ANSWERS_PER_PAUSE = 4;
 const SLOW_MS_MAX = 1_500;

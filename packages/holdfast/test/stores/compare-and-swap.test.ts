@@ -112,6 +112,35 @@ describe('races', () => {
     await expect(say(swap, claimOf('a'))).rejects.toThrow(/24 times in a row/);
   });
 
+  it('what was found before a pause is old: the record is read again, and the command gets through', async () => {
+    let revision = 0;
+    const found = () => ({ state: null, version: revision, lateMs: 0 });
+    const swap = swapOn({
+      absent: { state: null, version: -1, lateMs: 0 },
+      read: async () => found(),
+      async write(_key, state, seen): Promise<Written<number>> {
+        if (seen.version === revision) return { kind: 'written', version: revision, lateMs: 0, state };
+        const before = found();
+        // Somebody writes right after each refusal.
+        revision += 1;
+        return { kind: 'changed', found: before };
+      },
+    });
+    expect(await say(swap, claimOf('a'))).toMatchObject({ kind: 'granted' });
+  });
+
+  it('a claim that is sent again shares the busy answer to its first attempt: a slow store is asked once', async () => {
+    const paper = new Paper();
+    const plain = paperRegister(paper, { takes: false });
+    await say(swapOn(plain), claimOf('holder'));
+    paper.calls.length = 0;
+    const swap = swapOn(plain);
+    const attempts = [1, 2, 3].map(() => say(swap, claimOf('a', 1, { queue: true })));
+    const replies = await Promise.all(attempts);
+    expect(replies.map(({ kind }) => kind)).toEqual(['busy', 'busy', 'busy']);
+    expect(paper.calls).toEqual(['write k', 'write k']);
+  });
+
   it('F27: a claim that hangs does not go on once its hold was released', async () => {
     const paper = new Paper();
     const plain = paperRegister(paper);

@@ -21,7 +21,7 @@ const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 /** Kept out of a full line: a random pause between this and twice as long. The lock goes to the line, so hurry gains nothing. */
 const OUTSIDE_MS = 500;
-const OUTSIDE_UNCALLED_MS = 1_000;
+const OUTSIDE_UNCALLED_MS = 1_500;
 
 /** What a contender tells its line. */
 export interface Judge {

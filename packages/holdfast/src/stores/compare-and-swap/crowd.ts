@@ -9,7 +9,14 @@
  * 3. After a lost race, a renewal, a release of a held lock and a grant are tried again at once. Everything else pauses
  *    first, longer each time, and what a waiter wants is given up after `RACING_MS`.
  */
-import { type Claim, type Command, type Reply, type State, sameHold } from '../../protocol/index.js';
+import {
+  type Claim,
+  type Command,
+  type HoldId,
+  type Reply,
+  type State,
+  sameHold,
+} from '../../protocol/index.js';
 
 /** How many stand in line for a key at most. Each is about 250 bytes in the record, and a write every 2 s. */
 export const LINE_MAX = 32;
@@ -43,6 +50,9 @@ export interface Trial {
   /** A random number from 0 to 1 for that, drawn once for all tries. */
   readonly draw: number;
 }
+
+/** The share of claims outside the line that store that a waiter's turn has come: there are many, and one is enough. */
+const LOOKERS_WAKE_SHARE = 1 / 8;
 
 const BACKOFF_MAX = 6;
 const BACKOFF_STEP = 2;
@@ -102,12 +112,18 @@ export function isWorthWriting(
 ): boolean {
   if (!isCrowded(before)) return true;
   const refreshMs = trial.backoff === 0 ? REFRESH_MS : REFRESH_LATE_MS;
+  const isInLine = next.waiters.some(({ hold }) => claims.some(({ command }) => isOf(command, hold)));
   for (const waiter of next.waiters) {
     const was = before.waiters.find(({ hold }) => sameHold(hold, waiter.hold));
-    if (!was || was.wokenAt !== waiter.wokenAt) return true;
+    if (!was) return true;
+    if (was.wokenAt !== waiter.wokenAt && (isInLine || trial.draw < LOOKERS_WAKE_SHARE)) return true;
     if (!givesWay(trial) && waiter.expiresAt - was.expiresAt >= refreshMs) return true;
   }
   return claims.some(({ command }) => command.kind === 'claim' && endsPlace(before, command, earliest));
+}
+
+function isOf(command: Command, hold: HoldId): boolean {
+  return command.kind === 'claim' && sameHold(command.hold, hold);
 }
 
 /** A process has one place per key: a claim with a higher number ends the one before. */

@@ -2,6 +2,9 @@
 import type { Clock, Timer } from '../../clock.js';
 import { ATTEMPT_MS, type Busy, type Command, type HoldId, sameHold } from '../../protocol/index.js';
 
+/** How long a claim waits for its turn at most after the last one began. */
+const WAIT_MS_MAX = 2_000;
+
 interface Ended {
   readonly number: number;
   readonly place: number;
@@ -102,7 +105,7 @@ export class Desk {
 
   #startInTime(): void {
     if (this.#waiting.length === 0 || this.#timer) return;
-    const dueMs = this.#startedMs + ATTEMPT_MS * 2 ** (this.#running - 1);
+    const dueMs = this.#startedMs + Math.min(ATTEMPT_MS * 2 ** (this.#running - 1), WAIT_MS_MAX);
     const timer = this.#clock.timer(dueMs - this.#clock.monotonicMs(), () => this.#startNext());
     timer.keepAlive(false);
     this.#timer = timer;
