@@ -70,10 +70,14 @@ export class Ticket implements Appointment {
     this.#core.agenda.cancel(this);
     if (this.request.signal) this.#core.aborts.remove(this.request.signal, this);
     // Local handover and known answers lead from one admission to the next without a command that could wait.
-    const { loop } = this.#core;
-    if (loop.isBlockedAfterShortSteps()) loop.afterTurn(() => this.#resolve(admission));
+    if (this.#core.loop.isBlockedAfterShortSteps()) this.#resolveAfterTurn(admission);
     else this.#resolve(admission);
     if (admission.kind !== 'granted') this.#emitNotAcquired(admission);
+  }
+
+  /** Apart from `settle`, which would make an object for this function every time. */
+  #resolveAfterTurn(admission: Admission): void {
+    this.#core.loop.afterTurn(() => this.#resolve(admission));
   }
 
   #emitNotAcquired(admission: Exclude<Admission, { kind: 'granted' }>): void {
