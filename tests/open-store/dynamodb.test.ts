@@ -4,6 +4,7 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
+import { importError } from '../../packages/holdfast/src/open-store/client-package.js';
 import { openDynamodb } from '../../packages/holdfast/src/open-store/dynamodb.js';
 import { migrationOf, openStore } from '../../packages/holdfast/src/open-store/index.js';
 import { StoreError, UnsupportedError } from '../../packages/holdfast/src/protocol/index.js';
@@ -192,9 +193,8 @@ describe('dynamodb: on something else', () => {
 
   it('misses the package of the client in one line', async () => {
     const load = async (): Promise<never> => {
-      throw Object.assign(new Error("Cannot find package '@aws-sdk/client-dynamodb' imported from here"), {
-        code: 'ERR_MODULE_NOT_FOUND',
-      });
+      const error = new Error("Cannot find package '@aws-sdk/client-dynamodb' imported from here");
+      throw importError('@aws-sdk/client-dynamodb', Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND' }));
     };
     const opening = openDynamodb('//eu-west-1', [{ name: '@aws-sdk/client-dynamodb', load }]);
     await expect(opening).rejects.toThrow(

@@ -2,6 +2,7 @@ import { connect } from '@nats-io/transport-node';
 import { available, type NatsServer, startNats, startNatsCluster } from 'holdfast-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
+import { importError } from '../../packages/holdfast/src/open-store/client-package.js';
 import { migrationOf, openStore } from '../../packages/holdfast/src/open-store/index.js';
 import { openNats } from '../../packages/holdfast/src/open-store/nats.js';
 import { StoreError, UnsupportedError } from '../../packages/holdfast/src/protocol/index.js';
@@ -212,9 +213,8 @@ describe('nats: without a server', () => {
 
   it('misses the package of the client in one line', async () => {
     const load = async (): Promise<never> => {
-      throw Object.assign(new Error("Cannot find package '@nats-io/transport-node' imported from here"), {
-        code: 'ERR_MODULE_NOT_FOUND',
-      });
+      const error = new Error("Cannot find package '@nats-io/transport-node' imported from here");
+      throw importError('@nats-io/transport-node', Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND' }));
     };
     const opening = openNats('nats', '//h', [{ name: '@nats-io/transport-node', load }]);
     await expect(opening).rejects.toThrow(
