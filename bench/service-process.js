@@ -12,7 +12,7 @@ import { createAuth, createKey, createService } from 'holdfast-service';
 import { destination, pino } from 'pino';
 
 /** The service's own, so that both check and write the same. */
-const SCHEMAS = new URL('../packages/service/dist/v2/schemas.js', import.meta.url).href;
+const V2 = new URL('../packages/service/dist/v2', import.meta.url).href;
 const UNLIMITED = { requestsPerSecond: 1e9, requestBurst: 1e9 };
 
 /** @param {string} folder */
@@ -33,12 +33,15 @@ async function startService(auth) {
 
 /** @param {import('holdfast-service').Authenticator} auth */
 async function startBare(auth) {
-  const { acquireSchema, grantSchema, pathSchema, releaseSchema, releasedSchema } = await import(SCHEMAS);
+  const { addSchemas } = await import(`${V2}/schemas.js`);
+  const { pathSchema } = await import(`${V2}/request-schemas.js`);
   const app = fastify({ genReqId: () => randomUUID() });
+  addSchemas(app);
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
-    const principal = await auth.authenticate(request);
+    // Auth notes here which key it was, for the log.
+    const principal = await auth.authenticate(Object.assign(request, { note: {} }));
     const { namespace } = /** @type {{ namespace: string }} */ (request.params);
     if (!principal.may('lock', namespace)) throw new Error('No right.');
   });
@@ -51,17 +54,17 @@ async function startBare(auth) {
   });
   const path = '/v2/locks/:namespace/:name';
   let token = 0;
-  const schemaOf = (/** @type {object} */ body, /** @type {object} */ answer) => {
-    return { schema: { params: pathSchema, body, response: { 200: answer } } };
+  const schemaOf = (/** @type {string} */ body, /** @type {string} */ answer) => {
+    return { schema: { params: pathSchema, body: { $ref: body }, response: { 200: { $ref: answer } } } };
   };
-  app.post(`${path}/acquire`, schemaOf(acquireSchema, grantSchema), async (request) => {
+  app.post(`${path}/acquire`, schemaOf('AcquireRequest#', 'Grant#'), async (request) => {
     const { namespace, name } = /** @type {{ namespace: string, name: string }} */ (request.params);
     const hold = `${randomUUID()}.1`;
     const now = Date.now();
     const times = { acquiredAt: now, expiresAt: now + 30_000, now, remainingMs: 30_000 };
     return { key: `${namespace}/${name}`, hold, token: ++token, owner: 'benchmark', ...times };
   });
-  app.post(`${path}/release`, schemaOf(releaseSchema, releasedSchema), async (request) => {
+  app.post(`${path}/release`, schemaOf('ReleaseRequest#', 'Released#'), async (request) => {
     const { namespace, name } = /** @type {{ namespace: string, name: string }} */ (request.params);
     return { key: `${namespace}/${name}`, released: true, held: true, now: Date.now() };
   });

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { openStore } from 'holdfast';
 import { type Logger, pino } from 'pino';
-import { auditFile } from './auth/audit.js';
+import { auditFile, checkAuditFile } from './auth/audit.js';
 import { createAuth } from './auth/authenticator.js';
 import { tlsFromFiles } from './auth/tls.js';
 import { type Cancel, within } from './clock.js';
@@ -25,6 +25,7 @@ const STORE_CLOSE_MS = 1_000;
 
 export async function serve(config: ServiceConfig): Promise<Running> {
   const log = pino({ name: 'holdfast', level: config.logLevel });
+  if (config.audit !== null) checkAuditFile(config.audit);
   const audit = config.audit === null ? auditLog(log) : auditFile(config.audit);
   const auth = authOf(config, log);
   const tls = config.tls && tlsFromFiles(config.tls);

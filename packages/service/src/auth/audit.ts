@@ -5,12 +5,16 @@ import { wallMs } from '../clock.js';
 import type { Audit } from '../http/audit.js';
 import { reasonOf } from './key-file.js';
 
+/** A service checks at its start, instead of with the first eviction, that its audit log can be written. */
+export function checkAuditFile(path: string): void {
+  append(path, '');
+}
+
 /**
  * A line is one write at the end of the file, so several processes may share it. The file is opened for every line: it
- * may be rotated. Throws when it cannot be written: better at the start than with the first eviction.
+ * may be rotated.
  */
 export function auditFile(path: string): Audit {
-  append(path, '');
   return (entry) => append(path, `${JSON.stringify({ at: new Date(wallMs()).toISOString(), ...entry })}\n`);
 }
 
