@@ -131,8 +131,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
       {
         file: RENEWAL,
-        find: 'this.#jeopardy = true;\n        if (hold.remainingMs === 0)',
-        put: 'this.#jeopardy = true;\n        if (false)',
+        find: 'this.failure = cause;\n        if (hold.remainingMs === 0)',
+        put: 'this.failure = cause;\n        if (false)',
       },
     ],
     shows: ['no signal'],
@@ -260,7 +260,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: TURN,
-        find: "this.state = 'handed-off';\n        hold.turnstile.handedOff(hold);",
+        find: "this.#end('handed-off');\n        hold.turnstile.handedOff(hold);",
         put: '',
       },
     ],
