@@ -1,10 +1,11 @@
 /** Hundreds of clients in a few processes wait for one key that somebody holds, and then get it one after the other. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLocks, type Locks, openStore } from 'holdfast';
+import { createLocks, type Locks } from 'holdfast';
 import { expect } from 'vitest';
 import { Child } from '../faults/child.js';
 import type { OnFinished } from '../faults/scene.js';
 import { machineMs } from '../faults/turns.js';
+import { storesOn } from './stores.js';
 
 const KEY = 'crowded';
 const TTLS = 10;
@@ -14,6 +15,7 @@ const MEMBER = new URL('./member.js', import.meta.url);
 /** A server that needs longer for a read has as many clients as this machine lets it answer. */
 const READ_MS_MAX = 40;
 const READS = 25;
+const MEASURES_MAX = 4;
 
 export interface CrowdOptions {
   readonly url: string;
@@ -32,6 +34,14 @@ async function readMs(locks: Locks): Promise<number> {
   return (machineMs() - sinceMs) / READS - 50;
 }
 
+/** The first measure may fall into the moment at which many come. */
+async function isQuick(locks: Locks): Promise<boolean> {
+  for (let measures = 0; measures < MEASURES_MAX; measures++) {
+    if ((await readMs(locks)) <= READ_MS_MAX) return true;
+  }
+  return false;
+}
+
 /** Stops early where the server is at its limit: what a processor can do is not what is tested. */
 async function gather(locks: Locks, options: CrowdOptions, members: Child[]): Promise<void> {
   const { url, ttlMs, processes, clientsEach } = options;
@@ -39,13 +49,13 @@ async function gather(locks: Locks, options: CrowdOptions, members: Child[]): Pr
     const member = new Child(`process ${made}`, MEMBER, [url, KEY, String(clientsEach), String(ttlMs)]);
     members.push(member);
     await member.said('waiting', 120_000);
-    if ((await readMs(locks)) > READ_MS_MAX) return;
+    if (!(await isQuick(locks))) return;
   }
 }
 
 export async function expectCrowdServed(options: CrowdOptions, onFinished: OnFinished): Promise<void> {
   const { url, ttlMs, clientsEach } = options;
-  const locks = createLocks(await openStore(url));
+  const locks = createLocks(await (await storesOn(url))());
   onFinished(() => locks.close());
   let jeopardies = 0;
   locks.on('jeopardy', () => {

@@ -1,16 +1,18 @@
 /**
- * One process of a crowd, with many clients that share nothing: each has its own store and connection. All wait for the same
+ * One process of a crowd, with many clients that share nothing: each has its own store. All wait for the same
  * key, hold it for a moment once, and say when they got it and when they gave it back. Ends with its standard input.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { createLocks, openStore } from 'holdfast';
+import { createLocks } from 'holdfast';
 import { machineMs } from '../faults/turns.js';
+import { storesOn } from './stores.js';
 
 const [url = '', key = '', clients = '', ttl = ''] = process.argv.slice(2);
 const WORK_MS = 20;
 
+const open = await storesOn(url);
 const crowd = await Promise.all(
-  Array.from({ length: Number(clients) }, async () => createLocks(await openStore(url))),
+  Array.from({ length: Number(clients) }, async () => createLocks(await open())),
 );
 // Connections and code that was never used are slow: what is measured comes after that.
 for (const locks of crowd) await locks.inspect(key);

@@ -28,9 +28,12 @@ const BACKOFF_MS_MAX = 500;
  */
 const OUTSIDE_MS = 500;
 const OUTSIDE_UNCALLED_MS = 1_500;
-/** A pause without hints is at least this many times as long as the answer took. In line it is bounded: a place has to be kept. */
+/**
+ * These pauses, and those at the back of a line without hints, are at least this many times as long as the answer took. In line
+ * they are bounded: a place has to be kept.
+ */
 const ANSWERS_PER_PAUSE = 4;
-const SLOW_MS_MAX = 1_500;
+const FAR_MS_MAX = 1_500;
 
 export class Contender implements Appointment, Speaker {
   index = -1;
@@ -231,11 +234,12 @@ export class Contender implements Appointment, Speaker {
       return Math.min(pollMs, vigil, freeInMs + 1 + position * STAGGER_MS);
     }
     this.#backoffs += 1;
-    const isNear = position === null || position < NEAR_PLACES;
-    const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX * (isNear ? 1 : 2));
-    const leastMs = Math.min(ANSWERS_PER_PAUSE * tookMs, SLOW_MS_MAX);
-    const pauseMs = Math.max(leastMs, BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN));
-    return isNear ? Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS) : pauseMs;
+    const isFar = position !== null && position >= NEAR_PLACES;
+    const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX * (isFar ? 2 : 1));
+    const pauseMs = BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN);
+    // Those in front must not come too late for their turn.
+    if (isFar) return Math.max(pauseMs, Math.min(ANSWERS_PER_PAUSE * tookMs, FAR_MS_MAX));
+    return Math.min(pauseMs, vigil, freeInMs + 1 + clock.random() * STAGGER_MS);
   }
 }
 

@@ -173,7 +173,7 @@ export class CompareAndSwap<V> {
       const outcome = decideAll(base, errands, reading, trial());
       const next = outcome.changed ? outcome.state : null;
       if (next === null && certain) return finish(base, outcome);
-      if (next === null || !(certain || outcome.urgent || isFresh)) {
+      if (next === null || !(certain || outcome.decisive || isFresh)) {
         base = await register.read(key);
         certain = true;
         continue;

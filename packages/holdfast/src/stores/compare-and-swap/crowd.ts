@@ -54,6 +54,9 @@ export interface Trial {
 /** The share of claims outside the line that store that a waiter's turn has come: there are many, and one is enough. */
 const LOOKERS_WAKE_SHARE = 1 / 8;
 
+/** Where a read takes long, fewer race for a place in a line that is not short anyway. */
+const SLOW_ODDS = 1 / 8;
+
 const BACKOFF_MAX = 6;
 const BACKOFF_STEP = 2;
 
@@ -75,12 +78,16 @@ export function pauseMsMax(trial: Trial, isUrgent: boolean): number {
   return races === 0 || givesWay(trial) ? 0 : Math.min(PAUSE_MS * 4 ** (races - 1), PAUSE_MS_MAX);
 }
 
-/** Whether somebody loses a lock, or waits for one that is free, until this is written. */
-export function isUrgent(replies: readonly Reply[]): boolean {
-  return replies.some((reply) => {
-    if (reply.kind === 'released') return reply.held;
-    return reply.kind === 'granted' || reply.kind === 'renewed' || reply.kind === 'evicted';
-  });
+/** Whether a lock changes hands or is kept by this, so that a guess is worth a write. */
+export function isDecisive(reply: Reply): boolean {
+  if (reply.kind === 'released') return reply.held;
+  return reply.kind === 'granted' || reply.kind === 'renewed' || reply.kind === 'evicted';
+}
+
+/** Whether somebody loses a lock, or waits for one that is free, until this is written. Outside the line, many may want it. */
+export function isUrgent(command: Command, reply: Reply, seen: State | null): boolean {
+  if (reply.kind !== 'granted') return isDecisive(reply);
+  return seen?.waiters.some(({ hold }) => isOf(command, hold)) ?? false;
 }
 
 /** The command as it is decided on this record: a claim joins the line only if there is room in it. */
@@ -91,7 +98,8 @@ export function lookingIfFull(
   trial: Trial,
 ): Command {
   if (command.kind !== 'claim' || !command.queue || state === null) return command;
-  const isTurnedAway = givesWay(trial) || trial.draw >= 2 ** -trial.backoff;
+  const odds = 2 ** -trial.backoff * (isCrowded(state) && trial.tookMs >= RACING_MS ? SLOW_ODDS : 1);
+  const isTurnedAway = givesWay(trial) || trial.draw >= odds;
   const alive = state.waiters.filter(({ expiresAt }) => expiresAt > earliest);
   if (!isTurnedAway && alive.length < LINE_MAX) return command;
   return alive.some(({ hold }) => hold.process === command.hold.process)

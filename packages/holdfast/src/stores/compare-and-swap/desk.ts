@@ -2,8 +2,8 @@
 import type { Clock, Timer } from '../../clock.js';
 import { ATTEMPT_MS, type Busy, type Command, type HoldId, sameHold } from '../../protocol/index.js';
 
-/** How long a claim waits for its turn at most after the last one began. */
-const WAIT_MS_MAX = 2_000;
+/** With one, two, or more under way: how long after the last one began the next may begin. Calls give up before the last of these. */
+const WAITS_MS = [ATTEMPT_MS, 4 * ATTEMPT_MS, 10_000] as const;
 
 interface Ended {
   readonly number: number;
@@ -69,7 +69,7 @@ export class Desk {
 
   /**
    * Claims of one process would only race each other, so they go one after the other. One that hangs holds the next up for no
-   * longer than an attempt may take. Each further one waits twice as long: a store that is slow gets no more to do.
+   * longer than an attempt may take. Those after it wait longer: a store that is slow gets no more to do.
    */
   inTurn(work: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
@@ -105,7 +105,8 @@ export class Desk {
 
   #startInTime(): void {
     if (this.#waiting.length === 0 || this.#timer) return;
-    const dueMs = this.#startedMs + Math.min(ATTEMPT_MS * 2 ** (this.#running - 1), WAIT_MS_MAX);
+    const waitMs = WAITS_MS[this.#running - 1] ?? WAITS_MS[2];
+    const dueMs = this.#startedMs + waitMs;
     const timer = this.#clock.timer(dueMs - this.#clock.monotonicMs(), () => this.#startNext());
     timer.keepAlive(false);
     this.#timer = timer;

@@ -1,6 +1,6 @@
 /** Commands with somebody who waits for each, and what `decide` makes of them one after the other. */
 import { type Claim, type Command, decide, type Reply, type State, type Wake } from '../../protocol/index.js';
-import { isUrgent, isWorthWriting, lookingIfFull, type Trial } from './crowd.js';
+import { isDecisive, isUrgent, isWorthWriting, lookingIfFull, type Trial } from './crowd.js';
 import type { Desk } from './desk.js';
 import type { Found, Reading } from './register.js';
 
@@ -14,6 +14,8 @@ export interface Outcome {
   readonly state: State | null;
   /** Whether there is anything to write. */
   readonly changed: boolean;
+  /** Whether it may be written on a guess. */
+  readonly decisive: boolean;
   /** Whether it is tried again at once after a lost race. */
   readonly urgent: boolean;
   readonly wakes: readonly Wake[];
@@ -33,6 +35,7 @@ export function decideAll<V>(
   const answers: (() => void)[] = [];
   let { state } = base;
   let changed = false;
+  let urgent = false;
   /** Null as long as the replies can be given as they are. */
   let decisionSeen: number | null = null;
   for (const { command, resolve, reject } of errands) {
@@ -44,6 +47,7 @@ export function decideAll<V>(
       wakes.push(...decision.wakes);
       const { reply } = decision;
       replies.push(reply);
+      urgent ||= isUrgent(command, reply, base.state);
       answers.push(() => resolve(decisionSeen === null ? reply : { ...reply, decision: decisionSeen }));
     } catch (error) {
       // This command alone: the others of its batch have nothing to do with it.
@@ -59,9 +63,9 @@ export function decideAll<V>(
     !isWorthWriting(base.state, state, errands, latest - doubtMs, trial)
   ) {
     decisionSeen = base.state.decision;
-    return { state: base.state, changed: false, urgent: false, wakes, answers };
+    return { state: base.state, changed: false, decisive: false, urgent, wakes, answers };
   }
-  return { state, changed, urgent: isUrgent(replies), wakes, answers };
+  return { state, changed, decisive: replies.some(isDecisive), urgent, wakes, answers };
 }
 
 export function loneClaim(errands: readonly Errand[]): Claim | null {
