@@ -36,7 +36,7 @@ export interface Plan {
 type Start = { readonly kind: 'up'; readonly child: Child } | { readonly kind: 'port taken' };
 
 const HOST = '127.0.0.1';
-const READY_MS_MAX = 30_000;
+const READY_MS_MAX = 90_000;
 const PORTS_MAX = 20;
 const PORT_TAKEN = /already in use|could not bind|cannot bind|failed to bind|resource busy/i;
 
