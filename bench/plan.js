@@ -11,6 +11,7 @@ export const FULL = {
   // Long enough for the engine of the language to have compiled what runs often.
   warmUpMs: 1_000,
   measureMs: 1_000,
+  inFlight: 64,
   ttlMs: 30_000,
   leases: 10_000,
   spreadMs: 10_000,
@@ -29,6 +30,8 @@ export const QUICK = {
   repetitions: 1,
   warmUpMs: 50,
   measureMs: 100,
+  // An emulator that has just started cannot answer more on a busy machine.
+  inFlight: 16,
   ttlMs: 3_000,
   leases: 300,
   spreadMs: 300,

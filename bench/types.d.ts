@@ -77,6 +77,7 @@ export interface Sizes {
   readonly repetitions: number;
   readonly warmUpMs: number;
   readonly measureMs: number;
+  readonly inFlight: number;
   readonly ttlMs: number;
   readonly leases: number;
   readonly spreadMs: number;

@@ -6,7 +6,6 @@
 import { jainIndex, quantile } from '../figures.js';
 import { countUnderLock } from '../shared-counter.js';
 
-const IN_FLIGHT = 64;
 const CONTENDERS = 16;
 const CONTENDERS_ACROSS = 4;
 
@@ -40,7 +39,7 @@ export async function sequential(session, { sizes }) {
 
 /** @param {Session} session @param {Task} task @returns {Promise<Answer>} */
 export async function inFlight(session, { sizes }) {
-  const cycles = Array.from({ length: IN_FLIGHT }, (_, index) =>
+  const cycles = Array.from({ length: sizes.inFlight }, (_, index) =>
     session.cycle(`in-flight:${index}`, undefined),
   );
   return rateOf(cycles, sizes);
