@@ -41,6 +41,7 @@ export function denoWith(permissions: readonly string[]): readonly string[] {
 function installed(...files: readonly [string, ...string[]]): string {
   const folders = createRequire(import.meta.url).resolve.paths(files[0]) ?? [];
   const found = folders.flatMap((folder) => files.map((file) => join(folder, file))).find(existsSync);
-  if (!found) throw new Error(`${files[0]} is missing: npm ci installs it where there is one for this system.`);
+  if (!found)
+    throw new Error(`${files[0]} is missing: npm ci installs it where there is one for this system.`);
   return found;
 }
