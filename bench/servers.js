@@ -4,7 +4,7 @@
  * PostgreSQL syncs every commit to the disk, as it does unless told otherwise; only where nobody looks at the figures it
  * is spared that. The emulator of DynamoDB keeps its tables in memory.
  */
-import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
+import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { makeTable, openDynamodbApart } from './dynamodb-client.js';
 import { askJetstream, openNatsApart } from './nats-client.js';

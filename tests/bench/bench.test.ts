@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { describe, expect, test } from 'vitest';
 
 const BENCH = fileURLToPath(new URL('../../bench/run.js', import.meta.url));

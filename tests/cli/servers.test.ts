@@ -8,7 +8,7 @@ import {
   startNats,
   startPostgres,
   startRedis,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../dynamodb/store-scene.js';
 import { usePlace } from './holdfast.js';

@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { clearScene, closeBrowser, lookLive, newScene, type Scene, shows } from './scene.js';

@@ -1,4 +1,4 @@
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import {

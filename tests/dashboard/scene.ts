@@ -2,8 +2,8 @@
 import { join } from 'node:path';
 import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
-import { need } from 'holdfast-servers';
 import { createAuth, createKey, createService, revokeKeys, type Service } from 'holdfast-service';
+import { need } from 'holdfast-test-servers';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
 import { atTheEnd, freshFolder } from '../scene.js';

@@ -1,5 +1,5 @@
 /** What locks, owners and metadata say is up to anybody. */
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { clearScene, closeBrowser, look, lookLive, names, newScene, shows, until } from './scene.js';
 

@@ -1,5 +1,5 @@
 /** What the page costs: bytes on the wire, and time in the browser. */
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import type { Page } from 'playwright-core';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
 import { clearScene, closeBrowser, look, lookLive, newScene, type Scene, shows, until } from './scene.js';

@@ -2,7 +2,7 @@ import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { dynamodbStore } from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
 

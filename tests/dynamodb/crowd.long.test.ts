@@ -1,4 +1,4 @@
-import { available, startDynamodb } from 'holdfast-servers';
+import { available, startDynamodb } from 'holdfast-test-servers';
 import { describe, it } from 'vitest';
 import { expectCrowdServed } from '../crowd/crowd.js';
 import { clientOf, tableOn } from './store-scene.js';

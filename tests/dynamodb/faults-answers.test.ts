@@ -1,7 +1,7 @@
 /** Answers that never come, and the engine over all that can go wrong between it and DynamoDB. */
 import { createLocks, StoreError } from 'holdfast';
 import { dynamodbStore } from 'holdfast/dynamodb';
-import { available, type DynamodbServer, startDynamodb, startHttpFaults } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb, startHttpFaults } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { expectExclusion } from '../faults/bad-network.js';
 import { clientOf, tableOn } from './store-scene.js';

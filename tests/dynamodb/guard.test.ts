@@ -1,7 +1,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { InvalidArgumentError, LeaseLostError } from 'holdfast';
 import { dynamodbGuard } from 'holdfast/fences';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 
 const TABLE = 'accounts';

@@ -3,7 +3,7 @@ import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks } from 'holdfast';
 import { dynamodbStore } from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import {
   claimOf,

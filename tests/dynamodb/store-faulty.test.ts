@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { createLocks, StoreError, UnsupportedError } from 'holdfast';
 import { dynamodbStore } from 'holdfast/dynamodb';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import {
   claimOf,

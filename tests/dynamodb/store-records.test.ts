@@ -2,7 +2,7 @@ import type { AttributeValue, DynamoDB } from '@aws-sdk/client-dynamodb';
 import { UnsupportedError } from 'holdfast';
 import { dynamodbStore } from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, clientOf, itemOf, releaseOf, say, tableOn } from './store-scene.js';
 

@@ -4,7 +4,7 @@ import { LINE_MAX } from 'holdfast/compare-and-swap';
 import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
 import type { Harness } from 'holdfast/testkit';
-import { type DynamodbServer, type HttpFaults, startDynamodb, startHttpFaults } from 'holdfast-servers';
+import { type DynamodbServer, type HttpFaults, startDynamodb, startHttpFaults } from 'holdfast-test-servers';
 
 export { claimOf, releaseOf, renewOf, say } from '../store-talk.js';
 

@@ -2,7 +2,7 @@ import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { DynamoDBClient } from '@aws-sdk/client-dynamodb';
 import { InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, clientOf, releaseOf, say, tableOn } from './store-scene.js';
 

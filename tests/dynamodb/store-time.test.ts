@@ -3,7 +3,7 @@ import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks, UnsupportedError } from 'holdfast';
 import { dynamodbStore } from 'holdfast/dynamodb';
 import type { Claim, Store } from 'holdfast/protocol';
-import { available, type HttpFaults, startHttpFaults } from 'holdfast-servers';
+import { available, type HttpFaults, startHttpFaults } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Child } from '../faults/child.js';
 import {

@@ -5,7 +5,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks } from 'holdfast';
 import { createTable, dynamodbStore } from 'holdfast/dynamodb';
-import { type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import type { Server, World } from './world.js';
 
 export function dynamodbWorld(): World {

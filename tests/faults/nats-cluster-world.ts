@@ -1,6 +1,6 @@
 /** Three NATS servers with every bucket in three replicas, as a world to break node by node. */
 import { connect } from '@nats-io/transport-node';
-import { type NatsCluster, type NatsNode, startNatsCluster } from 'holdfast-servers';
+import { type NatsCluster, type NatsNode, startNatsCluster } from 'holdfast-test-servers';
 import type { Place, World } from './world.js';
 
 export interface ClusterWorld extends World {

@@ -1,5 +1,5 @@
 /** NATS as a world to break: its buckets lie in files, so that locks outlive the server. */
-import { startNats } from 'holdfast-servers';
+import { startNats } from 'holdfast-test-servers';
 import type { Server, World } from './world.js';
 
 export function natsWorld(): World {

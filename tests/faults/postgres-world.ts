@@ -1,6 +1,6 @@
 /** PostgreSQL as a world to break: migrated databases, on a server of their own or on a shared one. */
 import { migrate } from 'holdfast/postgres';
-import { type PostgresServer, startPostgres } from 'holdfast-servers';
+import { type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import type { Driver } from './drivers.js';
 import type { World } from './world.js';

@@ -1,5 +1,5 @@
 /** Redis as a world to break, with and without a file that outlives a restart. */
-import { startRedis } from 'holdfast-servers';
+import { startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import type { Driver } from './drivers.js';
 import type { Server, World } from './world.js';

@@ -1,6 +1,6 @@
 /** One case's stage: a server of its own, proxies before it, users of it in this and in other processes. */
 import { createLocks, type Lease, type Locks } from 'holdfast';
-import { type ProxyTarget, startProxy, type TcpProxy } from 'holdfast-servers';
+import { type ProxyTarget, startProxy, type TcpProxy } from 'holdfast-test-servers';
 import { expect } from 'vitest';
 import { Child } from './child.js';
 import { connect } from './drivers.js';

@@ -1,6 +1,6 @@
 /** Ways from a process to its server, and what may happen on them. */
 import type { Random } from 'holdfast/testkit';
-import { type ProxyTarget, startHttpFaults, startProxy } from 'holdfast-servers';
+import { type ProxyTarget, startHttpFaults, startProxy } from 'holdfast-test-servers';
 
 export interface Way extends ProxyTarget {
   /** Something goes wrong on it, until `pass`; what, in a word. */

@@ -1,6 +1,6 @@
 /** A heartbeat of the other software between our look at its record and our write. */
 import { type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
-import { type HttpFaults, startHttpFaults } from 'holdfast-servers';
+import { type HttpFaults, startHttpFaults } from 'holdfast-test-servers';
 import { expect, it, onTestFinished } from 'vitest';
 import { claimOf, clientOf, type Fleet, freshName, say } from './fleet.js';
 

@@ -1,6 +1,6 @@
 import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { LeaseLostError } from 'holdfast';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exclusionCases } from './cases-exclusion.js';
 import { lateWriteCase } from './cases-late-write.js';

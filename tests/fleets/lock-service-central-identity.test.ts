@@ -2,14 +2,14 @@
 import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks } from 'holdfast';
 import { dynamodbStore } from 'holdfast/dynamodb';
+import { createService, type Service } from 'holdfast-service';
 import {
   available,
   type DynamodbServer,
   type HttpFaults,
   startDynamodb,
   startHttpFaults,
-} from 'holdfast-servers';
-import { createService, type Service } from 'holdfast-service';
+} from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf, freshName, learnTime, openTable } from './fleet.js';
 import { holds } from './foreign.js';

@@ -1,7 +1,7 @@
 import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { dynamodbStore } from 'holdfast/dynamodb';
 import type { Command, Store } from 'holdfast/protocol';
-import { available, type DynamodbServer, startDynamodb, startHttpFaults } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb, startHttpFaults } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exclusionCases } from './cases-exclusion.js';
 import { plainCases } from './cases-plain.js';

@@ -10,7 +10,7 @@ import {
   startNats,
   startPostgres,
   startRedis,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 
 export interface Place {
   /** For `openStore`. */

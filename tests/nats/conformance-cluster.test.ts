@@ -2,7 +2,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { natsStore } from 'holdfast/nats';
 import type { Claim } from 'holdfast/protocol';
-import { available, type NatsCluster, startNatsCluster } from 'holdfast-servers';
+import { available, type NatsCluster, startNatsCluster } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api, claimOf, connectTo, harnessOf, openStore, releaseOf, runSuite, say } from './store-scene.js';
 

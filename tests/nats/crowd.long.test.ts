@@ -1,4 +1,4 @@
-import { available, startNats } from 'holdfast-servers';
+import { available, startNats } from 'holdfast-test-servers';
 import { describe, it } from 'vitest';
 import { expectCrowdServed } from '../crowd/crowd.js';
 

@@ -1,6 +1,6 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { natsStore } from 'holdfast/nats';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { expectExclusion } from '../faults/bad-network.js';
 import { connectTo } from './store-scene.js';

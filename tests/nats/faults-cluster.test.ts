@@ -1,7 +1,7 @@
 /** Three NATS servers, of which one or two go. Failing over takes them 4 to 7 seconds. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StoreError } from 'holdfast';
-import { available, type NatsNode } from 'holdfast-servers';
+import { available, type NatsNode } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { type ClusterWorld, natsClusterWorld, ranksOf } from '../faults/nats-cluster-world.js';
 import { eventually, expectExclusive, later, Scene, SOON_MS } from '../faults/scene.js';

@@ -1,4 +1,4 @@
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { describe } from 'vitest';
 import { networkFaults } from '../faults/cases/network.js';
 import { natsWorld } from '../faults/nats-world.js';

@@ -1,7 +1,7 @@
 /** A bucket that is made anew counts its revisions from the beginning: what was known of the old one must not count. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks } from 'holdfast';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api, connectTo, openStore } from './store-scene.js';
 

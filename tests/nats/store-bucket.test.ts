@@ -3,7 +3,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { bucketConfig, createBucket, natsStore } from 'holdfast/nats';
 import type { Reply } from 'holdfast/protocol';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api, claimOf, connectTo, releaseOf, say } from './store-scene.js';
 

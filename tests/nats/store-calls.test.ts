@@ -2,7 +2,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { natsStore } from 'holdfast/nats';
 import type { Command, Reply, Store } from 'holdfast/protocol';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, connectTo, openStore, releaseOf, say, type Tapped, tapped } from './store-scene.js';
 

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { bucketConfig, natsStore } from 'holdfast/nats';
 import type { Store } from 'holdfast/protocol';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   api,

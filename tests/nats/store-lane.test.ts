@@ -3,7 +3,7 @@ import { connect, type Msg, type NatsConnection, type SubscriptionOptions } from
 import { createLocks, StoreError, UnsupportedError } from 'holdfast';
 import { createBucket, natsStore } from 'holdfast/nats';
 import type { Store } from 'holdfast/protocol';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, connectTo, recordOf, releaseOf, say } from './store-scene.js';
 

@@ -2,7 +2,7 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { natsStore } from 'holdfast/nats';
 import type { Guarantees } from 'holdfast/protocol';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { connectTo } from './store-scene.js';
 

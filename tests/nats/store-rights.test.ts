@@ -2,7 +2,7 @@
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { createLocks, UnsupportedError } from 'holdfast';
 import { createBucket, natsStore } from 'holdfast/nats';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, releaseOf, say } from './store-scene.js';
 

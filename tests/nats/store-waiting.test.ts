@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks } from 'holdfast';
 import { natsStore } from 'holdfast/nats';
 import type { Why } from 'holdfast/protocol';
-import { available, type NatsServer, startNats } from 'holdfast-servers';
+import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, connectTo, openStore, releaseOf, say, tapped } from './store-scene.js';
 

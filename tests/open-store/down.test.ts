@@ -13,7 +13,7 @@ import {
   startNats,
   startPostgres,
   startRedis,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { Client, Pool } from 'pg';
 import postgres from 'postgres';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
 import { importError } from '../../packages/holdfast/src/open-store/client-package.js';

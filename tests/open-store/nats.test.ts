@@ -1,5 +1,5 @@
 import { connect } from '@nats-io/transport-node';
-import { available, type NatsServer, startNats, startNatsCluster } from 'holdfast-servers';
+import { available, type NatsServer, startNats, startNatsCluster } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
 import { importError } from '../../packages/holdfast/src/open-store/client-package.js';

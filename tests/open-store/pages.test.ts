@@ -1,4 +1,4 @@
-import { available, startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
+import { available, startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 import { expect, it } from 'vitest';
 import { usePlace } from '../cli/holdfast.js';
 import { blocks } from '../repository/markdown.js';

@@ -4,7 +4,7 @@ import {
   type RedisServer,
   startPostgres,
   startRedis,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -1,4 +1,4 @@
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';

@@ -1,4 +1,4 @@
-import { available, type RedisServer, startRedis, startRedisCluster } from 'holdfast-servers';
+import { available, type RedisServer, startRedis, startRedisCluster } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';

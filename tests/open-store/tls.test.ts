@@ -3,7 +3,7 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
-import { available, type PostgresServer, startNats, startPostgres, startRedis } from 'holdfast-servers';
+import { available, type PostgresServer, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { migrationOf } from '../../packages/holdfast/src/open-store/index.js';

@@ -1,4 +1,4 @@
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { harnessOf, migrated, openPool, openPostgresJs, runSuite } from './store-scene.js';
 

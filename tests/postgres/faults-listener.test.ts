@@ -1,4 +1,4 @@
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { postgresWorld } from '../faults/postgres-world.js';
 import { Scene } from '../faults/scene.js';

@@ -1,7 +1,7 @@
 /** A pool that belongs to the user, and is busy with the user's own work. */
 import { createLocks, type Locks, StoreError } from 'holdfast';
 import { postgresStore } from 'holdfast/postgres';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { postgresWorld } from '../faults/postgres-world.js';

@@ -1,5 +1,5 @@
 /** Others of the database are in the way: a long transaction on a lock's row, a stricter isolation. */
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
 import { postgresWorld } from '../faults/postgres-world.js';

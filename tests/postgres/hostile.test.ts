@@ -1,7 +1,7 @@
 /** A database whose other users mean no good, or whose settings are odd. */
 import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
 import { UnsupportedError } from 'holdfast/protocol';
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 

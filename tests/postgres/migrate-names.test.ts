@@ -1,7 +1,7 @@
 /** What is in a schema already, beside what Holdfast makes there. */
 import { UnsupportedError } from 'holdfast';
 import { migrate } from 'holdfast/postgres';
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { functionsOf, RELATIONS } from '../../packages/holdfast/src/stores/postgres/sql/objects.js';

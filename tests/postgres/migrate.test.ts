@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { createLocks, StoreError, UnsupportedError } from 'holdfast';
 import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
-import { available, type PostgresServer, startPgbouncer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPgbouncer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import postgres from 'postgres';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';

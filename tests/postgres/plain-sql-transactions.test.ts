@@ -1,7 +1,7 @@
 /** Plain SQL inside longer transactions, and what the view shows. */
 import { createLocks, type Locks } from 'holdfast';
 import { migrate, postgresStore } from 'holdfast/postgres';
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 

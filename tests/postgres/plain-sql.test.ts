@@ -1,7 +1,7 @@
 /** The lock from plain SQL, as psql or another language would use it, beside holders of the library. */
 import { createLocks, type Locks } from 'holdfast';
 import { migrate, postgresStore } from 'holdfast/postgres';
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 

@@ -2,7 +2,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Store } from 'holdfast/protocol';
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, holdOf, migrated, openStoreWith, query, releaseOf, renewOf, say } from './store-scene.js';

@@ -1,6 +1,6 @@
 /** Records of locks that nobody uses any more go away by the way. */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, holdOf, migrated, openStoreWith, query, releaseOf, say } from './store-scene.js';
 

@@ -1,4 +1,4 @@
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { expectExclusion } from '../faults/bad-network.js';
 import { migrated, openStoreWith } from './store-scene.js';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks } from 'holdfast';
 import { postgresStore } from 'holdfast/postgres';
 import type { Store } from 'holdfast/protocol';
-import { available, type PostgresServer, startPgbouncer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPgbouncer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {

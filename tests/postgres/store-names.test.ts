@@ -1,7 +1,7 @@
 /** Statements have names, where connections stay the same; where they do not, none. */
 import { createLocks } from 'holdfast';
 import { postgresStore } from 'holdfast/postgres';
-import { available, type PostgresServer, startPgbouncer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPgbouncer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { migrated } from './store-scene.js';

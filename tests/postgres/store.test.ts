@@ -2,7 +2,7 @@
 
 import { InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { type PostgresClient, postgresStore } from 'holdfast/postgres';
-import { available, type PostgresServer, startPostgres } from 'holdfast-servers';
+import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-import { available, type RedisCluster, startRedisCluster } from 'holdfast-servers';
+import { available, type RedisCluster, startRedisCluster } from 'holdfast-test-servers';
 import { Cluster, Redis } from 'ioredis';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { harnessOf, openIoredisCluster, openNodeRedisCluster, runSuite } from './store-scene.js';

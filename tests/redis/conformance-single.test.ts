@@ -1,4 +1,4 @@
-import { available, type RedisServer, startRedis } from 'holdfast-servers';
+import { available, type RedisServer, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe } from 'vitest';
 import { harnessOf, openIoredis, openNodeRedis, runSuite } from './store-scene.js';

@@ -1,4 +1,4 @@
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { redisWorld } from '../faults/redis-world.js';

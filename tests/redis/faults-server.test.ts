@@ -1,4 +1,4 @@
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { describe } from 'vitest';
 import { serverFaults } from '../faults/cases/server.js';
 import { redisWorld } from '../faults/redis-world.js';

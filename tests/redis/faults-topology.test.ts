@@ -1,7 +1,7 @@
 /** More than one Redis: a node of a Cluster stops, a Sentinel makes a replica the master. */
 import { createLocks, type Locks, StoreError } from 'holdfast';
 import { redisStore } from 'holdfast/redis';
-import { available, type RedisServer, startRedisCluster, startRedisSentinel } from 'holdfast-servers';
+import { available, type RedisServer, startRedisCluster, startRedisSentinel } from 'holdfast-test-servers';
 import { Cluster, Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 

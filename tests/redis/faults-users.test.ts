@@ -1,4 +1,4 @@
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { describe } from 'vitest';
 import { clockFaults } from '../faults/cases/clocks.js';
 import { hintFaults } from '../faults/cases/hints.js';

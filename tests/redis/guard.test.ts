@@ -1,4 +1,4 @@
-import { available, type RedisServer, startRedis } from 'holdfast-servers';
+import { available, type RedisServer, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

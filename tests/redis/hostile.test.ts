@@ -1,7 +1,13 @@
 /** What only a hostile or unlucky user does to the Redis store. */
 import { type AddressInfo, connect as connectTo, createServer } from 'node:net';
 import { redisStore } from 'holdfast/redis';
-import { available, type RedisServer, startProxy, startRedis, startRedisCluster } from 'holdfast-servers';
+import {
+  available,
+  type RedisServer,
+  startProxy,
+  startRedis,
+  startRedisCluster,
+} from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

@@ -7,7 +7,7 @@ import {
   startRedis,
   startRedisCluster,
   startRedisSentinel,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { Cluster, Redis } from 'ioredis';
 import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';

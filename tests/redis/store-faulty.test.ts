@@ -1,5 +1,5 @@
 import { redisStore } from 'holdfast/redis';
-import { available, type RedisServer, startRedis } from 'holdfast-servers';
+import { available, type RedisServer, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { expectExclusion } from '../faults/bad-network.js';

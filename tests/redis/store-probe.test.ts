@@ -1,7 +1,7 @@
 /** What `probe` says of servers that are set up well and badly. */
 import type { Finding } from 'holdfast/protocol';
 import { redisStore } from 'holdfast/redis';
-import { available, startRedis, startRedisSentinel } from 'holdfast-servers';
+import { available, startRedis, startRedisSentinel } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { createClient } from 'redis';
 import { describe, expect, it } from 'vitest';

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks, UnsupportedError } from 'holdfast';
 import type { Store } from 'holdfast/protocol';
 import { redisStore } from 'holdfast/redis';
-import { available, type RedisServer, startRedis } from 'holdfast-servers';
+import { available, type RedisServer, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { claimOf, releaseOf, say } from './store-scene.js';

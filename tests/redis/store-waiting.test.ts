@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks } from 'holdfast';
 import { redisStore } from 'holdfast/redis';
-import { available, type RedisServer, startProxy, startRedis } from 'holdfast-servers';
+import { available, type RedisServer, startProxy, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { callsOf, claimOf, say } from './store-scene.js';

@@ -20,7 +20,7 @@ import {
   startPostgres,
   startRedis,
   startRedisCluster,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { jwtOf, openScene, type Scene } from '../supabase/scene.js';
 import { freePort, type PageService, startPageService } from './page-service.js';
 import { hasCommand, run } from './shell.js';

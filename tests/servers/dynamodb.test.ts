@@ -1,5 +1,5 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
-import { available, type DynamodbOptions, type DynamodbServer, startDynamodb } from 'holdfast-servers';
+import { available, type DynamodbOptions, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { atTheEnd, clearScene } from '../scene.js';
 import { accepts, expectGone, isAlive, within } from './processes.js';

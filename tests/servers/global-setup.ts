@@ -1,4 +1,4 @@
-import { closeRun, ensureInstalled, openRun } from 'holdfast-servers';
+import { closeRun, ensureInstalled, openRun } from 'holdfast-test-servers';
 
 /** Once for a run, before its workers start: two of them must not install the same thing. */
 export default async function setup(): Promise<() => void> {

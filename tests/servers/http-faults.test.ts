@@ -5,7 +5,7 @@ import {
   type HttpFaults,
   startDynamodb,
   startHttpFaults,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import { within } from './processes.js';
 

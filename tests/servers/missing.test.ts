@@ -1,7 +1,7 @@
 import { afterEach, expect, it, vi } from 'vitest';
-import { available } from '../../packages/servers/src/install.js';
+import { available } from '../../packages/test-servers/src/install.js';
 
-vi.mock('../../packages/servers/src/find.js', () => ({
+vi.mock('../../packages/test-servers/src/find.js', () => ({
   find: () => undefined,
   findDynamodbJar: () => jar,
   findOnPath: () => undefined,

@@ -7,7 +7,7 @@ import {
   type NatsServer,
   startNats,
   startNatsCluster,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { atTheEnd, clearScene } from '../scene.js';
 import { accepts, expectGone, isAlive, itIsLikeAllServers, within } from './processes.js';

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { childrenOf, expectGone, isAlive, isLinux } from './processes.js';
 

@@ -4,7 +4,7 @@ import {
   startPgbouncer,
   startPostgres,
   startPostgrest,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { accepts, childrenOf, expectGone, isLinux, letterOf, within } from './processes.js';

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
-import type { Controls } from 'holdfast-servers';
+import type { Controls } from 'holdfast-test-servers';
 import { expect, it, vi } from 'vitest';
 
 export const isLinux = existsSync('/proc/self/stat');

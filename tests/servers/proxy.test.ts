@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
-import { startProxy, type TcpProxy } from 'holdfast-servers';
+import { startProxy, type TcpProxy } from 'holdfast-test-servers';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { within } from './processes.js';
 

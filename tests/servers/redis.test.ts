@@ -4,7 +4,7 @@ import {
   startRedis,
   startRedisCluster,
   startRedisSentinel,
-} from 'holdfast-servers';
+} from 'holdfast-test-servers';
 import { Cluster, Redis } from 'ioredis';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { atTheEnd, clearScene } from '../scene.js';

@@ -1,5 +1,5 @@
 // Starts servers, says their process ids, and goes on until it is killed, or ends without stopping them.
-import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
+import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 
 const START = { redis: startRedis, postgres: startPostgres, nats: startNats, dynamodb: startDynamodb };
 const how = process.argv[2];

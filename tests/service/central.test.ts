@@ -1,6 +1,6 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createTable } from 'holdfast/dynamodb';
-import { available, startDynamodb, startPostgres } from 'holdfast-servers';
+import { available, startDynamodb, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { until, usePlace } from '../cli/holdfast.js';

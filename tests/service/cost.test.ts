@@ -1,7 +1,7 @@
 /** What the service asks of a store that charges for every read, when nobody asked it to. Counted at DynamoDB Local. */
 import { dynamodbStore } from 'holdfast/dynamodb';
-import { available } from 'holdfast-servers';
 import { createService, type Service } from 'holdfast-service';
+import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type FaultyWorld, faultyWorld, operationsOf, tableOn } from '../dynamodb/store-scene.js';
 import { pause, until } from '../scene.js';

@@ -2,7 +2,7 @@ import { mkdirSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { available, startPostgres, startRedis } from 'holdfast-servers';
+import { available, startPostgres, startRedis } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
 import { type Running, sleep, until, usePlace } from '../cli/holdfast.js';
 import { root } from '../repository/tree.js';

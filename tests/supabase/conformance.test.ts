@@ -1,6 +1,6 @@
 import { supabaseStore } from 'holdfast/supabase';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { patient } from '../store-talk.js';
 import { openScene, type Scene } from './scene.js';

@@ -1,7 +1,7 @@
 /** A mixed fleet over a bad network: half of it speaks HTTP, half of it PostgreSQL's protocol, all want one key. */
 import { postgresStore } from 'holdfast/postgres';
 import { supabaseStore } from 'holdfast/supabase';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { expectExclusion } from '../faults/bad-network.js';
 import { openScene, type Scene } from './scene.js';

@@ -3,7 +3,7 @@ import type { PostgrestClient } from '@supabase/postgrest-js';
 import { createLocks, InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { migrate } from 'holdfast/postgres';
 import { supabaseStore } from 'holdfast/supabase';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientAt, jwtOf, openScene, type Role, type Scene } from './scene.js';
 

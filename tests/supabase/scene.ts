@@ -2,7 +2,12 @@
 import { createHmac } from 'node:crypto';
 import { PostgrestClient } from '@supabase/postgrest-js';
 import { migrate } from 'holdfast/postgres';
-import { type PostgresServer, type PostgrestServer, startPostgres, startPostgrest } from 'holdfast-servers';
+import {
+  type PostgresServer,
+  type PostgrestServer,
+  startPostgres,
+  startPostgrest,
+} from 'holdfast-test-servers';
 import pg from 'pg';
 
 const SECRET = 'a secret of more than thirty-two letters, for this test alone';

@@ -2,7 +2,7 @@
 import { createLocks } from 'holdfast';
 import { migrate } from 'holdfast/postgres';
 import { supabaseStore } from 'holdfast/supabase';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openScene, type Role, type Scene } from './scene.js';
 

@@ -3,7 +3,7 @@ import { PostgrestClient } from '@supabase/postgrest-js';
 import { createLocks } from 'holdfast';
 import { postgresStore } from 'holdfast/postgres';
 import { supabaseStore } from 'holdfast/supabase';
-import { available } from 'holdfast-servers';
+import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { jwtOf, openScene, type Scene } from './scene.js';
 

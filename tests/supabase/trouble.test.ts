@@ -2,7 +2,7 @@
 import { createLocks } from 'holdfast';
 import type { Claim } from 'holdfast/protocol';
 import { supabaseStore } from 'holdfast/supabase';
-import { available, startProxy } from 'holdfast-servers';
+import { available, startProxy } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientAt, jwtOf, openScene, type Scene } from './scene.js';
 

@@ -2,7 +2,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Locks, StoreError } from 'holdfast';
 import { seededRandom } from 'holdfast/testkit';
-import type { TcpProxy } from 'holdfast-servers';
+import type { TcpProxy } from 'holdfast-test-servers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually, expectExclusive, later, lossOf, type OnFinished, Scene, SOON_MS } from '../scene.js';
 import { machineMs } from '../turns.js';

@@ -52,7 +52,7 @@ const EXCEPTIONS: Readonly<Record<string, Exception>> = {
     why: "the service's one clock: the library's is not public",
   },
   'packages/service/src/http/server.ts': { allows: /socket\?\.setTimeout/, why: "a socket's own limit" },
-  'packages/servers/src/clock.ts': { allows: /./, why: 'real servers take real time' },
+  'packages/test-servers/src/clock.ts': { allows: /./, why: 'real servers take real time' },
   'packages/holdfast/src/testkit/world/schedule.ts': {
     allows: /setImmediate/,
     why: 'lets real promises settle between two steps of simulated time',

@@ -2,7 +2,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { migrationOf, openStore, type Store } from 'holdfast';
 import { createTable, dynamodbStore } from 'holdfast/dynamodb';
-import { available, startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-servers';
+import { available, startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { clearScene } from '../scene.js';
 import { begin, type Scene } from './scene.js';

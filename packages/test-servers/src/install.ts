@@ -51,7 +51,7 @@ function command(server: ServerName): string {
 
 async function install(packages: readonly string[]): Promise<void> {
   const flock = findOnPath('flock');
-  const lock = join(tmpdir(), 'holdfast-servers-install.lock');
+  const lock = join(tmpdir(), 'holdfast-test-servers-install.lock');
   const [file, before] = flock === undefined ? ['sh', []] : [flock, ['-w', '240', lock, 'sh']];
   const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
   const args = [...before, '-c', SCRIPT, 'install', ...packages];

@@ -21,7 +21,7 @@ import { hasCode } from './system-error.js';
 import { reachableBy, unprivileged } from './unprivileged.js';
 
 const VARIABLE = 'HOLDFAST_SERVERS_RUN';
-const PREFIX = 'holdfast-servers-';
+const PREFIX = 'holdfast-test-servers-';
 /** A process of another container may be gone only as seen from here: nothing young is removed. */
 const FORGOTTEN_MS = 3_600_000;
 const made = new Set<string>();
