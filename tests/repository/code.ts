@@ -97,9 +97,16 @@ export function importsOf(source: string): readonly string[] {
 }
 
 /** Where a pattern occurs: one `file:line: text` each. */
-export function findings(file: string, source: string, searched: string, pattern: RegExp): readonly string[] {
+export function findings(
+  file: string,
+  source: string,
+  searched: string,
+  pattern: RegExp,
+  counts: (found: string) => boolean = () => true,
+): readonly string[] {
   const lines = source.split('\n');
-  return [...searched.matchAll(pattern)].map((match) => {
+  const found = [...searched.matchAll(pattern)].filter(([text]) => counts(text));
+  return found.map((match) => {
     const line = searched.slice(0, match.index).split('\n').length;
     return `${file}:${line}: ${lines[line - 1]?.trim()}`;
   });
