@@ -8,37 +8,37 @@ export type Duration = number | `${number}ms` | `${number}s` | `${number}m` | `$
 export type Metadata = { readonly [name: string]: unknown };
 
 export interface AcquireOptions {
-  /** How long the grant lives without renewal. 30 s unless told. */
+  /** How long the lease lives without renewal. Default 30 s. */
   readonly ttl?: Duration;
-  /** How long to wait for the lock. 10 s for `acquire` and `withLock`, 0 for `tryAcquire`, unless told. */
+  /** How long to wait for the lock. Default 10 s for `acquire` and `withLock`, 0 for `tryAcquire`. */
   readonly wait?: Duration;
-  /** Gives up waiting; rejects with the signal's reason. It does not end a lease. */
+  /** Ends the waiting: the call rejects with the signal's reason. It does not end a lease. */
   readonly signal?: AbortSignal;
-  /** Who asks, for people to read. `host:pid` unless told. */
+  /** Who asks, for people to read. Default `host:pid`. */
   readonly owner?: string;
   readonly metadata?: Metadata;
-  /** Whether the lease renews itself until released. On unless told. */
+  /** Whether the lease renews itself until released. Default true. */
   readonly renew?: boolean;
-  /** However early it is released, nobody gets the key sooner than so long after the grant. */
+  /** How long nobody else gets the key after the grant, however early it is released. Default 0. */
   readonly minHold?: Duration;
-  /** Whether to stand in the store's line, where it has one. On unless told. Off, it polls, and others may come first. */
+  /** Whether to wait in the store's queue, where it has one. Default true. Without it, the call polls, and others may come first. */
   readonly queue?: boolean;
 }
 
 export interface AdoptOptions {
-  /** How long the lease lives without renewal from now on. What it was taken with, unless told. */
+  /** How long the lease lives without renewal from now on. Default: the ttl it was acquired with. */
   readonly ttl?: Duration;
 }
 
 export interface SharedOptions extends AcquireOptions {
-  /** How many permits to take. 1 unless told. */
+  /** How many permits to take. Default 1. */
   readonly permits?: number;
 }
 
 /** `held`, then one of the others for ever. */
 export type LeaseState = 'held' | 'released' | 'lost' | 'handed-off';
 
-/** A turn on a lock. Over when released, lost or handed off; `signal` aborts when it is lost. */
+/** A lock held for a limited time. It ends by release, loss or handoff; `signal` aborts when it is lost. */
 export interface Lease extends AsyncDisposable {
   readonly key: string;
   /** The fencing token: greater than that of every earlier lease of this key. */
@@ -47,7 +47,7 @@ export interface Lease extends AsyncDisposable {
   readonly metadata: Metadata | undefined;
   /** By the store's clock. */
   readonly acquiredAt: Date;
-  /** By the store's clock, as last heard of. */
+  /** By the store's clock, as of the last answer. */
   readonly expiresAt: Date;
   /** Aborted with a `LeaseLostError` at the moment the lease is lost. Never by a release or a handoff. */
   readonly signal: AbortSignal;
@@ -60,12 +60,12 @@ export interface Lease extends AsyncDisposable {
   assertHeld(): void;
   /** Renews now; with a ttl, to at least so long from now. Rejects with `LeaseLostError` if the lease is lost. */
   renew(ttl?: Duration): Promise<void>;
-  /** Ends the lease. Never rejects because it was lost or released before; `StoreError` when nobody answered. */
+  /** Ends the lease. Does not reject if it was lost or released before; `StoreError` if the store does not answer. */
   release(): Promise<void>;
   /**
-   * Ends the lease here without ending the lock, and gives what `locks.adopt` needs to go on with it in another process,
-   * before the ttl is over. Whoever has the string can hold the lock: keep it secret, and adopt it once. Rejects with
-   * `LeaseLostError` when the lease is over, with `StoreError` when nobody answered: the lease is then still here.
+   * Ends the lease here, but keeps the lock: the string lets another process continue it with `locks.adopt` before the
+   * ttl ends. The string is a secret; adopt it once. Rejects with `LeaseLostError` when the lease is over, and with
+   * `StoreError` when the store does not answer: then the lease is still held here.
    */
   handoff(): Promise<string>;
 }
@@ -84,7 +84,7 @@ export interface LeaseGroup extends AsyncDisposable {
 export interface Lockable<L, O extends AcquireOptions = AcquireOptions> {
   /** Waits, then rejects with `AcquireTimeoutError`. */
   acquire(options?: O): Promise<L>;
-  /** Null when it was not to be had. Never waits unless told. */
+  /** Null when others hold the lock. Waits only if `wait` is given. */
   tryAcquire(options?: O): Promise<L | null>;
   /**
    * Runs work under the lock. Work that resolves after the lease was lost rejects with `LeaseLostError`, whose
@@ -108,7 +108,7 @@ export interface HolderInfo {
   readonly acquiredAt: Date;
   readonly expiresAt: Date;
   readonly metadata: Metadata | undefined;
-  /** Released inside its `minHold`: the key rests until `expiresAt`. */
+  /** Released inside its `minHold`: nobody gets the key before `expiresAt`. */
   readonly resting: boolean;
 }
 
@@ -119,7 +119,7 @@ export interface WaiterInfo {
   readonly since: Date;
 }
 
-/** Who holds a key, and who stands in line, in order. */
+/** Who holds a key, and who waits for it, in order. */
 export interface KeyInfo {
   readonly key: string;
   /** The store's time of this view. */
@@ -131,23 +131,23 @@ export interface KeyInfo {
 export interface ListOptions {
   readonly prefix?: string;
   readonly limit?: number;
-  /** Only keys that sort behind this one, whether it is in use or not: to go on after the last key of a page. */
+  /** Only keys that sort after this one, for the next page. The key itself need not be in use. */
   readonly after?: string;
 }
 
 export interface WatchOptions {
   readonly prefix?: string;
-  /** How often to look. 500 ms unless told. */
+  /** How often to read the keys. Default 500 ms. */
   readonly every?: Duration;
   readonly signal?: AbortSignal;
 }
 
 export interface EvictOptions {
-  /** Only holders with this token or a lower one: those that the operator saw, and nobody who came since. */
+  /** Only holders with this token or a lower one: those that the operator saw, not those that came later. */
   readonly upToToken?: number;
 }
 
-/** What `watch` yields: a key that came into use, changed, or is free again (`info` is then its last view). */
+/** A change that `watch` yields: a key came into use, changed, or is free again (`info` is then its last view). */
 export interface KeyChange {
   readonly kind: 'appeared' | 'changed' | 'gone';
   readonly info: KeyInfo;
@@ -161,7 +161,7 @@ interface EventBase {
 export interface LockEvents {
   /** A lease began. `waitedMs` from the call; `handedOver` when it came from another lease of this process. */
   acquired: EventBase & { readonly token: number; readonly waitedMs: number; readonly handedOver: boolean };
-  /** Somebody else holds the key and this caller waits. Once a call. */
+  /** Somebody else holds the key and this caller waits. Once per call. */
   contended: EventBase & { readonly holders: readonly string[]; readonly waitedMs: number };
   /**
    * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key asked for. `busy`: held
@@ -175,13 +175,13 @@ export interface LockEvents {
     readonly cause: unknown;
   };
   renewed: EventBase & { readonly token: number; readonly remainingMs: number };
-  /** A renewal went unanswered; retried until the deadline, `remainingMs` from now. */
+  /** A renewal was not answered. It is retried until the deadline, `remainingMs` from now. */
   jeopardy: EventBase & { readonly token: number; readonly remainingMs: number; readonly cause: unknown };
   lost: EventBase & { readonly token: number; readonly heldMs: number; readonly reason: string };
   released: EventBase & { readonly token: number; readonly heldMs: number };
-  /** Another process may go on with the lease; it is over here. */
+  /** Another process may continue the lease; it is over here. */
   'handed-off': EventBase & { readonly token: number; readonly heldMs: number };
-  /** A lease that was handed off goes on here. */
+  /** A lease that was handed off continues here. */
   adopted: EventBase & { readonly token: number; readonly remainingMs: number };
 }
 
@@ -192,16 +192,16 @@ export interface Locks {
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
   tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null>;
   withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T, options?: AcquireOptions): Promise<T>;
-  /** `capacity` permits to be had at once. All users of a key should name the same capacity; the smallest counts. */
+  /** `capacity` permits can be held at once. All users of a key should name the same capacity; the smallest counts. */
   semaphore(key: string, options: { readonly capacity: number }): Lockable<Lease, SharedOptions>;
   readWrite(key: string): ReadWrite;
-  /** All of the keys or none, taken in one order everywhere, so that two such calls never deadlock. */
+  /** All of the keys or none, acquired in one order everywhere, so that two such calls never deadlock. */
   all(keys: readonly string[]): Lockable<LeaseGroup>;
-  /** Whichever of the keys is to be had first. */
+  /** The first of the keys that is free. */
   any(keys: readonly string[]): Lockable<Lease>;
   /**
-   * Goes on with a lease that `lease.handoff()` gave away: same token, renewed from here. `LeaseLostError` when it is
-   * over. After a `StoreError` it may be tried again, until the ttl ends it.
+   * Continues a lease from its `lease.handoff()` string: same token, renewed from here. `LeaseLostError` when it is over.
+   * After a `StoreError` it may be tried again, until the ttl ends it.
    */
   adopt(handoff: string, options?: AdoptOptions): Promise<Lease>;
   /** Null when nobody holds the key and nobody waits for it. */
@@ -209,11 +209,11 @@ export interface Locks {
   /** Keys that somebody holds or waits for, in the order of their code points. */
   list(options?: ListOptions): AsyncIterable<KeyInfo>;
   watch(options?: WatchOptions): AsyncIterable<KeyChange>;
-  /** Ends whatever holds the key now; resolves to how many holders were ended. Those who wait go on. */
+  /** Ends the leases of the key's holders; resolves to their number. Waiters stay, and the next one gets the lock. */
   evict(key: string, options?: EvictOptions): Promise<number>;
   /** Returns a function that unsubscribes. */
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void;
-  /** What this store, as configured, really promises. */
+  /** Guarantees of this store as it is configured. */
   probe(): Promise<Guarantees>;
   /**
    * Waits until every lease held now is over; those still held after `drain` are lost to their holders, and then given
@@ -233,9 +233,9 @@ export interface DrainOptions {
 }
 
 export interface LocksOptions {
-  /** Keeps the keys of different users of one store apart. `default` unless told. */
+  /** Keeps the keys of different users of one store apart. Default `default`. */
   readonly namespace?: string;
-  /** Who asks, for people to read. `host:pid` unless told. */
+  /** Who asks, for people to read. Default `host:pid`. */
   readonly owner?: string;
   /** Defaults for every call. */
   readonly ttl?: Duration;
