@@ -1,4 +1,4 @@
-/** Copies the built library, plants a bug in the copy, and runs the simulation on it in a process of its own. */
+/** Copies the built library and simulation, plants a bug in the copy, and runs it in a process of its own. */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import type { Edit, PlantedBug } from './planted-bugs.ts';
 
-const LIBRARY = fileURLToPath(new URL('../../packages/holdfast/', import.meta.url));
+const REPOSITORY = fileURLToPath(new URL('../../', import.meta.url));
+const LIBRARY = 'packages/holdfast';
+const SIMULATION = 'tests/simulation/dist';
 const RUN_MS_MAX = 60_000;
 
 export interface Seen {
@@ -18,8 +20,9 @@ export interface Seen {
 export async function simulateWith({ edits, profile, seeds }: PlantedBug): Promise<Seen> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-planted-'));
   try {
-    await cp(join(LIBRARY, 'dist'), join(folder, 'dist'), { recursive: true });
-    await cp(join(LIBRARY, 'package.json'), join(folder, 'package.json'));
+    for (const part of [`${LIBRARY}/dist`, `${LIBRARY}/package.json`, SIMULATION])
+      await cp(join(REPOSITORY, part), join(folder, part), { recursive: true });
+    await writeFile(join(folder, 'package.json'), '{ "type": "module" }');
     for (const edit of edits) await plant(folder, edit);
     return await run(folder, ['--profile', profile, '--seeds', String(seeds), '--first']);
   } finally {
@@ -28,7 +31,7 @@ export async function simulateWith({ edits, profile, seeds }: PlantedBug): Promi
 }
 
 async function plant(folder: string, { file, find, put }: Edit): Promise<void> {
-  const path = join(folder, 'dist', file);
+  const path = join(folder, LIBRARY, 'dist', file);
   const text = await readFile(path, 'utf8');
   const found = text.split(find).length - 1;
   if (found !== 1) throw new Error(`Found ${found} times in ${file}, not once: ${find}`);
@@ -39,8 +42,8 @@ async function plant(folder: string, { file, find, put }: Edit): Promise<void> {
 }
 
 function run(folder: string, args: readonly string[]): Promise<Seen> {
-  const world = pathToFileURL(join(folder, 'dist', 'testkit', 'world', 'index.js')).href;
-  const script = `import { simulate } from ${JSON.stringify(world)};
+  const simulation = pathToFileURL(join(folder, SIMULATION, 'index.js')).href;
+  const script = `import { simulate } from ${JSON.stringify(simulation)};
 process.exitCode = await simulate(process.argv.slice(1), process.stdout);`;
   const command = ['--input-type=module', '--eval', script, '--', ...args];
   return new Promise((resolve, reject) => {

@@ -1,4 +1,4 @@
-/** The simulation as a command: `npm run simulate -- --help`. Needs the built library. */
-import { simulate } from 'holdfast/testkit';
+/** The simulation as a command: `npm run simulate -- --help`. Needs `npm run build`. */
+import { simulate } from './dist/index.js';
 
 process.exitCode = await simulate(process.argv.slice(2), process.stdout);

@@ -3,6 +3,7 @@ import { codeOf, findings, importsOf } from '../code.js';
 import { files, matching, read } from '../tree.js';
 
 const sources = matching(/^packages\/[^/]+\/src\/.*\.ts$/);
+const simulation = matching(/^tests\/simulation\/src\/.*\.ts$/);
 const code = matching(/\.(?:[cm]?[jt]s)$/);
 const tests = code.filter((file) => file.startsWith('tests/') || /^packages\/[^/]+\/test\//.test(file));
 const texts = files.filter((file) => !/\.(?:png|ico|gif|jpg|db)$/.test(file));
@@ -53,14 +54,14 @@ const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   },
   'packages/service/src/http/server.ts': { allows: /socket\?\.setTimeout/, why: "a socket's own limit" },
   'packages/test-servers/src/clock.ts': { allows: /./, why: 'real servers take real time' },
-  'packages/holdfast/src/testkit/world/schedule.ts': {
+  'tests/simulation/src/schedule.ts': {
     allows: /setImmediate/,
     why: 'lets real promises settle between two steps of simulated time',
   },
 };
 
 describe('time and chance', () => {
-  const found = TIME_AND_CHANCE.flatMap((pattern) => searchCode(sources, pattern));
+  const found = TIME_AND_CHANCE.flatMap((pattern) => searchCode([...sources, ...simulation], pattern));
   const fileOf = (finding: string): string => finding.split(':')[0] as string;
 
   it('come from clock.ts alone, so that everything runs in simulated time', () => {

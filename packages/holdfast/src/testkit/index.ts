@@ -4,4 +4,3 @@ export { type Fault, type FaultyStore, type FaultyStoreOptions, faultyStore } fr
 export type { ConformanceCase, Harness } from './harness.js';
 export { type ModelOptions, type ModelReport, runModel } from './model/index.js';
 export { type Random, seededRandom } from './random.js';
-export * from './world/index.js';

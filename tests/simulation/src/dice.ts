@@ -1,5 +1,5 @@
 /** Randomness for a world, from a seed: the same seed gives the same run. Not for secrets. */
-import { seededRandom } from '../random.js';
+import { seededRandom } from './library.js';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 

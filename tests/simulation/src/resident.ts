@@ -1,5 +1,5 @@
 /** A simulated process with the real engine in it, and its line to the store. */
-import type { Locks } from '../../api.js';
+import type { Locks } from './library.js';
 import type { Link } from './network.js';
 import type { SimulatedProcess } from './process.js';
 import type { Crew } from './profile.js';

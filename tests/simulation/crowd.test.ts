@@ -1,6 +1,6 @@
+import { LINE_MAX } from 'holdfast/compare-and-swap';
 import { describe, expect, it } from 'vitest';
-import { LINE_MAX } from '../../src/stores/compare-and-swap/index.js';
-import { Crowd, waitInCrowd } from './crowd-scene.js';
+import { Crowd, waitInCrowd } from './crowd.js';
 
 const CLIENTS = 200;
 const TTL_MS = 3_000;

@@ -2,14 +2,12 @@
  * A crowd on one key of an engine with compare-and-swap, in simulated time: each client is a process of its own, calls take
  * a few milliseconds each way, and the engine serves one after the other. Counts what reaches the engine.
  */
-import type { Lease } from '../../src/api.js';
-import { openLocks } from '../../src/locks.js';
-import type { State, Store, Traits, Why } from '../../src/protocol/index.js';
-import type { Found, Written } from '../../src/stores/compare-and-swap/index.js';
-import { CompareAndSwap } from '../../src/stores/compare-and-swap/index.js';
-import { Dice } from '../../src/testkit/world/dice.js';
-import { SimulatedProcess } from '../../src/testkit/world/process.js';
-import { Schedule } from '../../src/testkit/world/schedule.js';
+import type { Found, Written } from 'holdfast/compare-and-swap';
+import { CompareAndSwap } from 'holdfast/compare-and-swap';
+import { Dice } from './src/dice.js';
+import { type Lease, openLocks, type State, type Store, type Traits, type Why } from './src/library.js';
+import { SimulatedProcess } from './src/process.js';
+import { Schedule } from './src/schedule.js';
 
 export interface CrowdOptions {
   readonly seed: number;

@@ -1,6 +1,6 @@
 /** What the simulated world has found, each in the few steps that it comes down to. */
 import { expect, it } from 'vitest';
-import { settle, stage, watchOf } from '../engine/stage.js';
+import { settle, stage, watchOf } from './stage.js';
 
 it('F29: an eviction heard of before the answer to the claim it ended: nothing is handed over', async () => {
   const { clock, open } = stage();

@@ -6,8 +6,9 @@
  * - suspended (a sleeping machine): paused, and the monotonic clock stands still while the wall clock goes on.
  * - crashed: nothing of it ever runs again. What it has sent still arrives.
  */
-import type { Clock, Timer } from '../../clock.js';
+
 import type { Dice } from './dice.js';
+import type { Clock, Timer } from './library.js';
 import type { Appointment, Schedule } from './schedule.js';
 
 /** How far a clock may run fast or slow against the store's: inside the drift margin of 1 %. */

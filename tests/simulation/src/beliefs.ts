@@ -7,8 +7,9 @@
  * in which the leases begin; nothing begins stale; nothing is handed over once its process has heard of an eviction.
  * Leases on evicted holds are left out of overlap and token order: an eviction takes the lock from a believer.
  */
-import type { Lease } from '../../api.js';
+
 import type { HoldRecord, Ledger } from './ledger.js';
+import type { Lease } from './library.js';
 import type { SimulatedProcess } from './process.js';
 import type { Resident } from './resident.js';
 import { type Server, STORE_EPOCH_MS } from './server.js';

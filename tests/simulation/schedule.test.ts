@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { Schedule } from '../../src/testkit/world/schedule.js';
+import { Schedule } from './src/schedule.js';
 
 it('runs what is due in the order of time, and of booking at one moment', async () => {
   const schedule = new Schedule();

@@ -14,7 +14,7 @@ import {
   snapshotOf,
   type Wake,
   type Why,
-} from '../../protocol/index.js';
+} from './library.js';
 import type { Schedule } from './schedule.js';
 
 /** Where the store's time stands when the world's is 0. */

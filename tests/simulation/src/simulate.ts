@@ -1,6 +1,6 @@
 /** The simulation as a command: many worlds, a table, and for every violation the seed that shows it again. */
 import { parseArgs } from 'node:util';
-import { systemClock } from '../../clock.js';
+import { systemClock } from './library.js';
 import type { Profile } from './profile.js';
 import { PROFILES } from './profiles.js';
 import { Sum, tableOf } from './report.js';

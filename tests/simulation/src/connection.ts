@@ -11,7 +11,7 @@ import {
   type Store,
   type Traits,
   type Why,
-} from '../../protocol/index.js';
+} from './library.js';
 import type { Link } from './network.js';
 import type { Schedule } from './schedule.js';
 import type { Server } from './server.js';

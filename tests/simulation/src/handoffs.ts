@@ -1,8 +1,9 @@
 /** Users that hand their lease off to another process, which may come too late, or never. */
-import type { Lease } from '../../api.js';
-import { StoreError } from '../../protocol/index.js';
+
 import { ANSWERS_MS, type Call, type Wants } from './calls.js';
 import type { Dice } from './dice.js';
+import type { Lease } from './library.js';
+import { StoreError } from './library.js';
 import { storeKeyOf } from './profile.js';
 import type { Resident } from './resident.js';
 import type { World } from './world.js';

@@ -1,16 +1,11 @@
 /** What users do: take locks, work under them, give up, renew, release, again and again until the world ends. */
-import type { Lease, Lockable, SharedOptions } from '../../api.js';
-import type { Timer } from '../../clock.js';
-import {
-  AcquireTimeoutError,
-  LeaseLostError,
-  READ_WRITE_CAPACITY,
-  StoreError,
-} from '../../protocol/index.js';
+
 import { ANSWERS_MS, type Call, SETTLES_MS, type Wants } from './calls.js';
 import type { Dice } from './dice.js';
 import { takeSeveral } from './groups.js';
 import { handOff } from './handoffs.js';
+import type { Lease, Lockable, SharedOptions, Timer } from './library.js';
+import { AcquireTimeoutError, LeaseLostError, READ_WRITE_CAPACITY, StoreError } from './library.js';
 import { type KeySpec, storeKeyOf } from './profile.js';
 import type { Resident } from './resident.js';
 import type { World } from './world.js';

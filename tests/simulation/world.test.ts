@@ -1,6 +1,6 @@
 /** A few worlds of every profile. `npm run simulate` visits many more. */
 import { describe, expect, it } from 'vitest';
-import { PROFILES, runWorld, simulate, type Tally } from '../../src/testkit/world/index.js';
+import { PROFILES, runWorld, simulate, type Tally } from './src/index.js';
 
 const RUN_MS_MAX = 60_000;
 const SEEDS = [1_001, 1_002];

@@ -1,8 +1,9 @@
 /** Users of several keys at once: all of them together, or whichever is to be had first. */
-import type { Lease } from '../../api.js';
+
 import type { Belief } from './beliefs.js';
 import { ANSWERS_MS, SETTLES_MS } from './calls.js';
 import type { Dice } from './dice.js';
+import type { Lease } from './library.js';
 import { storeKeyOf } from './profile.js';
 import type { Resident } from './resident.js';
 import type { World } from './world.js';

@@ -1,12 +1,12 @@
 /** A world from a seed: processes with the real engine in them, one store, bad lines, mishaps, and eyes everywhere. */
-import type { Lease } from '../../api.js';
-import { openLocks } from '../../locks.js';
-import { HoldfastError, type HoldId, type Waiter } from '../../protocol/index.js';
+
 import { type Begun, type Belief, Beliefs } from './beliefs.js';
 import { ANSWERS_MS, type Call, Calls } from './calls.js';
 import { connect } from './connection.js';
 import { Dice } from './dice.js';
 import { Ledger } from './ledger.js';
+import type { Lease } from './library.js';
+import { HoldfastError, type HoldId, openLocks, type Waiter } from './library.js';
 import { Liveness } from './liveness.js';
 import { Link } from './network.js';
 import { SimulatedProcess } from './process.js';

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Dice } from '../../src/testkit/world/dice.js';
-import { SimulatedProcess } from '../../src/testkit/world/process.js';
-import { Schedule } from '../../src/testkit/world/schedule.js';
+import { Dice } from './src/dice.js';
+import { SimulatedProcess } from './src/process.js';
+import { Schedule } from './src/schedule.js';
 
 let schedule: Schedule;
 let process: SimulatedProcess;

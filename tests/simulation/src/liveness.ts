@@ -2,10 +2,11 @@
  * What must not go on for long: a hold that nobody stands on (an orphan), and a key that stands idle while somebody
  * wants it. Faults excuse some of it, so both are counted from the last fault that could be the reason.
  */
-import { type HoldId, type State, type Waiter, WINDOW_MS } from '../../protocol/index.js';
+
 import type { Beliefs } from './beliefs.js';
 import type { Calls } from './calls.js';
 import type { Ledger } from './ledger.js';
+import { type HoldId, type State, type Waiter, WINDOW_MS } from './library.js';
 import type { Bounds } from './profile.js';
 import type { Resident } from './resident.js';
 import type { Schedule } from './schedule.js';

@@ -12,7 +12,7 @@ import {
   sameHold,
   TOKEN_BLOCK,
   type Waiter,
-} from '../../protocol/index.js';
+} from './library.js';
 import type { Schedule } from './schedule.js';
 import type { Decided } from './server.js';
 import type { Tally } from './tally.js';
