@@ -11,6 +11,7 @@ import {
 } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { clientOf } from '../dynamodb/store-scene.js';
+import { isLongRun } from '../long-run.js';
 import { usePlace } from './holdfast.js';
 import { nonBlockingPipes } from './shared-pipes.js';
 
@@ -99,7 +100,7 @@ function worksOn(store: () => string, push: 'good' | 'note' = 'good'): void {
   });
 }
 
-describe.runIf(available('redis'))('holdfast on Redis', () => {
+describe.runIf(!isLongRun && available('redis'))('holdfast on Redis', () => {
   let server: RedisServer;
   beforeAll(async () => {
     server = await startRedis({ own: true });
@@ -128,7 +129,7 @@ describe.runIf(available('redis'))('holdfast on Redis', () => {
   });
 });
 
-describe.runIf(available('postgres'))('holdfast on PostgreSQL', () => {
+describe.runIf(isLongRun && available('postgres'))('holdfast on PostgreSQL', () => {
   let server: PostgresServer;
   let migrated = '';
   beforeAll(async () => {
@@ -212,7 +213,7 @@ describe.runIf(available('postgres'))('holdfast on PostgreSQL', () => {
   worksOn(() => migrated);
 });
 
-describe.runIf(available('dynamodb', { own: true }))('holdfast on DynamoDB', () => {
+describe.runIf(isLongRun && available('dynamodb', { own: true }))('holdfast on DynamoDB', () => {
   let server: DynamodbServer;
   let url = '';
   beforeAll(async () => {
@@ -293,7 +294,7 @@ describe.runIf(available('dynamodb', { own: true }))('holdfast on DynamoDB', () 
   worksOn(() => url, 'note');
 });
 
-describe.runIf(available('nats', { own: true }))('holdfast on NATS', () => {
+describe.runIf(isLongRun && available('nats', { own: true }))('holdfast on NATS', () => {
   let server: NatsServer;
   let url = '';
   beforeAll(async () => {

@@ -4,6 +4,7 @@ import type { Store } from 'holdfast/protocol';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { casesOf, sequencesOf } from '../long-run.js';
 import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
 
 const CASE_MS_MAX = 240_000;
@@ -11,8 +12,8 @@ const CASE_MS_MAX = 240_000;
 function runSuite(harness: Harness, sequences: number): void {
   const seed = Math.floor(Math.random() * 2 ** 31);
   describe(`${harness.name} (seed ${seed})`, () => {
-    for (const { name, run } of conformanceSuite(harness, { sequences, seed, atOnce: 60 }))
-      it(name, run, CASE_MS_MAX);
+    const cases = conformanceSuite(harness, { sequences: sequencesOf(sequences), seed, atOnce: 60 });
+    for (const { name, run } of casesOf(cases)) it(name, run, CASE_MS_MAX);
   });
 }
 

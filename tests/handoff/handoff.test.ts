@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks, LeaseLostError, type Locks, openStore } from 'holdfast';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isLongRun } from '../long-run.js';
 import { Child } from '../sqlite/child.js';
 import { type Place, STORES } from './stores.js';
 
@@ -28,7 +29,8 @@ async function word(child: Child, before: string): Promise<string> {
   return child.lines.find((line) => line.startsWith(`${before} `))?.slice(before.length + 1) ?? '';
 }
 
-for (const { name, isHere, start: startPlace } of STORES) {
+for (const { name, isShort, isHere, start: startPlace } of STORES) {
+  if (isShort === isLongRun) continue;
   describe.runIf(isHere)(`leases handed off between processes on ${name}`, () => {
     let place: Place;
     let locks: Locks;

@@ -3,6 +3,7 @@ import { createLocks } from 'holdfast';
 import { httpStore } from 'holdfast/http';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { casesOf, sequencesOf } from '../long-run.js';
 import { DatabaseSync } from '../sqlite/driver.js';
 import { atTheEnd, clearScene, freshFile, ServiceProcess } from './scene.js';
 
@@ -20,7 +21,8 @@ describe(`through a service on memory (HOLDFAST_SEED=${seed})`, () => {
     open: async () => httpStore({ url: service.url }),
     hintMsMax: 10_000,
   };
-  for (const { name, run } of conformanceSuite(harness, { sequences: 100, seed })) it(name, run, CASE_MS_MAX);
+  const cases = conformanceSuite(harness, { sequences: sequencesOf(100), seed });
+  for (const { name, run } of casesOf(cases)) it(name, run, CASE_MS_MAX);
 });
 
 /** So many cases are run between two crashes of the service. */
@@ -58,7 +60,8 @@ describe(`through a service on SQLite that is killed again and again (HOLDFAST_S
     next = waiter.acquire('bystanders', { ttl: '60s', wait: '30m' });
   });
 
-  for (const [index, { name, run }] of conformanceSuite(harness, { sequences: 100, seed }).entries()) {
+  const cases = casesOf(conformanceSuite(harness, { sequences: sequencesOf(100), seed }));
+  for (const [index, { name, run }] of cases.entries()) {
     it(
       name,
       async () => {

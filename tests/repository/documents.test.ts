@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from 'vitest';
+import { isLongRun } from '../long-run.js';
 import { type Block, blocks } from './markdown.js';
 import { canRun, PageServers } from './page-servers.js';
 import { run } from './shell.js';
@@ -11,6 +12,8 @@ import { matching, read, root } from './tree.js';
 const LIMIT_MS = 60_000;
 /** What a block started in the background does not outlive it, whatever becomes of the block. */
 const TIDY_UP = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`;
+/** `npm test` runs the README and the examples, `npm run test:long` the other pages. */
+const pages = blocks.filter(({ page, noRun }) => noRun === null && (page === 'README.md') !== isLongRun);
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js';
 
 const servers = new PageServers();
@@ -39,7 +42,7 @@ async function runHere(code: string, command: string, args: readonly string[]): 
 }
 
 describe('the code of the documents does what it says', () => {
-  const code = blocks.filter(isCode);
+  const code = pages.filter(isCode);
   let snippets: Snippets;
 
   beforeAll(async () => {
@@ -47,7 +50,7 @@ describe('the code of the documents does what it says', () => {
   });
   afterAll(() => snippets?.remove());
 
-  for (const block of code.filter(({ noRun }) => noRun === null)) {
+  for (const block of code) {
     it.runIf(canRun(block.code))(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
       await runHere(block.code, process.execPath, [snippets.fileOf(block)]);
     });
@@ -55,14 +58,14 @@ describe('the code of the documents does what it says', () => {
 });
 
 describe('the commands of the documents work', () => {
-  for (const block of blocks.filter(({ language, noRun }) => language === 'sh' && noRun === null)) {
+  for (const block of pages.filter(({ language }) => language === 'sh')) {
     it.runIf(canRun(block.code))(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
       await runHere(block.code, 'bash', ['-euc', `${TIDY_UP}\n${block.code}`]);
     });
   }
 });
 
-describe('the examples run to their end', () => {
+describe.skipIf(isLongRun)('the examples run to their end', () => {
   for (const example of matching(/^examples\/[^/]+\.js$/)) {
     const code = read(example);
     it.runIf(canRun(code))(example, { timeout: LIMIT_MS * 2 }, async () => {

@@ -2,6 +2,7 @@ import { supabaseStore } from 'holdfast/supabase';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
+import { casesOf, sequencesOf } from '../long-run.js';
 import { patient } from '../store-talk.js';
 import { openScene, type Scene } from './scene.js';
 
@@ -34,6 +35,6 @@ describe.runIf(available('postgres') && available('postgrest'))(title, () => {
       await scene.pool.query('UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
     },
   };
-  for (const { name, run } of conformanceSuite(harness, { sequences: SEQUENCES, seed }))
-    it(name, run, 600_000);
+  const cases = conformanceSuite(harness, { sequences: sequencesOf(SEQUENCES), seed });
+  for (const { name, run } of casesOf(cases)) it(name, run, 600_000);
 });

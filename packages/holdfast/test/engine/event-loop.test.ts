@@ -73,6 +73,7 @@ for (const [name, open] of Object.entries(STORES)) {
       await Promise.all(Array.from({ length: LOOPS }, (__, number) => loop(number)));
       const { turns } = counter;
       counter.stop();
+      await held.release();
       await locks.close();
       expect(turns).toBeGreaterThanOrEqual(TURNS);
     });

@@ -1,4 +1,5 @@
 import { describe, it } from 'vitest';
+import { casesOf, isLongRun, sequencesOf } from '../../../../tests/long-run.js';
 import type { State } from '../../src/protocol/index.js';
 import { LINE_MAX } from '../../src/stores/compare-and-swap/index.js';
 import { conformanceSuite, type Harness } from '../../src/testkit/index.js';
@@ -42,11 +43,12 @@ const doubling = harnessOf('an engine whose client sends twice', [
   { doubles: 0.3, takes: false },
 ]);
 
-describe('compare-and-swap on an engine whose client sends twice', () => {
+describe.skipIf(isLongRun)('compare-and-swap on an engine whose client sends twice', () => {
   const cases = conformanceSuite(doubling).filter(({ name }) => !name.startsWith('random commands'));
   for (const { name, run } of cases) it(name, run, 60_000);
 });
 
 describe.each(harnesses)('compare-and-swap on $name', (harness) => {
-  for (const { name, run } of conformanceSuite(harness, { sequences: 200 })) it(name, run, 60_000);
+  const cases = conformanceSuite(harness, { sequences: sequencesOf(200) });
+  for (const { name, run } of casesOf(cases)) it(name, run, 60_000);
 });

@@ -1,4 +1,5 @@
 import { afterAll, describe, it } from 'vitest';
+import { casesOf, sequencesOf } from '../../../../tests/long-run.js';
 import { sqliteStore } from '../../src/stores/sqlite/index.js';
 import { conformanceSuite, type Harness } from '../../src/testkit/index.js';
 import { clearScene, connection, freshFile, storeAt } from './sqlite-scene.js';
@@ -27,5 +28,6 @@ const harnesses = [
 afterAll(clearScene);
 
 describe.each(harnesses)('$name', (harness) => {
-  for (const { name, run } of conformanceSuite(harness, { sequences: 100 })) it(name, run, 60_000);
+  const cases = conformanceSuite(harness, { sequences: sequencesOf(100) });
+  for (const { name, run } of casesOf(cases)) it(name, run, 60_000);
 });

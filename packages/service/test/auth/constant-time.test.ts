@@ -14,6 +14,8 @@ vi.mock('node:crypto', async (original) => {
   };
 });
 
+// Other files of this worker have loaded them with the real module.
+vi.resetModules();
 const { isKeyOf, newKey } = await import('../../src/auth/api-key.js');
 const { KeyRing } = await import('../../src/auth/key-ring.js');
 const { keyFile } = await import('./issuer.js');

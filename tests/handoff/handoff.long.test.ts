@@ -1,0 +1,2 @@
+/** The same on the other stores. */
+import './handoff.test.js';

@@ -1,0 +1,18 @@
+/**
+ * What `npm run test:long` adds to tests that `npm test` runs in a small version. `NAME.long.test.ts` imports
+ * `NAME.test.js`: the same tests, with the larger number or with the stores that the small version leaves out.
+ */
+export const isLongRun = process.env.HOLDFAST_LONG_RUN === 'yes';
+
+/** Sequences of the conformance suite's model in `npm test`. */
+const SEQUENCES = 40;
+
+/** Sequences of the conformance suite's model: few in `npm test`, all in `npm run test:long`. */
+export function sequencesOf(all: number): number {
+  return isLongRun ? all : Math.min(all, SEQUENCES);
+}
+
+/** All cases in `npm test`; in `npm run test:long` only the model's, which is the last. */
+export function casesOf<T>(cases: readonly T[]): readonly T[] {
+  return isLongRun ? cases.slice(-1) : cases;
+}

@@ -1,0 +1,2 @@
+/** The planted bugs that `npm test` leaves out. */
+import './planted.test.js';

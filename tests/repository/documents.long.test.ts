@@ -1,0 +1,2 @@
+/** The pages that `npm test` leaves out. */
+import './documents.test.js';
