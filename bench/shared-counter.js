@@ -1,6 +1,7 @@
 /**
  * A number in a file that several processes raise under the lock. It is read, some time goes by, and it is written:
- * two holders at once would lose an update, and the number would end below the cycles that were made.
+ * two holders at once would lose an update, and the number would end below the cycles that were made. A holder that lost
+ * its lease in between does not write.
  */
 import { openSync, readSync, writeFileSync, writeSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
@@ -23,10 +24,11 @@ export function countUnderLock(folder, meanwhile) {
   let counted = 0;
   return {
     counted: () => counted,
-    async work() {
+    async work(/** @type {() => boolean} */ isHeld = () => true) {
       readSync(file, bytes, 0, BYTES, 0);
       const seen = bytes.readDoubleLE();
       await meanwhile();
+      if (!isHeld()) return;
       bytes.writeDoubleLE(seen + 1);
       writeSync(file, bytes, 0, BYTES, 0);
       counted += 1;

@@ -41,7 +41,8 @@ export interface Family {
 }
 
 /** What runs under the lock. Undefined: nothing at all. */
-export type Work = (() => Promise<void>) | undefined;
+/** `isHeld` is what the library says of its lease at that moment; always true where it says nothing. */
+export type Work = ((isHeld?: () => boolean) => Promise<void>) | undefined;
 
 /** One lock library, opened in a process of its own. */
 export interface Session {

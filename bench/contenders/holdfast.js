@@ -21,7 +21,7 @@ export function openHoldfast(store, { ttlMs, openApart, storeCalls, closed }) {
   return {
     cycle: (key, work) => async () => {
       const lease = await locks.acquire(key);
-      if (work) await work();
+      if (work) await work(() => lease.held);
       await lease.release();
     },
     hold: (key) => locks.acquire(key),

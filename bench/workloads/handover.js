@@ -14,10 +14,11 @@ export async function handover(session, { sizes }) {
   /** @type {import('../types.d.ts').Turn[]} */
   const turns = [];
   let askedAt = 0;
-  const cycle = session.cycle('handover', async () => {
+  const cycle = session.cycle('handover', async (isHeld = () => true) => {
     const grantedAt = monotonicMs();
     await sleep(WORK_MS);
-    turns.push({ askedAt, grantedAt, releasedAt: monotonicMs() });
+    // A process that stood still for a ttl has lost the key before it gave it back.
+    if (isHeld()) turns.push({ askedAt, grantedAt, releasedAt: monotonicMs() });
   });
   const until = monotonicMs() + sizes.warmUpMs + sizes.handoverMs;
   while (monotonicMs() < until) {

@@ -47,13 +47,14 @@ export async function inFlight(session, { sizes }) {
 
 /** @param {Session} session @param {Task} task @returns {Promise<Answer>} */
 export async function contended(session, { sizes }) {
-  let within = 0;
+  /** @type {Set<() => boolean>} */
+  const within = new Set();
   let overlaps = 0;
-  const work = async () => {
-    within += 1;
-    if (within > 1) overlaps += 1;
+  const work = async (/** @type {() => boolean} */ isHeld = () => true) => {
+    if (isHeld() && [...within].some((isHeldToo) => isHeldToo())) overlaps += 1;
+    within.add(isHeld);
     await turnOfTheLoop();
-    within -= 1;
+    within.delete(isHeld);
   };
   const cycles = Array.from({ length: CONTENDERS }, () => session.cycle('contended', work));
   const { figures } = await rateOf(cycles, sizes);
