@@ -1,4 +1,4 @@
-/** The kit has to be able to fail: every planted bug is caught by the simulated world, within a few seeds. */
+/** The kit has to be able to fail: every planted bug is caught by the simulation, within a few seeds. */
 import { describe, expect, it } from 'vitest';
 import { isLongRun } from '../long-run.js';
 import { simulateWith } from './plant.ts';
@@ -8,7 +8,7 @@ const CAUGHT_MS_MAX = 120_000;
 /** Every sixth in `npm test`, the others in `npm run test:long`. */
 const BUGS = PLANTED_BUGS.filter((_, index) => (index % 6 === 0) !== isLongRun);
 
-describe('the simulated world', () => {
+describe('the simulation', () => {
   it(
     `finds nothing wrong with ${HARMLESS.name}`,
     async () => {

@@ -4,7 +4,7 @@ import { Crowd, waitInCrowd } from './crowd.js';
 
 const CLIENTS = 200;
 const TTL_MS = 3_000;
-/** Time for all to come, find the line full, and settle down. */
+/** Time for every client to arrive, find the queue full, and calm down. */
 const SETTLED_MS = 4_000;
 
 /** Roughly a NATS server, and roughly DynamoDB in one region with its queue. */
@@ -34,7 +34,7 @@ describe.each(ENGINES)(`${CLIENTS} processes wait for one key on an engine $name
     // One refresh per place in 2 s, and one renewal per second.
     expect(perSecond('stored')).toBeLessThan(LINE_MAX);
     expect(perSecond('writes')).toBeLessThan(3 * LINE_MAX);
-    // Everybody looks about once a second; without hints the line looks more often.
+    // Every client reads about once a second; without wake-ups the queue reads more often.
     expect(perSecond('reads')).toBeLessThan(3 * CLIENTS);
 
     crowd.releasedAtMs = schedule.nowMs;

@@ -1,19 +1,19 @@
 /**
- * A crowd on one key of an engine with compare-and-swap, in simulated time: each client is a process of its own, calls take
- * a few milliseconds each way, and the engine serves one after the other. Counts what reaches the engine.
+ * Many clients wait for one key on a compare-and-swap engine, in simulated time: each client is a process of its own, calls
+ * take a few milliseconds each way, and the engine serves one call at a time. Counts the calls that reach the engine.
  */
 import type { Found, Written } from 'holdfast/compare-and-swap';
 import { CompareAndSwap } from 'holdfast/compare-and-swap';
-import { Dice } from './src/dice.js';
 import { type Lease, openLocks, type State, type Store, type Traits, type Why } from './src/library.js';
 import { SimulatedProcess } from './src/process.js';
+import { RandomSource } from './src/random-source.js';
 import { Schedule } from './src/schedule.js';
 
 export interface CrowdOptions {
   readonly seed: number;
-  /** Whether waiters are woken, and a refused write does not tell what is there; or the other way round. */
+  /** True: waiters are woken, and a refused write does not return the current record. False: the opposite. */
   readonly push: boolean;
-  /** How long a call is on its way at most, each way, and how long the engine needs for one. */
+  /** The longest latency each way, and the time that the engine needs per call. */
   readonly wayMs: number;
   readonly serviceMs: number;
 }
@@ -28,10 +28,10 @@ const WALL_MS = 1_790_000_000_000;
 export class Crowd {
   readonly schedule = new Schedule();
   readonly count = { reads: 0, writes: 0, stored: 0 };
-  /** When the key was last given back; set by whoever does it. */
+  /** When the key was last released; set by the releasing client. */
   releasedAtMs = 0;
   readonly #options: CrowdOptions;
-  readonly #dice: Dice;
+  readonly #random: RandomSource;
   readonly #traits: Traits;
   readonly #listeners = new Map<string, (key: string, why: Why) => void>();
   #text: string | null = null;
@@ -40,7 +40,7 @@ export class Crowd {
 
   constructor(options: CrowdOptions) {
     this.#options = options;
-    this.#dice = new Dice(options.seed);
+    this.#random = new RandomSource(options.seed);
     this.#traits = {
       clock: 'estimate',
       clockErrorMs: 0,
@@ -53,7 +53,7 @@ export class Crowd {
   }
 
   open(name: string): Client {
-    const process = new SimulatedProcess(name, this.schedule, this.#dice.fork());
+    const process = new SimulatedProcess(name, this.schedule, this.#random.fork());
     return { process, locks: openLocks(this.#storeFor(process), {}, process.clock) };
   }
 
@@ -81,7 +81,7 @@ export class Crowd {
   #call<T>(process: SimulatedProcess, serve: () => T): Promise<T> {
     const { schedule } = this;
     const { wayMs, serviceMs } = this.#options;
-    const onWayMs = (): number => this.#dice.between(0.2, 1) * wayMs;
+    const onWayMs = (): number => this.#random.between(0.2, 1) * wayMs;
     return new Promise((resolve) => {
       schedule.quietlyAt(schedule.nowMs + onWayMs(), () => {
         this.#busyUntilMs = Math.max(this.#busyUntilMs, schedule.nowMs) + serviceMs;
@@ -149,7 +149,7 @@ export class Crowd {
   }
 }
 
-/** All of them acquire, work for a while and release. Returns the times from each release to the next holder, as they come. */
+/** Every client acquires, works and releases. Returns the times from each release to the next grant; the array grows. */
 export function waitInCrowd(crowd: Crowd, size: number, workMs: number): number[] {
   const gapsMs: number[] = [];
   for (let made = 0; made < size; made++) {

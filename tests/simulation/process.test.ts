@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { Dice } from './src/dice.js';
 import { SimulatedProcess } from './src/process.js';
+import { RandomSource } from './src/random-source.js';
 import { Schedule } from './src/schedule.js';
 
 let schedule: Schedule;
@@ -9,7 +9,7 @@ let ran: string[];
 
 beforeEach(() => {
   schedule = new Schedule();
-  process = new SimulatedProcess('p', schedule, new Dice(7));
+  process = new SimulatedProcess('p', schedule, new RandomSource(7));
   ran = [];
 });
 
@@ -18,7 +18,7 @@ const timer = (delayMs: number, name: string): void => {
 };
 
 describe('a simulated process', () => {
-  it('has clocks that run within a hundredth of the world', async () => {
+  it('has clocks that run within a hundredth of the simulation', async () => {
     const { clock } = process;
     const before = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
     await schedule.runUntil(100_000);

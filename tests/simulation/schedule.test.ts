@@ -37,10 +37,10 @@ it('lets every promise settle before time goes on', async () => {
 it('never runs what was cancelled', async () => {
   const schedule = new Schedule();
   let ran = false;
-  const appointment = schedule.at(5, () => {
+  const event = schedule.at(5, () => {
     ran = true;
   });
-  schedule.at(1, () => appointment.cancel());
+  schedule.at(1, () => event.cancel());
   await schedule.runUntil(10);
   expect(ran).toBe(false);
 });

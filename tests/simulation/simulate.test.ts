@@ -1,4 +1,4 @@
-/** `npm run simulate`, as somebody at a terminal has it. */
+/** `npm run simulate` as a command. */
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';

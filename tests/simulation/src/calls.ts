@@ -1,14 +1,14 @@
 /**
- * Calls that wait for a lock, and leases not yet given back: who wants what at this moment. Every one of them has to
- * settle: a waiting call soon after its wait is over, a release before long.
+ * Calls that have not settled yet. Each must settle within its bound: a waiting call soon after its wait is over,
+ * any other within `ANSWERS_MS`.
  */
-import type { Resident } from './resident.js';
+import type { Client } from './client.js';
+import type { RunResult } from './run-result.js';
 import type { Schedule } from './schedule.js';
-import type { Tally } from './tally.js';
 
-/** How much longer than its wait a call may take: the last answer, and a withdrawal under way. */
+/** How much longer than its wait a call may take: the last answer, and a withdrawal in flight. */
 export const SETTLES_MS = 3_000;
-/** By then a release, a renewal or an eviction has its answer, or has given up. */
+/** A release, renewal or eviction is answered, or given up, within this time. */
 export const ANSWERS_MS = 10_000;
 
 export interface Wants {
@@ -17,24 +17,24 @@ export interface Wants {
 }
 
 export interface Call {
-  readonly resident: Resident;
+  readonly client: Client;
   readonly key: string;
   readonly what: 'acquire' | 'group' | 'release' | 'renew' | 'handoff' | 'adopt' | 'evict' | 'close';
   readonly wants: Wants;
   readonly sinceMs: number;
   readonly pausedMs: number;
-  /** How long it may take while its process runs. */
+  /** How long it may take, not counting pauses of its process. */
   readonly boundMs: number;
 }
 
 export class Calls {
   readonly #open = new Set<Call>();
   readonly #schedule: Schedule;
-  readonly #tally: Tally;
+  readonly #result: RunResult;
 
-  constructor(schedule: Schedule, tally: Tally) {
+  constructor(schedule: Schedule, result: RunResult) {
     this.#schedule = schedule;
-    this.#tally = tally;
+    this.#result = result;
   }
 
   get open(): ReadonlySet<Call> {
@@ -42,32 +42,32 @@ export class Calls {
   }
 
   begin(call: Omit<Call, 'sinceMs' | 'pausedMs'>): Call {
-    const { pausedMs } = call.resident.process;
+    const { pausedMs } = call.client.process;
     const begun = { ...call, sinceMs: this.#schedule.nowMs, pausedMs };
     this.#open.add(begun);
     return begun;
   }
 
-  /** How long it took while its process ran. */
+  /** Returns how long the call took, not counting pauses of its process. */
   end(call: Call): number {
     this.#open.delete(call);
     return this.#tookMs(call);
   }
 
-  endOf(resident: Resident): void {
-    for (const call of this.#open) if (call.resident === resident) this.#open.delete(call);
+  endOf(client: Client): void {
+    for (const call of this.#open) if (call.client === client) this.#open.delete(call);
   }
 
   check(): void {
     for (const call of this.#open) {
       if (this.#tookMs(call) <= call.boundMs) continue;
       this.#open.delete(call);
-      const text = `${call.key}: ${call.what} of ${call.resident.process.name} has not settled after ${call.boundMs} ms`;
-      this.#tally.violate('hangs', this.#schedule.nowMs, text);
+      const text = `${call.key}: ${call.what} of ${call.client.process.name} has not settled after ${call.boundMs} ms`;
+      this.#result.violate('hangs', this.#schedule.nowMs, text);
     }
   }
 
-  #tookMs({ resident, sinceMs, pausedMs }: Call): number {
-    return this.#schedule.nowMs - sinceMs - (resident.process.pausedMs - pausedMs);
+  #tookMs({ client, sinceMs, pausedMs }: Call): number {
+    return this.#schedule.nowMs - sinceMs - (client.process.pausedMs - pausedMs);
   }
 }

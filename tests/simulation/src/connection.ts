@@ -1,4 +1,4 @@
-/** A `Store` as one simulated process sees it: the shared server at the other end of a bad line. */
+/** A `Store` as one simulated process sees it: the shared server behind an unreliable network. */
 import {
   type Command,
   type Guarantees,
@@ -16,18 +16,18 @@ import type { Link } from './network.js';
 import type { Schedule } from './schedule.js';
 import type { Server } from './server.js';
 
-/** Of the requests nobody will answer, how many fail after a while; the others hang for ever. */
+/** The share of unanswered requests that fail after a while; the others never settle. */
 const FAILS_SHARE = 0.5;
 const FAILS_MS = [1, 400] as const;
-/** How often the answers of one batch come one by one. */
+/** How often the replies of one batch arrive one by one. */
 const APART_SHARE = 0.2;
 
-/** How often the store cannot be listened to. */
-const DEAF_SHARE = 0.1;
+/** How often `listen` fails. */
+const LISTEN_FAILS_SHARE = 0.1;
 
 export type Variant = Pick<Traits, 'push' | 'queue'>;
 
-class Answer<T> {
+class PendingReply<T> {
   readonly promise: Promise<T>;
   resolve: (value: T) => void = () => {};
   reject: (error: Error) => void = () => {};
@@ -40,31 +40,31 @@ class Answer<T> {
   }
 }
 
-export interface Connecting {
+export interface ConnectionParts {
   readonly server: Server;
   readonly link: Link;
   readonly schedule: Schedule;
   readonly variant: Variant;
-  /** Is told of every hint once the process has heard it. */
-  readonly onHint: (key: string, why: Why) => void;
-  /** Is told every hold that the process makes. */
+  /** Called for every wake-up that the process received. */
+  readonly onWakeUp: (key: string, why: Why) => void;
+  /** Called for every hold that the process claims. */
   readonly onHold: (hold: HoldId) => void;
 }
 
-export function connect({ server, link, schedule, variant, onHint, onHold }: Connecting): Store {
-  const { dice } = link;
+export function connect({ server, link, schedule, variant, onWakeUp, onHold }: ConnectionParts): Store {
+  const { random } = link;
 
-  function fail(answers: readonly Pick<Answer<unknown>, 'reject'>[], surely: boolean): void {
-    if (!surely && !dice.chance(FAILS_SHARE)) return;
+  function fail(answers: readonly Pick<PendingReply<unknown>, 'reject'>[], surely: boolean): void {
+    if (!surely && !random.chance(FAILS_SHARE)) return;
     const error = new Error('The connection was reset.');
-    const atMs = schedule.nowMs + dice.scaled(FAILS_MS);
+    const atMs = schedule.nowMs + random.scaled(FAILS_MS);
     schedule.at(atMs, () =>
       link.process.deliver(() => answers.forEach((answer) => void answer.reject(error))),
     );
   }
 
-  /** Sends a question once, whatever becomes of it; the answer travels back the same bad way. */
-  function ask<T>(keys: readonly string[], work: () => T, answer: Answer<T>): void {
+  /** Sends a request once; the reply travels back over the same link. */
+  function ask<T>(keys: readonly string[], work: () => T, answer: PendingReply<T>): void {
     const arrived = (): void => {
       const value = work();
       if (link.carry('reply', keys, () => answer.resolve(value)) === 'lost') fail([answer], true);
@@ -75,7 +75,7 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
     const keys = commands.map(({ key }) => key);
     for (const command of commands) if (command.kind === 'claim') onHold(command.hold);
-    const answers = commands.map(() => new Answer<Reply>());
+    const answers = commands.map(() => new PendingReply<Reply>());
     let isCopy = false;
     const arrived = (): void => {
       const replies = commands.map((command) => server.decide(command, isCopy));
@@ -88,7 +88,7 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
           });
         if (link.carry('reply', keys.slice(from, to), arrive) === 'lost') fail(some, false);
       };
-      if (commands.length === 1 || !dice.chance(APART_SHARE)) settle(0, commands.length);
+      if (commands.length === 1 || !random.chance(APART_SHARE)) settle(0, commands.length);
       else for (let at = 0; at < commands.length; at++) settle(at, at + 1);
     };
     if (link.carry('request', keys, arrived) === 'lost') fail(answers, false);
@@ -97,22 +97,22 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
 
   async function listen(inbox: string, wake: (key: string, why: Why) => void): Promise<Stop> {
     let listening = true;
-    const hear = (key: string, why: Why): void => {
-      link.carry('hint', [key], () => {
+    const receive = (key: string, why: Why): void => {
+      link.carry('wake-up', [key], () => {
         if (!listening) return;
         wake(key, why);
-        onHint(key, why);
+        onWakeUp(key, why);
       });
     };
-    const fails = !link.isCalm && (link.isCut || dice.chance(DEAF_SHARE));
-    link.isDeaf = true;
+    const fails = !link.faultFree && (link.isCut || random.chance(LISTEN_FAILS_SHARE));
+    link.cannotListen = true;
     await new Promise<void>((resolve) => {
       schedule.at(schedule.nowMs + 2 * link.latencyMs(), () => link.process.deliver(resolve));
     });
     if (fails) throw new Error('The store could not be listened to.');
-    link.isDeaf = false;
+    link.cannotListen = false;
     link.note(server.states.keys());
-    server.listen(inbox, hear);
+    server.listen(inbox, receive);
     return async () => {
       listening = false;
       server.stopListening(inbox);
@@ -130,7 +130,7 @@ export function connect({ server, link, schedule, variant, onHint, onHold }: Con
     apply,
     ...(variant.push ? { listen } : {}),
     read(key) {
-      const answer = new Answer<Snapshot | null>();
+      const answer = new PendingReply<Snapshot | null>();
       ask([key], () => server.read(key), answer);
       return answer.promise;
     },

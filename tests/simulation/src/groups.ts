@@ -1,68 +1,72 @@
-/** Users of several keys at once: all of them together, or whichever is to be had first. */
+/** Users of several keys: `all` of them together, or `any` of them. */
 
-import type { Belief } from './beliefs.js';
 import { ANSWERS_MS, SETTLES_MS } from './calls.js';
-import type { Dice } from './dice.js';
+import type { Client } from './client.js';
+import type { TrackedLease } from './lease-checker.js';
 import type { Lease } from './library.js';
 import { storeKeyOf } from './profile.js';
-import type { Resident } from './resident.js';
-import type { World } from './world.js';
+import type { RandomSource } from './random-source.js';
+import type { Simulation } from './simulation.js';
 
 const WANTS = { permits: 1, capacity: 1 };
 
-export async function takeSeveral(world: World, resident: Resident, dice: Dice): Promise<void> {
-  const names = world.profile.keys.filter(({ kind }) => kind === 'mutex').map(({ name }) => name);
-  const { habits } = resident.crew;
-  const wait = dice.pick(habits.waitMs);
-  const options = { ttl: dice.pick(habits.ttlMs), wait };
+export async function acquireSeveral(
+  simulation: Simulation,
+  client: Client,
+  random: RandomSource,
+): Promise<void> {
+  const names = simulation.profile.keys.filter(({ kind }) => kind === 'mutex').map(({ name }) => name);
+  const { behaviour } = client.workload;
+  const wait = random.pick(behaviour.waitMs);
+  const options = { ttl: random.pick(behaviour.ttlMs), wait };
   const boundMs = 2 * (wait + SETTLES_MS);
-  const calls = begin(world, resident, names, boundMs);
-  const settled = (): void => calls.forEach((call) => void world.calls.end(call));
+  const calls = begin(simulation, client, names, boundMs);
+  const settled = (): void => calls.forEach((call) => void simulation.calls.end(call));
   try {
-    const { locks } = resident;
-    if (dice.chance(0.5)) {
+    const { locks } = client;
+    if (random.chance(0.5)) {
       const lease = await locks.any(names).tryAcquire(options);
       settled();
-      if (lease) await holdAll(world, resident, [lease], dice, () => lease.release());
+      if (lease) await holdAll(simulation, client, [lease], random, () => lease.release());
     } else {
       const group = await locks.all(names).tryAcquire(options);
       settled();
-      if (group) await holdAll(world, resident, group.leases, dice, () => group.release());
+      if (group) await holdAll(simulation, client, group.leases, random, () => group.release());
     }
   } catch (error) {
     settled();
-    world.sort(error, resident, names.join(' and '));
+    simulation.countError(error, client, names.join(' and '));
   }
 }
 
-function begin(world: World, resident: Resident, names: readonly string[], boundMs: number) {
+function begin(simulation: Simulation, client: Client, names: readonly string[], boundMs: number) {
   return names.map((name) => {
-    return world.calls.begin({ resident, key: storeKeyOf(name), what: 'group', wants: WANTS, boundMs });
+    return simulation.calls.begin({ client, key: storeKeyOf(name), what: 'group', wants: WANTS, boundMs });
   });
 }
 
 async function holdAll(
-  world: World,
-  resident: Resident,
+  simulation: Simulation,
+  client: Client,
   leases: readonly Lease[],
-  dice: Dice,
+  random: RandomSource,
   release: () => Promise<void>,
 ): Promise<void> {
-  const beliefs: Belief[] = [];
+  const allTracked: TrackedLease[] = [];
   for (const lease of leases) {
-    const belief = world.begin(resident, lease.key, lease, dice, 'earlier');
-    if (belief) beliefs.push(belief);
+    const tracked = simulation.begin(client, lease.key, lease, random, 'earlier');
+    if (tracked) allTracked.push(tracked);
   }
-  await resident.process.sleep(dice.scaled(resident.crew.habits.workMs));
-  for (const belief of beliefs) {
-    world.beliefs.check(belief);
-    world.beliefs.end(belief);
+  await client.process.sleep(random.scaled(client.workload.behaviour.workMs));
+  for (const tracked of allTracked) {
+    simulation.leases.check(tracked);
+    simulation.leases.end(tracked);
   }
   const names = leases.map(({ key }) => key);
-  const calls = begin(world, resident, names, ANSWERS_MS);
+  const calls = begin(simulation, client, names, ANSWERS_MS);
   try {
     await release();
   } finally {
-    for (const call of calls) world.calls.end(call);
+    for (const call of calls) simulation.calls.end(call);
   }
 }

@@ -1,14 +1,14 @@
-/** Users that hand their lease off to another process, which may come too late, or never. */
+/** Users that hand their lease off to another process, which may adopt it too late, or never. */
 
 import { ANSWERS_MS, type Call, type Wants } from './calls.js';
-import type { Dice } from './dice.js';
+import type { Client } from './client.js';
 import type { Lease } from './library.js';
 import { StoreError } from './library.js';
 import { storeKeyOf } from './profile.js';
-import type { Resident } from './resident.js';
-import type { World } from './world.js';
+import type { RandomSource } from './random-source.js';
+import type { Simulation } from './simulation.js';
 
-/** How long the string is on its way, as a share of the ttl: now and then too long. */
+/** How long the handoff string travels, as a share of the ttl: sometimes too long. */
 const ON_ITS_WAY = [0.001, 1.3] as const;
 const ATTEMPTS = 3;
 
@@ -19,73 +19,73 @@ interface Handed {
 }
 
 export async function handOff(
-  world: World,
-  resident: Resident,
+  simulation: Simulation,
+  client: Client,
   handed: Handed,
   lease: Lease,
-  dice: Dice,
+  random: RandomSource,
 ): Promise<void> {
-  const call = begin(world, resident, handed, 'handoff');
+  const call = begin(simulation, client, handed, 'handoff');
   try {
     const handoff = await lease.handoff();
-    world.handedOff(handed.name, lease);
-    const [first, ...others] = world.residents.filter(({ isClosing }) => !isClosing);
-    // The other process goes on by itself, whatever becomes of this one.
-    if (first) void goOn(world, dice.pick([first, ...others]), handed, handoff, dice.fork());
+    simulation.handedOff(handed.name, lease);
+    const [first, ...others] = simulation.clients.filter(({ isClosing }) => !isClosing);
+    // The adopting process works independently of this one.
+    if (first) void goOn(simulation, random.pick([first, ...others]), handed, handoff, random.fork());
   } catch (error) {
-    world.sort(error, resident, handed.name);
+    simulation.countError(error, client, handed.name);
   } finally {
-    world.calls.end(call);
+    simulation.calls.end(call);
   }
 }
 
 async function goOn(
-  world: World,
-  resident: Resident,
+  simulation: Simulation,
+  client: Client,
   handed: Handed,
   handoff: string,
-  dice: Dice,
+  random: RandomSource,
 ): Promise<void> {
-  const { process, crew } = resident;
-  const waiting = begin(world, resident, handed, 'adopt');
-  await process.sleep(handed.ttlMs * dice.scaled(ON_ITS_WAY));
-  world.calls.end(waiting);
+  const { process, workload } = client;
+  const waiting = begin(simulation, client, handed, 'adopt');
+  await process.sleep(handed.ttlMs * random.scaled(ON_ITS_WAY));
+  simulation.calls.end(waiting);
   try {
-    const lease = await adopt(world, resident, handed, handoff);
+    const lease = await adopt(simulation, client, handed, handoff);
     if (!lease) return;
-    const belief = world.begin(resident, handed.name, lease, dice, 'adopted');
-    await process.sleep(dice.scaled(crew.habits.workMs));
-    if (belief) {
-      world.beliefs.check(belief);
-      world.beliefs.end(belief);
+    const tracked = simulation.begin(client, handed.name, lease, random, 'adopted');
+    await process.sleep(random.scaled(workload.behaviour.workMs));
+    if (tracked) {
+      simulation.leases.check(tracked);
+      simulation.leases.end(tracked);
     }
-    const call = begin(world, resident, handed, 'release');
-    await lease.release().finally(() => world.calls.end(call));
+    const call = begin(simulation, client, handed, 'release');
+    await lease.release().finally(() => simulation.calls.end(call));
   } catch (error) {
-    world.sort(error, resident, handed.name);
+    simulation.countError(error, client, handed.name);
   }
 }
 
-/** One that nobody answered is tried again: the string is good until the ttl is over. */
+/** Retries an adoption without answer: the string is valid until the ttl is over. */
 async function adopt(
-  world: World,
-  resident: Resident,
+  simulation: Simulation,
+  client: Client,
   handed: Handed,
   handoff: string,
 ): Promise<Lease | null> {
   for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
-    const call = begin(world, resident, handed, 'adopt');
+    const call = begin(simulation, client, handed, 'adopt');
     try {
-      return await resident.locks.adopt(handoff);
+      return await client.locks.adopt(handoff);
     } catch (error) {
       if (!(error instanceof StoreError) || attempt === ATTEMPTS) throw error;
     } finally {
-      world.calls.end(call);
+      simulation.calls.end(call);
     }
   }
   return null;
 }
 
-function begin(world: World, resident: Resident, { name, wants }: Handed, what: Call['what']): Call {
-  return world.calls.begin({ resident, key: storeKeyOf(name), what, wants, boundMs: ANSWERS_MS });
+function begin(simulation: Simulation, client: Client, { name, wants }: Handed, what: Call['what']): Call {
+  return simulation.calls.begin({ client, key: storeKeyOf(name), what, wants, boundMs: ANSWERS_MS });
 }

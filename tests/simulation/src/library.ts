@@ -1,6 +1,6 @@
 /**
- * The built library as the simulation uses it. `openLocks`, which takes a clock, is not a public name: the file is
- * reached by its path, so that the simulation runs the very code that is published, or a copy with a planted bug.
+ * The built library as the simulation uses it. `openLocks`, which takes a clock, is not public: this file reaches it by
+ * its path, so that the simulation runs the published code, or a copy of it with a planted bug.
  */
 export type { Lease, Lockable, Locks, SharedOptions } from '../../../packages/holdfast/dist/api.js';
 export { type Clock, systemClock, type Timer } from '../../../packages/holdfast/dist/clock.js';

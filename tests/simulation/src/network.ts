@@ -1,24 +1,24 @@
 /**
- * The way between one process and the store: slow, and now and then a message is lost, late or doubled.
- * Latency varies, so messages overtake each other without any further fault.
+ * The link between one process and the store: slow, and some messages are lost, late or doubled. Latency varies, so
+ * messages also arrive out of order.
  */
 
-import type { Dice } from './dice.js';
 import type { SimulatedProcess } from './process.js';
+import type { RandomSource } from './random-source.js';
+import type { FaultKind, RunResult } from './run-result.js';
 import type { Schedule } from './schedule.js';
-import type { FaultKind, Tally } from './tally.js';
 
-export interface Weather {
+export interface NetworkConditions {
   readonly latencyMs: readonly [number, number];
-  /** The share of messages and hints that are lost, late or doubled, a third each. */
+  /** The share of messages and wake-ups that are lost, late or doubled, a third each. */
   readonly faultShare: number;
-  /** How much later the late ones come. */
+  /** The extra delay of late messages. */
   readonly lateMs: readonly [number, number];
 }
 
-export type Load = 'request' | 'reply' | 'hint';
+export type MessageKind = 'request' | 'reply' | 'wake-up';
 
-export type Fate = 'carried' | 'lost';
+export type Delivery = 'carried' | 'lost';
 
 interface Kinds {
   readonly lost: FaultKind;
@@ -26,99 +26,105 @@ interface Kinds {
   readonly doubled: FaultKind;
 }
 
-const KINDS: { readonly [load in Load]: Kinds } = {
+const KINDS: { readonly [kind in MessageKind]: Kinds } = {
   request: { lost: 'request lost', late: 'message late', doubled: 'message doubled' },
   reply: { lost: 'reply lost', late: 'message late', doubled: 'message doubled' },
-  hint: { lost: 'hint lost', late: 'hint late', doubled: 'hint doubled' },
+  'wake-up': { lost: 'wake-up lost', late: 'wake-up late', doubled: 'wake-up doubled' },
 };
 
 export class Link {
   readonly process: SimulatedProcess;
-  /** When something last went wrong here that concerns a key, and how often it has. */
-  readonly trouble = new Map<string, { atMs: number; count: number }>();
+  /** Per key: when the last fault happened on this link, and how many so far. */
+  readonly faults = new Map<string, { atMs: number; count: number }>();
   isCut = false;
-  isCalm = false;
-  /** Hints were wanted here and are not to be had. */
-  isDeaf = false;
-  /** Added to every message's way while the line is slow. */
+  faultFree = false;
+  /** `listen` was called and has not succeeded: no wake-ups arrive. */
+  cannotListen = false;
+  /** Added to the latency of every message while the link is slow. */
   lagMs = 0;
   readonly #schedule: Schedule;
-  readonly #dice: Dice;
-  readonly #weather: Weather;
-  readonly #tally: Tally;
+  readonly #random: RandomSource;
+  readonly #conditions: NetworkConditions;
+  readonly #result: RunResult;
 
-  constructor(process: SimulatedProcess, schedule: Schedule, dice: Dice, weather: Weather, tally: Tally) {
+  constructor(
+    process: SimulatedProcess,
+    schedule: Schedule,
+    random: RandomSource,
+    network: NetworkConditions,
+    result: RunResult,
+  ) {
     this.process = process;
     this.#schedule = schedule;
-    this.#dice = dice;
-    this.#weather = weather;
-    this.#tally = tally;
+    this.#random = random;
+    this.#conditions = network;
+    this.#result = result;
   }
 
   latencyMs(): number {
-    return this.lagMs * this.#dice.next() + this.#dice.scaled(this.#weather.latencyMs);
+    return this.lagMs * this.#random.next() + this.#random.scaled(this.#conditions.latencyMs);
   }
 
-  get dice(): Dice {
-    return this.#dice;
+  get random(): RandomSource {
+    return this.#random;
   }
 
-  /** Whether all went well here lately, as far as this key is concerned. */
-  troubleSince(key: string, sinceMs: number): boolean {
+  /** Whether this link had a fault that concerns this key since then. */
+  hadFaultSince(key: string, sinceMs: number): boolean {
     return (
       this.isCut ||
-      this.isDeaf ||
+      this.cannotListen ||
       this.lagMs > 0 ||
       this.process.phase !== 'running' ||
-      (this.trouble.get(key)?.atMs ?? -1) >= sinceMs
+      (this.faults.get(key)?.atMs ?? -1) >= sinceMs
     );
   }
 
   note(keys: Iterable<string>): void {
     for (const key of keys) {
-      const count = (this.trouble.get(key)?.count ?? 0) + 1;
-      this.trouble.set(key, { atMs: this.#schedule.nowMs, count });
+      const count = (this.faults.get(key)?.count ?? 0) + 1;
+      this.faults.set(key, { atMs: this.#schedule.nowMs, count });
     }
   }
 
-  /** Carries a message once, twice, late or not at all. */
-  carry(load: Load, keys: readonly string[], arrive: () => void): Fate {
-    const { lateMs, faultShare } = this.#weather;
-    const kinds = KINDS[load];
-    this.#tally.messages += 1;
+  /** Delivers a message once, twice, late or not at all. */
+  carry(kind: MessageKind, keys: readonly string[], arrive: () => void): Delivery {
+    const { lateMs, faultShare } = this.#conditions;
+    const kinds = KINDS[kind];
+    this.#result.messages += 1;
     if (this.isCut) {
       this.note(keys);
       return 'lost';
     }
-    const draw = this.#dice.next();
-    if (this.isCalm || draw >= faultShare) {
-      this.#arriveIn(this.latencyMs(), load, arrive);
+    const draw = this.#random.next();
+    if (this.faultFree || draw >= faultShare) {
+      this.#arriveIn(this.latencyMs(), kind, arrive);
       return 'carried';
     }
-    this.#tally.faulty += 1;
+    this.#result.faulty += 1;
     this.note(keys);
     if (draw < faultShare / 3) {
-      this.#tally.fault(kinds.lost);
+      this.#result.fault(kinds.lost);
       return 'lost';
     }
     const again = (): void => {
       this.note(keys);
       arrive();
     };
-    const laterMs = this.latencyMs() + this.#dice.scaled(lateMs);
-    this.#arriveIn(laterMs, load, again);
+    const laterMs = this.latencyMs() + this.#random.scaled(lateMs);
+    this.#arriveIn(laterMs, kind, again);
     if (draw < (faultShare * 2) / 3) {
-      this.#tally.fault(kinds.late);
+      this.#result.fault(kinds.late);
       return 'carried';
     }
-    this.#tally.fault(kinds.doubled);
-    this.#arriveIn(this.latencyMs(), load, arrive);
+    this.#result.fault(kinds.doubled);
+    this.#arriveIn(this.latencyMs(), kind, arrive);
     return 'carried';
   }
 
-  #arriveIn(delayMs: number, load: Load, arrive: () => void): void {
+  #arriveIn(delayMs: number, kind: MessageKind, arrive: () => void): void {
     const atMs = this.#schedule.nowMs + delayMs;
-    if (load === 'request') this.#schedule.quietlyAt(atMs, arrive);
+    if (kind === 'request') this.#schedule.quietlyAt(atMs, arrive);
     else this.#schedule.at(atMs, () => this.process.deliver(arrive));
   }
 }

@@ -1,19 +1,19 @@
 /**
- * A simulated process: clocks of its own over the world's time, timers, and the ways in which processes stop.
+ * A simulated process: its own clocks over the simulation's time, its timers, and the ways in which processes stop.
  *
- * - paused (SIGSTOP, a blocked loop): nothing of it runs. On resuming, what arrived meanwhile may come before the
- *   timers that fell due, as it does in Node (F1).
- * - suspended (a sleeping machine): paused, and the monotonic clock stands still while the wall clock goes on.
- * - crashed: nothing of it ever runs again. What it has sent still arrives.
+ * - paused (SIGSTOP, a blocked event loop): no code runs. On resuming, messages that arrived meanwhile may be handled
+ *   before the timers that fell due, as in Node (F1).
+ * - suspended (a sleeping machine): paused, and the monotonic clock stands still while the wall clock runs.
+ * - crashed: its code never runs again. Messages that it sent still arrive.
  */
 
-import type { Dice } from './dice.js';
 import type { Clock, Timer } from './library.js';
-import type { Appointment, Schedule } from './schedule.js';
+import type { RandomSource } from './random-source.js';
+import type { Schedule, ScheduledEvent } from './schedule.js';
 
-/** How far a clock may run fast or slow against the store's: inside the drift margin of 1 %. */
+/** How fast or slow a clock may run against the store's: inside the drift margin of 1 %. */
 const DRIFT_SHARE = 0.009;
-/** Timers come late by a little, and in Node now and then a fraction of a millisecond early. */
+/** Timers fire a little late, and in Node sometimes a fraction of a millisecond early. */
 const TIMER_LATE_MS = 2;
 const TIMER_EARLY_SHARE = 0.02;
 const TIMER_EARLY_MS = 0.9;
@@ -23,7 +23,7 @@ type Phase = 'running' | 'paused' | 'crashed';
 class VirtualTimer implements Timer {
   readonly dueMs: number;
   readonly run: () => void;
-  appointment: Appointment | null = null;
+  event: ScheduledEvent | null = null;
   readonly #timers: Set<VirtualTimer>;
 
   constructor(dueMs: number, run: () => void, timers: Set<VirtualTimer>) {
@@ -34,7 +34,7 @@ class VirtualTimer implements Timer {
 
   cancel(): void {
     this.#timers.delete(this);
-    this.appointment?.cancel();
+    this.event?.cancel();
   }
 
   keepAlive(): void {}
@@ -44,7 +44,7 @@ export class SimulatedProcess {
   readonly name: string;
   readonly clock: Clock;
   readonly #schedule: Schedule;
-  readonly #dice: Dice;
+  readonly #random: RandomSource;
   readonly #rate: number;
   readonly #timers = new Set<VirtualTimer>();
   readonly #arrived: (() => void)[] = [];
@@ -56,23 +56,23 @@ export class SimulatedProcess {
   #pausedAtMs = 0;
   #pausedMs = 0;
   #suspended = false;
-  /** Run first thing after a pause, before any arrival and any timer. */
+  /** Called first after a pause, before any message and any timer. */
   onResume: () => void = () => {};
 
-  constructor(name: string, schedule: Schedule, dice: Dice) {
+  constructor(name: string, schedule: Schedule, random: RandomSource) {
     this.name = name;
     this.#schedule = schedule;
-    this.#dice = dice;
-    this.#rate = 1 + dice.between(-DRIFT_SHARE, DRIFT_SHARE);
+    this.#random = random;
+    this.#rate = 1 + random.between(-DRIFT_SHARE, DRIFT_SHARE);
     this.#startMs = schedule.nowMs;
-    this.#wallOffsetMs = 1_700_000_000_000 + dice.between(-1e8, 1e8);
+    this.#wallOffsetMs = 1_700_000_000_000 + random.between(-1e8, 1e8);
     this.clock = {
       monotonicMs: () => this.#monotonicMs(),
       wallMs: () => Math.floor(this.#wallOffsetMs + (schedule.nowMs - this.#startMs) * this.#rate),
       timer: (delayMs, run) => this.#timer(delayMs, run),
       afterTurn: (run) => void schedule.at(schedule.nowMs, () => this.deliver(run)),
-      random: () => dice.next(),
-      randomId: () => dice.id(),
+      random: () => random.next(),
+      randomId: () => random.id(),
     };
   }
 
@@ -84,17 +84,17 @@ export class SimulatedProcess {
     return this.#timers.size;
   }
 
-  /** How long it has been paused in all, up to now. */
+  /** The sum of all pauses, up to now. */
   get pausedMs(): number {
     return this.#pausedMs + (this.#phase === 'paused' ? this.#schedule.nowMs - this.#pausedAtMs : 0);
   }
 
-  /** How long its machine was suspended in all: its timers are late by so much. */
+  /** The sum of all suspensions: its timers are late by this much. */
   get suspendedMs(): number {
     return this.#frozenMs;
   }
 
-  /** Something from outside reaches it: now, after its pause, or never. */
+  /** A message from outside: handled now, after the pause, or never. */
   deliver(run: () => void): void {
     if (this.#phase === 'running') run();
     else if (this.#phase === 'paused') this.#arrived.push(run);
@@ -121,7 +121,7 @@ export class SimulatedProcess {
     this.onResume();
     const arrivals = this.#arrived.splice(0).map((run) => () => this.deliver(run));
     const timers = this.#due.splice(0).map((timer) => () => this.#fire(timer));
-    const order = this.#dice.chance(0.5) ? [...arrivals, ...timers] : [...timers, ...arrivals];
+    const order = this.#random.chance(0.5) ? [...arrivals, ...timers] : [...timers, ...arrivals];
     for (const run of order) this.#schedule.at(this.#schedule.nowMs, run);
   }
 
@@ -141,9 +141,9 @@ export class SimulatedProcess {
   }
 
   #timer(delayMs: number, run: () => void): Timer {
-    const dice = this.#dice;
-    const early = delayMs > 1 && dice.chance(TIMER_EARLY_SHARE);
-    const offMs = early ? -TIMER_EARLY_MS * dice.next() : TIMER_LATE_MS * dice.next() ** 4;
+    const random = this.#random;
+    const early = delayMs > 1 && random.chance(TIMER_EARLY_SHARE);
+    const offMs = early ? -TIMER_EARLY_MS * random.next() : TIMER_LATE_MS * random.next() ** 4;
     const dueMs = this.#monotonicMs() + Math.max(Math.ceil(delayMs), 0) + offMs;
     const timer = new VirtualTimer(dueMs, run, this.#timers);
     this.#arm(timer);
@@ -152,7 +152,7 @@ export class SimulatedProcess {
 
   #arm(timer: VirtualTimer): void {
     const inMs = Math.max((timer.dueMs - this.#monotonicMs()) / this.#rate, 0);
-    timer.appointment = this.#schedule.at(this.#schedule.nowMs + inMs, () => this.#fire(timer));
+    timer.event = this.#schedule.at(this.#schedule.nowMs + inMs, () => this.#fire(timer));
   }
 
   #fire(timer: VirtualTimer): void {

@@ -1,11 +1,11 @@
-/** What a world is like: who lives in it, what they want, how bad the line is and what else goes wrong. */
+/** The description of one kind of simulation: processes, workloads, network, faults, and the bounds to keep. */
 import type { Variant } from './connection.js';
-import type { Weather } from './network.js';
+import type { NetworkConditions } from './network.js';
 
-/** Of every key in a world. */
-export const NAMESPACE = 'world';
+/** The namespace of every key. */
+export const NAMESPACE = 'simulation';
 
-/** A key as the store spells it. */
+/** A key with its namespace, as the store has it. */
 export const storeKeyOf = (name: string): string => `${NAMESPACE}/${name}`;
 
 export type Range = readonly [number, number];
@@ -13,72 +13,72 @@ export type Range = readonly [number, number];
 export interface KeySpec {
   readonly name: string;
   readonly kind: 'mutex' | 'semaphore' | 'readWrite';
-  /** Of a semaphore. */
+  /** For a semaphore. */
   readonly capacity?: number;
-  /** How often it is chosen, against the others. */
+  /** How often it is chosen, relative to the others. */
   readonly weight: number;
 }
 
-/** How the workers of a process behave. Durations in milliseconds, spread over orders of magnitude. */
-export interface Habits {
+/** How the workers of a process behave. Durations are drawn evenly over orders of magnitude. */
+export interface Behaviour {
   readonly thinkMs: Range;
   readonly workMs: Range;
   readonly ttlMs: readonly [number, ...number[]];
   readonly waitMs: readonly [number, ...number[]];
-  /** The share of calls that are `tryAcquire`, half of them without any wait; of the others half are `withLock`. */
+  /** The share of `tryAcquire` calls, half of them without wait; of the others, half are `withLock`. */
   readonly tryShare: number;
-  /** Of waiting calls: given up by their signal at a random moment. */
+  /** The share of waiting calls that are aborted at a random moment. */
   readonly abortShare: number;
   readonly minHoldShare: number;
   readonly metadataShare: number;
-  /** Without renewal: work longer than the ttl loses its lease. */
+  /** Without renewal, work longer than the ttl loses its lease. */
   readonly noRenewShare: number;
-  /** Renewed by hand, half of these to so many times the ttl. */
+  /** Renewed by the user; half of these to a multiple of the ttl. */
   readonly renewShare: number;
   readonly stretch: Range;
-  /** Of those without renewal: they work on past the end of their lease, until told. */
+  /** The share of leases without renewal whose user works on past their end. */
   readonly overstayShare: number;
-  /** Of the leases taken one by one: handed off to another process when the work is done, which goes on with it. */
+  /** The share of single leases that are handed off to another process after the work. */
   readonly handoffShare: number;
-  /** For all mutexes at once, or for any of them. */
+  /** The share of calls for all mutexes at once, or for any of them. */
   readonly groupShare: number;
-  /** Of the calls on a read-write lock: those that write. */
+  /** The share of write calls on a read-write lock. */
   readonly writeShare: number;
 }
 
-export interface Crew {
+export interface Workload {
   readonly processes: number;
-  /** In each of them. */
+  /** Per process. */
   readonly workers: number;
-  readonly habits: Habits;
+  readonly behaviour: Behaviour;
 }
 
-/** The mean time between two of a kind, for each process; absent means never. */
-export interface Mishaps {
+/** The mean time between two faults of a kind, per process; absent means never. */
+export interface FaultIntervals {
   readonly pauseMs?: number;
   readonly suspendMs?: number;
   readonly crashMs?: number;
   readonly cutMs?: number;
-  /** Shut down in order and started again. */
+  /** An orderly shutdown and a new process. */
   readonly restartMs?: number;
-  /** Slow lines: everything is answered later than it is awaited. */
+  /** A slow link: replies arrive later than they are awaited. */
   readonly lagMs?: number;
   readonly clockJumpMs?: number;
-  /** For each key. */
+  /** Per key. */
   readonly evictionMs?: number;
   /** How long pauses and cut-offs last. */
   readonly lastMs: Range;
 }
 
 export interface Bounds {
-  /** No caller that was willing to wait longer may wait longer than this. */
+  /** The longest wait of a caller that was willing to wait longer. */
   readonly waitMs: number;
-  /** Nor may the callers of any crew that got the lock have waited longer than this on average. */
+  /** The longest mean wait of the granted calls of any workload. */
   readonly meanWaitMs: number;
-  /** How long a key may stand idle while somebody wants it: with no fault near, and at worst. */
+  /** How long a key may be idle while a caller wants it: without a fault nearby, and at worst. */
   readonly idleMs: number;
   readonly idleMsWorst: number;
-  /** What share of the time that somebody wants a key it may stand idle. */
+  /** The share of wanted time in which a key may be idle. */
   readonly idleShare: number;
 }
 
@@ -88,10 +88,10 @@ export interface Profile {
   readonly durationMs: number;
   readonly variant: Variant;
   readonly keys: readonly [KeySpec, ...KeySpec[]];
-  readonly crews: readonly Crew[];
-  readonly weather: Weather;
-  readonly mishaps: Mishaps;
+  readonly workloads: readonly Workload[];
+  readonly network: NetworkConditions;
+  readonly faultIntervals: FaultIntervals;
   readonly bounds: Bounds;
-  /** All callers of a key ask alike, so that any of them may take a place in line that another leaves. */
+  /** All callers of a key make like requests, so that any of them may take over a place in the queue. */
   readonly alike: boolean;
 }

@@ -1,7 +1,7 @@
-/** The worlds that the simulation visits. Each looks for what the others hardly show. */
-import type { Bounds, Habits, KeySpec, Profile } from './profile.js';
+/** The profiles. Each looks for what the others hardly show. */
+import type { Behaviour, Bounds, KeySpec, Profile } from './profile.js';
 
-const HABITS: Habits = {
+const BEHAVIOUR: Behaviour = {
   thinkMs: [1, 300],
   workMs: [0.2, 60],
   ttlMs: [400, 1_000, 1_000, 3_000],
@@ -19,7 +19,7 @@ const HABITS: Habits = {
   writeShare: 0.3,
 };
 
-const WEATHER = { latencyMs: [0.2, 4], faultShare: 0.065, lateMs: [10, 4_000] } as const;
+const NETWORK = { latencyMs: [0.2, 4], faultShare: 0.065, lateMs: [10, 4_000] } as const;
 const BOUNDS: Bounds = {
   waitMs: 15_000,
   meanWaitMs: 1_000,
@@ -49,9 +49,9 @@ const MIXED: Profile = {
     mutex('rare-b', 0.004),
     semaphore('rare-c', 2, 0.004),
   ],
-  crews: [{ processes: 4, workers: 4, habits: { ...HABITS, groupShare: 0.03 } }],
-  weather: WEATHER,
-  mishaps: {
+  workloads: [{ processes: 4, workers: 4, behaviour: { ...BEHAVIOUR, groupShare: 0.03 } }],
+  network: NETWORK,
+  faultIntervals: {
     pauseMs: 10_000,
     crashMs: 30_000,
     restartMs: 30_000,
@@ -67,16 +67,16 @@ const MIXED: Profile = {
 
 const CUT_OFF: Profile = {
   name: 'cut-off',
-  about: 'work longer than the ttl, and a line that is cut off again and again',
+  about: 'work longer than the ttl, and links that are cut off again and again',
   durationMs: 200_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a'), mutex('mutex-b'), semaphore('semaphore-a', 2)],
-  crews: [
+  workloads: [
     {
       processes: 4,
       workers: 3,
-      habits: {
-        ...HABITS,
+      behaviour: {
+        ...BEHAVIOUR,
         thinkMs: [1, 100],
         workMs: [1, 2_000],
         ttlMs: [100, 300, 600, 1_000, 2_000],
@@ -89,8 +89,8 @@ const CUT_OFF: Profile = {
       },
     },
   ],
-  weather: { ...WEATHER, latencyMs: [0.5, 30], lateMs: [50, 3_000] },
-  mishaps: { cutMs: 2_500, lagMs: 5_000, pauseMs: 20_000, suspendMs: 30_000, lastMs: [50, 2_500] },
+  network: { ...NETWORK, latencyMs: [0.5, 30], lateMs: [50, 3_000] },
+  faultIntervals: { cutMs: 2_500, lagMs: 5_000, pauseMs: 20_000, suspendMs: 30_000, lastMs: [50, 2_500] },
   bounds: { ...BOUNDS, waitMs: 25_000, meanWaitMs: 3_000 },
   alike: false,
 };
@@ -101,21 +101,21 @@ const SHARED: Profile = {
   durationMs: 60_000,
   variant: QUEUE_AND_PUSH,
   keys: [semaphore('semaphore-a', 3), semaphore('semaphore-b', 8), readWrite('library-a', 2)],
-  crews: [
+  workloads: [
     {
       processes: 5,
       workers: 5,
-      habits: { ...HABITS, thinkMs: [1, 150], workMs: [0.5, 300], ttlMs: [300, 1_000, 3_000] },
+      behaviour: { ...BEHAVIOUR, thinkMs: [1, 150], workMs: [0.5, 300], ttlMs: [300, 1_000, 3_000] },
     },
   ],
-  weather: WEATHER,
-  mishaps: { pauseMs: 4_000, suspendMs: 15_000, crashMs: 12_000, lastMs: [20, 4_000] },
+  network: NETWORK,
+  faultIntervals: { pauseMs: 4_000, suspendMs: 15_000, crashMs: 12_000, lastMs: [20, 4_000] },
   bounds: BOUNDS,
   alike: false,
 };
 
-const BUSY_HABITS: Omit<Habits, 'thinkMs' | 'workMs'> = {
-  ...HABITS,
+const BUSY_BEHAVIOUR: Omit<Behaviour, 'thinkMs' | 'workMs'> = {
+  ...BEHAVIOUR,
   ttlMs: [1_000],
   waitMs: [5_000, 20_000],
   tryShare: 0.02,
@@ -131,36 +131,36 @@ const BUSY: Profile = {
   durationMs: 60_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a', 9), mutex('mutex-b')],
-  crews: [
+  workloads: [
     {
       processes: 1,
       workers: 12,
-      habits: { ...BUSY_HABITS, thinkMs: [0.1, 1], workMs: [0, 1] },
+      behaviour: { ...BUSY_BEHAVIOUR, thinkMs: [0.1, 1], workMs: [0, 1] },
     },
     {
       processes: 2,
       workers: 1,
-      habits: { ...BUSY_HABITS, thinkMs: [10, 2_000], workMs: [0.1, 10], tryShare: 0 },
+      behaviour: { ...BUSY_BEHAVIOUR, thinkMs: [10, 2_000], workMs: [0.1, 10], tryShare: 0 },
     },
   ],
-  weather: WEATHER,
-  mishaps: { pauseMs: 4_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },
+  network: NETWORK,
+  faultIntervals: { pauseMs: 4_000, clockJumpMs: 60_000, lastMs: [20, 3_000] },
   bounds: { ...BOUNDS, waitMs: 4_000, meanWaitMs: 400 },
   alike: false,
 };
 
 const QUIET: Profile = {
   name: 'quiet',
-  about: 'two processes that take turns, so that only a hint in time wakes the other',
+  about: 'two processes in alternation, so that only a wake-up in time wakes the other',
   durationMs: 100_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a'), mutex('mutex-b')],
-  crews: [
+  workloads: [
     {
       processes: 2,
       workers: 2,
-      habits: {
-        ...HABITS,
+      behaviour: {
+        ...BEHAVIOUR,
         thinkMs: [1, 60],
         workMs: [1, 60],
         ttlMs: [3_000],
@@ -170,36 +170,42 @@ const QUIET: Profile = {
       },
     },
   ],
-  weather: { ...WEATHER, latencyMs: [0.2, 25], faultShare: 0.01 },
-  mishaps: { pauseMs: 60_000, crashMs: 120_000, lastMs: [20, 1_000] },
+  network: { ...NETWORK, latencyMs: [0.2, 25], faultShare: 0.01 },
+  faultIntervals: { pauseMs: 60_000, crashMs: 120_000, lastMs: [20, 1_000] },
   bounds: { ...BOUNDS, idleMs: 250, waitMs: 8_000 },
   alike: true,
 };
 
 const EVICTIONS: Profile = {
   name: 'evictions',
-  about: 'operators who end holds all the time',
+  about: 'operators that evict all the time',
   durationMs: 60_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a', 2), mutex('mutex-b', 2), semaphore('semaphore-a', 2), readWrite('library-a')],
-  crews: [
-    { processes: 4, workers: 4, habits: { ...HABITS, thinkMs: [1, 100], ttlMs: [1_000, 1_000, 5_000] } },
+  workloads: [
+    {
+      processes: 4,
+      workers: 4,
+      behaviour: { ...BEHAVIOUR, thinkMs: [1, 100], ttlMs: [1_000, 1_000, 5_000] },
+    },
   ],
-  weather: WEATHER,
-  mishaps: { evictionMs: 800, pauseMs: 20_000, cutMs: 30_000, lastMs: [20, 1_500] },
+  network: NETWORK,
+  faultIntervals: { evictionMs: 800, pauseMs: 20_000, cutMs: 30_000, lastMs: [20, 1_500] },
   bounds: BOUNDS,
   alike: false,
 };
 
 const HANDOFFS: Profile = {
   name: 'handoffs',
-  about: 'leases that go from process to process, with crashes, pauses and evictions on the way',
+  about: 'leases handed off from process to process, with crashes, pauses and evictions meanwhile',
   durationMs: 90_000,
   variant: QUEUE_AND_PUSH,
   keys: [mutex('mutex-a', 2), mutex('mutex-b'), semaphore('semaphore-a', 3), readWrite('library-a')],
-  crews: [{ processes: 4, workers: 3, habits: { ...HABITS, ttlMs: [400, 1_000], handoffShare: 0.3 } }],
-  weather: WEATHER,
-  mishaps: {
+  workloads: [
+    { processes: 4, workers: 3, behaviour: { ...BEHAVIOUR, ttlMs: [400, 1_000], handoffShare: 0.3 } },
+  ],
+  network: NETWORK,
+  faultIntervals: {
     pauseMs: 10_000,
     suspendMs: 30_000,
     crashMs: 10_000,
@@ -209,7 +215,7 @@ const HANDOFFS: Profile = {
     evictionMs: 10_000,
     lastMs: [20, 3_000],
   },
-  // What is on its way stays locked.
+  // A lease stays locked while its handoff travels.
   bounds: { ...BOUNDS, waitMs: 25_000, meanWaitMs: 4_000 },
   alike: false,
 };
@@ -217,7 +223,7 @@ const HANDOFFS: Profile = {
 const NO_PUSH: Profile = {
   ...MIXED,
   name: 'no-push',
-  about: 'a store that keeps a line but cannot push',
+  about: 'a store with a queue but without push',
   variant: { queue: true, push: false },
   bounds: { ...BOUNDS, idleMs: 1_000, idleShare: 0.05 },
 };
@@ -225,7 +231,7 @@ const NO_PUSH: Profile = {
 const NO_QUEUE: Profile = {
   ...MIXED,
   name: 'no-queue',
-  about: 'a store that neither keeps a line nor pushes',
+  about: 'a store without queue and push',
   variant: { queue: false, push: false },
   bounds: { ...BOUNDS, waitMs: 25_000, idleMs: 1_000, idleShare: 0.05 },
 };

@@ -1,11 +1,11 @@
-/** The table at the end of a simulation, and the lines of a violation. */
-import type { Tally } from './tally.js';
+/** The table at the end of the command. */
+import type { RunResult } from './run-result.js';
 
 const numbers = new Intl.NumberFormat('en-GB', { maximumFractionDigits: 1 });
 const show = (value: number): string => numbers.format(value);
 const percent = (part: number, whole: number): string => `${show((100 * part) / Math.max(whole, 1))} %`;
 
-/** What the runs of one profile come to. */
+/** The sum over the runs of one profile. */
 export class Sum {
   readonly name: string;
   runs = 0;
@@ -20,7 +20,7 @@ export class Sum {
   placesLost = 0;
   violations = 0;
   longestWaitMs = 0;
-  /** Of the crew that waited longest in any run. */
+  /** Of the workload with the longest mean wait in any run. */
   meanWaitMs = 0;
   longestIdleMs = 0;
   longestCleanIdleMs = 0;
@@ -33,26 +33,26 @@ export class Sum {
     this.name = name;
   }
 
-  add(tally: Tally | Sum, seconds: number): void {
-    this.runs += tally instanceof Sum ? tally.runs : 1;
-    this.grants += tally.grants;
-    this.changes += tally.changes;
-    this.handovers += tally.handovers;
-    this.handoffs += tally.handoffs;
-    this.losses += tally.losses;
-    this.timeouts += tally.timeouts;
-    this.messages += tally.messages;
-    this.faulty += tally.faulty;
-    this.placesLost += tally.placesLost;
-    this.violations += typeof tally.violations === 'number' ? tally.violations : tally.violations.length;
-    this.longestWaitMs = Math.max(this.longestWaitMs, tally.longestWaitMs);
-    this.meanWaitMs = Math.max(this.meanWaitMs, tally.meanWaitMs);
-    this.longestIdleMs = Math.max(this.longestIdleMs, tally.longestIdleMs);
-    this.longestCleanIdleMs = Math.max(this.longestCleanIdleMs, tally.longestCleanIdleMs);
-    this.idleMs += tally.idleMs;
-    this.wantedMs += tally.wantedMs;
+  add(result: RunResult | Sum, seconds: number): void {
+    this.runs += result instanceof Sum ? result.runs : 1;
+    this.grants += result.grants;
+    this.changes += result.changes;
+    this.handovers += result.handovers;
+    this.handoffs += result.handoffs;
+    this.losses += result.losses;
+    this.timeouts += result.timeouts;
+    this.messages += result.messages;
+    this.faulty += result.faulty;
+    this.placesLost += result.placesLost;
+    this.violations += typeof result.violations === 'number' ? result.violations : result.violations.length;
+    this.longestWaitMs = Math.max(this.longestWaitMs, result.longestWaitMs);
+    this.meanWaitMs = Math.max(this.meanWaitMs, result.meanWaitMs);
+    this.longestIdleMs = Math.max(this.longestIdleMs, result.longestIdleMs);
+    this.longestCleanIdleMs = Math.max(this.longestCleanIdleMs, result.longestCleanIdleMs);
+    this.idleMs += result.idleMs;
+    this.wantedMs += result.wantedMs;
     this.seconds += seconds;
-    for (const [kind, count] of tally.faults) this.faults.set(kind, (this.faults.get(kind) ?? 0) + count);
+    for (const [kind, count] of result.faults) this.faults.set(kind, (this.faults.get(kind) ?? 0) + count);
   }
 }
 

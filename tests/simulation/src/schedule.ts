@@ -1,16 +1,16 @@
 /**
- * Virtual time: a heap of things to come, run one after the other. Nothing waits for real time.
+ * Virtual time: a heap of events, run one after the other. Nothing waits for real time.
  *
- * After everything that may have run a process's code, one turn of the real event loop is taken: all promises that
- * can settle have settled before time goes on, as they would have in a process of its own.
+ * After every event that may run a process's code, one turn of the real event loop lets all promises settle before time
+ * moves on, as they would in a process of its own.
  */
 
-export interface Appointment {
+export interface ScheduledEvent {
   readonly atMs: number;
   cancel(): void;
 }
 
-class Slot implements Appointment {
+class Entry implements ScheduledEvent {
   readonly atMs: number;
   readonly order: number;
   readonly quiet: boolean;
@@ -27,12 +27,12 @@ class Slot implements Appointment {
     this.run = null;
   }
 
-  isBefore(other: Slot): boolean {
+  isBefore(other: Entry): boolean {
     return this.atMs < other.atMs || (this.atMs === other.atMs && this.order < other.order);
   }
 }
 
-/** So much at one moment is a loop that would never let time go on. */
+/** More events than this at one moment are an endless loop. */
 const AT_ONE_MOMENT_MAX = 200_000;
 
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -42,33 +42,33 @@ export class Schedule {
   #order = 0;
   #atOneMoment = 0;
   #stopped = false;
-  readonly #heap: Slot[] = [];
+  readonly #heap: Entry[] = [];
 
   get nowMs(): number {
     return this.#nowMs;
   }
 
-  at(atMs: number, run: () => void): Appointment {
+  at(atMs: number, run: () => void): ScheduledEvent {
     return this.#add(atMs, run, false);
   }
 
-  /** For what runs no code of a process: the turn of the event loop is spared. */
-  quietlyAt(atMs: number, run: () => void): Appointment {
+  /** For events that run no code of a process: saves the turn of the event loop. */
+  quietlyAt(atMs: number, run: () => void): ScheduledEvent {
     return this.#add(atMs, run, true);
   }
 
-  /** Runs all that is due up to then. */
+  /** Runs every event up to then. */
   async runUntil(untilMs: number): Promise<void> {
     await turn();
-    for (let slot = this.#next(untilMs); slot && !this.#stopped; slot = this.#next(untilMs)) {
-      this.#goTo(slot.atMs);
-      slot.run?.();
-      if (!slot.quiet) await turn();
+    for (let entry = this.#next(untilMs); entry && !this.#stopped; entry = this.#next(untilMs)) {
+      this.#goTo(entry.atMs);
+      entry.run?.();
+      if (!entry.quiet) await turn();
     }
     if (!this.#stopped) this.#goTo(untilMs);
   }
 
-  /** Ends `runUntil` after the event at hand. */
+  /** Ends `runUntil` after the current event. */
   stop(): void {
     this.#stopped = true;
   }
@@ -79,14 +79,14 @@ export class Schedule {
     if (this.#atOneMoment > AT_ONE_MOMENT_MAX) throw new Error(`Time stands still at ${this.#nowMs} ms.`);
   }
 
-  #add(atMs: number, run: () => void, quiet: boolean): Slot {
-    const slot = new Slot(Math.max(atMs, this.#nowMs), this.#order++, quiet, run);
-    this.#heap.push(slot);
-    this.#rise(this.#heap.length - 1, slot);
-    return slot;
+  #add(atMs: number, run: () => void, quiet: boolean): Entry {
+    const entry = new Entry(Math.max(atMs, this.#nowMs), this.#order++, quiet, run);
+    this.#heap.push(entry);
+    this.#rise(this.#heap.length - 1, entry);
+    return entry;
   }
 
-  #next(untilMs: number): Slot | null {
+  #next(untilMs: number): Entry | null {
     for (;;) {
       const first = this.#heap[0];
       if (!first || first.atMs > untilMs) return null;
@@ -96,19 +96,19 @@ export class Schedule {
     }
   }
 
-  #rise(from: number, slot: Slot): void {
+  #rise(from: number, entry: Entry): void {
     let place = from;
     while (place > 0) {
       const above = (place - 1) >> 1;
       const parent = this.#heap[above];
-      if (!parent || !slot.isBefore(parent)) break;
+      if (!parent || !entry.isBefore(parent)) break;
       this.#heap[place] = parent;
       place = above;
     }
-    this.#heap[place] = slot;
+    this.#heap[place] = entry;
   }
 
-  #sink(slot: Slot): void {
+  #sink(entry: Entry): void {
     const heap = this.#heap;
     let place = 0;
     for (;;) {
@@ -120,10 +120,10 @@ export class Schedule {
         child = right;
         below += 1;
       }
-      if (!child.isBefore(slot)) break;
+      if (!child.isBefore(entry)) break;
       heap[place] = child;
       place = below;
     }
-    heap[place] = slot;
+    heap[place] = entry;
   }
 }

@@ -1,7 +1,7 @@
 /**
- * The simulated store: what all processes of a world share. Decides by `decide` with a clock of its own that never
- * steps, deletes what `expendableAt` allows, and knows who listens. It never fails: everything that goes wrong goes
- * wrong on the way (see network.ts).
+ * The simulated store, shared by all processes. Decides with `decide` on its own clock, which never steps; deletes records
+ * that `expendableAt` allows to delete; sends wake-ups to its listeners. It never fails: faults happen in the network
+ * (network.ts).
  */
 import {
   type Command,
@@ -17,38 +17,38 @@ import {
 } from './library.js';
 import type { Schedule } from './schedule.js';
 
-/** Where the store's time stands when the world's is 0. */
+/** The store's time at the start of the simulation. */
 export const STORE_EPOCH_MS = 1_750_000_000_000;
-/** How many commands pass between two looks for records that may go. */
+/** Clean up after this many commands. */
 const CLEANUP_EVERY = 200;
 
-export type Hear = (key: string, why: Why) => void;
+export type Receive = (key: string, why: Why) => void;
 
 export interface Decided {
   readonly command: Command;
-  /** The network brought it a second time. */
+  /** A duplicate made by the network. */
   readonly isCopy: boolean;
   readonly before: State | null;
   readonly decision: Decision;
   readonly now: number;
 }
 
-/** Is told of every decision, before anybody else hears of it. */
-export type Witness = (decided: Decided) => void;
+/** Called for every decision, before its reply and wake-ups are sent. */
+export type OnDecision = (decided: Decided) => void;
 
 export class Server {
   readonly states = new Map<string, State>();
-  readonly #inboxes = new Map<string, Hear>();
+  readonly #inboxes = new Map<string, Receive>();
   readonly #schedule: Schedule;
-  readonly #witness: Witness;
+  readonly #onDecision: OnDecision;
   #commands = 0;
 
-  constructor(schedule: Schedule, witness: Witness) {
+  constructor(schedule: Schedule, onDecision: OnDecision) {
     this.#schedule = schedule;
-    this.#witness = witness;
+    this.#onDecision = onDecision;
   }
 
-  /** Exactly; `decide` sees whole milliseconds. */
+  /** With fractions; `decide` sees whole milliseconds. */
   get exactMs(): number {
     return STORE_EPOCH_MS + this.#schedule.nowMs;
   }
@@ -63,13 +63,13 @@ export class Server {
     const before = this.states.get(command.key) ?? null;
     const decision = decide(before, command, this.now);
     if (decision.changed) this.states.set(command.key, decision.state);
-    this.#witness({ command, isCopy, before, decision, now: this.now });
+    this.#onDecision({ command, isCopy, before, decision, now: this.now });
     for (const wake of decision.wakes) this.#send(command.key, wake);
     return decision.reply;
   }
 
-  listen(inbox: string, hear: Hear): void {
-    this.#inboxes.set(inbox, hear);
+  listen(inbox: string, receive: Receive): void {
+    this.#inboxes.set(inbox, receive);
   }
 
   stopListening(inbox: string): void {

@@ -1,22 +1,22 @@
-/** The simulation as a command: many worlds, a table, and for every violation the seed that shows it again. */
+/** The command: many runs, a table, and for every violation the seed that shows it again. */
 import { parseArgs } from 'node:util';
 import { systemClock } from './library.js';
 import type { Profile } from './profile.js';
 import { PROFILES } from './profiles.js';
 import { Sum, tableOf } from './report.js';
-import { runWorld } from './run.js';
+import { runSimulation } from './run.js';
 
 /** Some 400,000 grants. */
 const SEEDS = 20;
 
 const HELP = `Runs the real engine in simulated time, over a simulated store and network, with faults.
 
-  --seeds N      so many worlds of each profile (${SEEDS})
-  --seed S       the first seed (1); alone, only this one
-  --profile P    only this one: ${PROFILES.map(({ name }) => name).join(', ')}
+  --seeds N      runs per profile (default ${SEEDS})
+  --seed S       the first seed (default 1); without --seeds, the only one
+  --profile P    only this profile: ${PROFILES.map(({ name }) => name).join(', ')}
   --first        stop at the first violation
-  --digest       print a digest of every world's history
-  --history T    print every line of the history that has this text in it
+  --digest       print a digest of every simulation's history
+  --history T    print every line of the history that contains this text
 `;
 
 export interface Output {
@@ -81,15 +81,15 @@ function noteOf({ history }: Choice, output: Output): OnNote {
 
 interface Ran {
   readonly digest: string;
-  /** What was violated, and how to see it again. */
+  /** The violations, and the command that repeats the run. */
   readonly complaint: string | null;
 }
 
 async function runOne(profile: Profile, seed: number, sum: Sum, onNote: OnNote): Promise<Ran> {
   const startMs = systemClock.monotonicMs();
-  const tally = await runWorld({ profile, seed, ...(onNote ? { onNote } : {}) });
-  sum.add(tally, (systemClock.monotonicMs() - startMs) / 1_000);
-  const { digest, violations } = tally;
+  const result = await runSimulation({ profile, seed, ...(onNote ? { onNote } : {}) });
+  sum.add(result, (systemClock.monotonicMs() - startMs) / 1_000);
+  const { digest, violations } = result;
   if (violations.length === 0) return { digest, complaint: null };
   const lines = violations.map(({ kind, atMs, text }) => `  ${kind} at ${atMs.toFixed(1)} ms: ${text}`);
   const again = `npm run simulate -- --profile ${profile.name} --seed ${seed}`;

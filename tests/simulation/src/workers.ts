@@ -1,14 +1,14 @@
-/** What users do: take locks, work under them, give up, renew, release, again and again until the world ends. */
+/** The users: acquire, work, give up, renew, release, until the simulation ends. */
 
 import { ANSWERS_MS, type Call, SETTLES_MS, type Wants } from './calls.js';
-import type { Dice } from './dice.js';
-import { takeSeveral } from './groups.js';
+import type { Client } from './client.js';
+import { acquireSeveral } from './groups.js';
 import { handOff } from './handoffs.js';
 import type { Lease, Lockable, SharedOptions, Timer } from './library.js';
 import { AcquireTimeoutError, LeaseLostError, READ_WRITE_CAPACITY, StoreError } from './library.js';
 import { type KeySpec, storeKeyOf } from './profile.js';
-import type { Resident } from './resident.js';
-import type { World } from './world.js';
+import type { RandomSource } from './random-source.js';
+import type { Simulation } from './simulation.js';
 
 const MIN_HOLD_MS = [1, 300] as const;
 const GAVE_UP = new Error('The caller gave up.');
@@ -23,52 +23,56 @@ interface Plan {
   readonly aborting: Timer | null;
   readonly verb: 'acquire' | 'tryAcquire' | 'withLock';
   readonly workMs: number;
-  /** To at least so long from then; 0 for a plain renewal, null for none. */
+  /** Renew to at least this long; 0 for a plain renewal, null for none. */
   readonly renewMs: number | null;
 }
 
-export async function work(world: World, resident: Resident, dice: Dice): Promise<void> {
-  const { process, crew } = resident;
-  const isOver = (): boolean => world.isEnding || resident.isClosing;
+export async function work(simulation: Simulation, client: Client, random: RandomSource): Promise<void> {
+  const { process, workload } = client;
+  const isOver = (): boolean => simulation.isEnding || client.isClosing;
   while (!isOver()) {
-    await process.sleep(dice.scaled(crew.habits.thinkMs));
+    await process.sleep(random.scaled(workload.behaviour.thinkMs));
     if (isOver()) return;
-    if (dice.chance(crew.habits.groupShare)) await takeSeveral(world, resident, dice);
-    else await takeATurn(world, resident, planOf(world, resident, dice), dice);
+    if (random.chance(workload.behaviour.groupShare)) await acquireSeveral(simulation, client, random);
+    else await acquireOnce(simulation, client, planOf(simulation, client, random), random);
   }
 }
 
-function planOf(world: World, resident: Resident, dice: Dice): Plan {
-  const { habits } = resident.crew;
-  const key = world.pickKey(dice);
-  const write = dice.chance(habits.writeShare);
-  const { lockable, wants } = lockableOf(resident, key, write, dice);
-  const isTry = dice.chance(habits.tryShare);
-  const waitMs = isTry && dice.chance(0.5) ? 0 : dice.pick(habits.waitMs);
-  const ttl = dice.pick(habits.ttlMs);
-  const abort = waitMs > 0 && dice.chance(habits.abortShare) ? new AbortController() : null;
-  if (abort) world.tally.fault('abort');
-  const abortIn = abort ? dice.between(0, waitMs / 4) : 0;
-  const aborting = abort ? resident.process.clock.timer(abortIn, () => abort.abort(GAVE_UP)) : null;
-  const noRenew = dice.chance(habits.noRenewShare);
+function planOf(simulation: Simulation, client: Client, random: RandomSource): Plan {
+  const { behaviour } = client.workload;
+  const key = simulation.pickKey(random);
+  const write = random.chance(behaviour.writeShare);
+  const { lockable, wants } = lockableOf(client, key, write, random);
+  const isTry = random.chance(behaviour.tryShare);
+  const waitMs = isTry && random.chance(0.5) ? 0 : random.pick(behaviour.waitMs);
+  const ttl = random.pick(behaviour.ttlMs);
+  const abort = waitMs > 0 && random.chance(behaviour.abortShare) ? new AbortController() : null;
+  if (abort) simulation.result.fault('abort');
+  const abortIn = abort ? random.between(0, waitMs / 4) : 0;
+  const aborting = abort ? client.process.clock.timer(abortIn, () => abort.abort(GAVE_UP)) : null;
+  const noRenew = random.chance(behaviour.noRenewShare);
   const options: SharedOptions = {
     ttl,
     wait: waitMs,
     ...(wants.permits > 1 && key.kind === 'semaphore' ? { permits: wants.permits } : {}),
     ...(abort ? { signal: abort.signal } : {}),
-    ...(dice.chance(habits.minHoldShare) ? { minHold: dice.scaled(MIN_HOLD_MS) } : {}),
-    ...(dice.chance(habits.metadataShare) ? { metadata: { by: resident.process.name } } : {}),
+    ...(random.chance(behaviour.minHoldShare) ? { minHold: random.scaled(MIN_HOLD_MS) } : {}),
+    ...(random.chance(behaviour.metadataShare) ? { metadata: { by: client.process.name } } : {}),
     ...(noRenew ? { renew: false } : {}),
   };
-  const renews = dice.chance(habits.renewShare);
-  const renewMs = renews ? (dice.chance(0.5) ? Math.round(ttl * dice.between(...habits.stretch)) : 0) : null;
-  const overstays = noRenew && dice.chance(habits.overstayShare);
-  const workMs = overstays ? 1.2 * (renewMs || ttl) : dice.scaled(habits.workMs);
-  const verb = isTry ? 'tryAcquire' : dice.chance(0.5) ? 'acquire' : 'withLock';
+  const renews = random.chance(behaviour.renewShare);
+  const renewMs = renews
+    ? random.chance(0.5)
+      ? Math.round(ttl * random.between(...behaviour.stretch))
+      : 0
+    : null;
+  const overstays = noRenew && random.chance(behaviour.overstayShare);
+  const workMs = overstays ? 1.2 * (renewMs || ttl) : random.scaled(behaviour.workMs);
+  const verb = isTry ? 'tryAcquire' : random.chance(0.5) ? 'acquire' : 'withLock';
   return { key, wants, ttlMs: ttl, lockable, options, waitMs, aborting, verb, workMs, renewMs };
 }
 
-function lockableOf({ locks }: Resident, key: KeySpec, write: boolean, dice: Dice) {
+function lockableOf({ locks }: Client, key: KeySpec, write: boolean, random: RandomSource) {
   const { name, kind, capacity = 1 } = key;
   switch (kind) {
     case 'mutex': {
@@ -80,7 +84,7 @@ function lockableOf({ locks }: Resident, key: KeySpec, write: boolean, dice: Dic
       return { lockable, wants: { permits: 1, capacity: 1 } };
     }
     case 'semaphore': {
-      const permits = dice.chance(0.8) ? 1 : 1 + Math.floor(dice.next() * capacity);
+      const permits = random.chance(0.8) ? 1 : 1 + Math.floor(random.next() * capacity);
       return { lockable: locks.semaphore(name, { capacity }), wants: { permits, capacity } };
     }
     case 'readWrite': {
@@ -91,10 +95,15 @@ function lockableOf({ locks }: Resident, key: KeySpec, write: boolean, dice: Dic
   }
 }
 
-async function takeATurn(world: World, resident: Resident, plan: Plan, dice: Dice): Promise<void> {
+async function acquireOnce(
+  simulation: Simulation,
+  client: Client,
+  plan: Plan,
+  random: RandomSource,
+): Promise<void> {
   const { key, wants, lockable, options, waitMs, verb } = plan;
-  const call = world.calls.begin({
-    resident,
+  const call = simulation.calls.begin({
+    client,
     key: storeKeyOf(key.name),
     what: 'acquire',
     wants,
@@ -102,46 +111,52 @@ async function takeATurn(world: World, resident: Resident, plan: Plan, dice: Dic
   });
   const settled = (granted: boolean): void => {
     plan.aborting?.cancel();
-    world.waited(call, waitMs, granted);
+    simulation.waited(call, waitMs, granted);
   };
   let releasing: Call | null = null;
   try {
     if (verb === 'withLock') {
       await lockable.withLock(async (lease) => {
         settled(true);
-        await hold(world, resident, plan, lease, dice);
-        await passOn(world, resident, plan, lease, dice);
-        releasing = beginRelease(world, resident, plan);
+        await hold(simulation, client, plan, lease, random);
+        await maybeHandOff(simulation, client, plan, lease, random);
+        releasing = beginRelease(simulation, client, plan);
       }, options);
       return;
     }
     const lease = await lockable[verb](options);
     settled(lease !== null);
     if (!lease) return;
-    await hold(world, resident, plan, lease, dice);
-    await passOn(world, resident, plan, lease, dice);
-    releasing = beginRelease(world, resident, plan);
+    await hold(simulation, client, plan, lease, random);
+    await maybeHandOff(simulation, client, plan, lease, random);
+    releasing = beginRelease(simulation, client, plan);
     await lease.release();
   } catch (error) {
     settled(false);
-    world.sort(error, resident, key.name);
+    simulation.countError(error, client, key.name);
   } finally {
-    if (releasing) world.calls.end(releasing);
+    if (releasing) simulation.calls.end(releasing);
   }
 }
 
-/** Some hand it off instead of releasing it; they release all the same, as users do, and it does nothing. */
-async function passOn(world: World, resident: Resident, plan: Plan, lease: Lease, dice: Dice): Promise<void> {
-  const { handoffShare } = resident.crew.habits;
-  // Where nobody does, no dice are thrown: the worlds of old seeds stay as they were.
-  if (handoffShare === 0 || !dice.chance(handoffShare)) return;
+/** Some users hand off before they release; the release then does nothing. */
+async function maybeHandOff(
+  simulation: Simulation,
+  client: Client,
+  plan: Plan,
+  lease: Lease,
+  random: RandomSource,
+): Promise<void> {
+  const { handoffShare } = client.workload.behaviour;
+  // A share of 0 draws no number, so that other profiles keep their runs per seed.
+  if (handoffShare === 0 || !random.chance(handoffShare)) return;
   const { key, wants, ttlMs } = plan;
-  await handOff(world, resident, { name: key.name, wants, ttlMs }, lease, dice);
+  await handOff(simulation, client, { name: key.name, wants, ttlMs }, lease, random);
 }
 
-function beginRelease(world: World, resident: Resident, { key, wants }: Plan): Call {
-  return world.calls.begin({
-    resident,
+function beginRelease(simulation: Simulation, client: Client, { key, wants }: Plan): Call {
+  return simulation.calls.begin({
+    client,
     key: storeKeyOf(key.name),
     what: 'release',
     wants,
@@ -149,29 +164,35 @@ function beginRelease(world: World, resident: Resident, { key, wants }: Plan): C
   });
 }
 
-/** The work itself: looks at its lease now and then, as careful users do. */
-async function hold(world: World, resident: Resident, plan: Plan, lease: Lease, dice: Dice): Promise<void> {
-  const { process } = resident;
-  const belief = world.begin(resident, plan.key.name, lease, dice);
-  if (!belief) return;
+/** Holds the lease and works; careful users check it now and then. */
+async function hold(
+  simulation: Simulation,
+  client: Client,
+  plan: Plan,
+  lease: Lease,
+  random: RandomSource,
+): Promise<void> {
+  const { process } = client;
+  const tracked = simulation.begin(client, plan.key.name, lease, random);
+  if (!tracked) return;
   try {
-    if (plan.renewMs !== null) await renew(world, resident, plan, lease);
-    const steps = dice.chance(0.5) ? 1 : 3;
+    if (plan.renewMs !== null) await renew(simulation, client, plan, lease);
+    const steps = random.chance(0.5) ? 1 : 3;
     for (let step = 0; step < steps && !lease.signal.aborted; step++) {
       if (plan.workMs > 0) await process.sleep(plan.workMs / steps);
-      world.beliefs.check(belief);
+      simulation.leases.check(tracked);
     }
-    world.beliefs.check(belief);
+    simulation.leases.check(tracked);
   } finally {
-    if (lease.state === 'lost') world.tally.losses += 1;
-    world.beliefs.end(belief);
+    if (lease.state === 'lost') simulation.result.losses += 1;
+    simulation.leases.end(tracked);
   }
 }
 
-async function renew(world: World, resident: Resident, plan: Plan, lease: Lease): Promise<void> {
+async function renew(simulation: Simulation, client: Client, plan: Plan, lease: Lease): Promise<void> {
   const { key, wants, renewMs } = plan;
-  const call = world.calls.begin({
-    resident,
+  const call = simulation.calls.begin({
+    client,
     key: storeKeyOf(key.name),
     what: 'renew',
     wants,
@@ -180,13 +201,13 @@ async function renew(world: World, resident: Resident, plan: Plan, lease: Lease)
   try {
     await (renewMs ? lease.renew(renewMs) : lease.renew());
   } catch (error) {
-    world.sort(error, resident, key.name);
+    simulation.countError(error, client, key.name);
   } finally {
-    world.calls.end(call);
+    simulation.calls.end(call);
   }
 }
 
-/** Whether it is one of the ways in which a call may end that are nobody's fault. */
+/** Classifies errors that are part of normal operation. */
 export function isExpected(error: unknown): 'timeout' | 'loss' | 'store' | 'abort' | null {
   if (error === GAVE_UP) return 'abort';
   if (error instanceof AcquireTimeoutError) return 'timeout';

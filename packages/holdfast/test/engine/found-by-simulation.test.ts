@@ -1,4 +1,4 @@
-/** What the simulated world has found, each in the few steps that it comes down to. */
+/** What the simulation has found, each in the few steps that it comes down to. */
 import { expect, it } from 'vitest';
 import { settle, stage, watchOf } from './stage.js';
 

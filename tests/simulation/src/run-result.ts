@@ -1,4 +1,4 @@
-/** What happened in a run: counts for the table, violations, and a digest of the history. */
+/** The result of a run: counts for the table, violations, and a digest of the history. */
 
 export type FaultKind =
   | 'request lost'
@@ -8,9 +8,9 @@ export type FaultKind =
   | 'cut off'
   | 'lag'
   | 'restart'
-  | 'hint lost'
-  | 'hint late'
-  | 'hint doubled'
+  | 'wake-up lost'
+  | 'wake-up late'
+  | 'wake-up doubled'
   | 'pause'
   | 'suspend'
   | 'crash'
@@ -24,37 +24,37 @@ export interface Violation {
   readonly text: string;
 }
 
-/** After so many a run is over: the first ones say enough. */
+/** A run stops recording after this many: the first ones say enough. */
 const VIOLATIONS_MAX = 20;
 
-export class Tally {
+export class RunResult {
   grants = 0;
-  /** Grants to another process than the key's last. */
+  /** Grants to another process than the key's previous one. */
   changes = 0;
   leases = 0;
   handovers = 0;
   handoffs = 0;
-  /** Requests, replies and hints sent. */
+  /** Requests, replies and wake-ups sent. */
   messages = 0;
-  /** Of those: lost, late or doubled, cut-offs not counted. */
+  /** Of these: lost, late or doubled, cut-offs not counted. */
   faulty = 0;
   timeouts = 0;
   losses = 0;
   storeErrors = 0;
   placesLost = 0;
   longestWaitMs = 0;
-  /** Of every crew: how many got a lock, and how long they waited for it together. */
+  /** Per workload: granted calls, and the sum of their waits. */
   readonly waits: { count: number; sumMs: number }[] = [];
-  /** How long a key stood free at most while somebody wanted it: at all, and with no fault near. */
+  /** The longest time a key was free while a caller wanted it: at all, and without a fault nearby. */
   longestIdleMs = 0;
   longestCleanIdleMs = 0;
-  /** Of all the time that somebody wanted a key: how long it stood free, with no fault near and not just changing hands. */
+  /** The time during which callers wanted a key, and the part in which it was free without a fault nearby or a change of process. */
   wantedMs = 0;
   idleMs = 0;
   readonly faults = new Map<FaultKind, number>();
   readonly violations: Violation[] = [];
   onViolation: () => void = () => {};
-  /** Is told the history, line by line. */
+  /** Called for every line of the history. */
   onNote: ((line: string) => void) | null = null;
   #digest = 0x811c9dc5;
 
@@ -62,9 +62,9 @@ export class Tally {
     this.faults.set(kind, (this.faults.get(kind) ?? 0) + 1);
   }
 
-  wait(crew: number, tookMs: number): void {
-    const { count, sumMs } = this.waits[crew] ?? { count: 0, sumMs: 0 };
-    this.waits[crew] = { count: count + 1, sumMs: sumMs + tookMs };
+  wait(workload: number, tookMs: number): void {
+    const { count, sumMs } = this.waits[workload] ?? { count: 0, sumMs: 0 };
+    this.waits[workload] = { count: count + 1, sumMs: sumMs + tookMs };
   }
 
   violate(kind: string, atMs: number, text: string): void {
@@ -73,7 +73,7 @@ export class Tally {
     this.onViolation();
   }
 
-  /** Takes a part of the history into the digest. */
+  /** Adds a line of the history to the digest. */
   note(...parts: readonly (string | number)[]): void {
     this.onNote?.(parts.join(' '));
     for (const part of parts) {
@@ -84,7 +84,7 @@ export class Tally {
     }
   }
 
-  /** Of the crew that waited longest. */
+  /** Of the workload with the longest mean wait. */
   get meanWaitMs(): number {
     return Math.max(0, ...this.waits.map(({ count, sumMs }) => sumMs / count));
   }

@@ -1,28 +1,28 @@
-/** A few worlds of every profile. `npm run simulate` visits many more. */
+/** Two runs of every profile. `npm run simulate` does many more. */
 import { describe, expect, it } from 'vitest';
-import { PROFILES, runWorld, simulate, type Tally } from './src/index.js';
+import { PROFILES, type RunResult, runSimulation, simulate } from './src/index.js';
 
 const RUN_MS_MAX = 60_000;
 const SEEDS = [1_001, 1_002];
 
-function told({ violations }: Tally): string {
+function told({ violations }: RunResult): string {
   return violations.map(({ kind, atMs, text }) => `${kind} at ${atMs} ms: ${text}`).join('\n');
 }
 
-describe('the real engine in a simulated world', () => {
+describe('the real engine in a simulated simulation', () => {
   const all = { grants: 0, changes: 0, messages: 0, faulty: 0, handoffs: 0 };
 
   for (const profile of PROFILES) {
     for (const seed of SEEDS) {
       it(`keeps its promises in "${profile.name}", seed ${seed}`, { timeout: RUN_MS_MAX }, async () => {
-        const tally = await runWorld({ profile, seed });
-        expect(told(tally)).toBe('');
-        expect(tally.grants).toBeGreaterThan(300);
-        all.grants += tally.grants;
-        all.changes += tally.changes;
-        all.messages += tally.messages;
-        all.faulty += tally.faulty;
-        all.handoffs += tally.handoffs;
+        const result = await runSimulation({ profile, seed });
+        expect(told(result)).toBe('');
+        expect(result.grants).toBeGreaterThan(300);
+        all.grants += result.grants;
+        all.changes += result.changes;
+        all.messages += result.messages;
+        all.faulty += result.faulty;
+        all.handoffs += result.handoffs;
       });
     }
   }
@@ -33,13 +33,13 @@ describe('the real engine in a simulated world', () => {
     expect(all.handoffs).toBeGreaterThan(300);
   });
 
-  it('lives through the same history twice with the same seed', { timeout: RUN_MS_MAX }, async () => {
+  it('repeats a run exactly with the same seed', { timeout: RUN_MS_MAX }, async () => {
     const [profile] = PROFILES;
     if (!profile) throw new Error('There is no profile.');
     const short = { ...profile, durationMs: 20_000 };
-    const first = await runWorld({ profile: short, seed: 42 });
-    const second = await runWorld({ profile: short, seed: 42 });
-    const other = await runWorld({ profile: short, seed: 43 });
+    const first = await runSimulation({ profile: short, seed: 42 });
+    const second = await runSimulation({ profile: short, seed: 42 });
+    const other = await runSimulation({ profile: short, seed: 43 });
     expect(second.digest).toBe(first.digest);
     expect(second.grants).toBe(first.grants);
     expect(other.digest).not.toBe(first.digest);

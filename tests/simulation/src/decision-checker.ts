@@ -1,7 +1,7 @@
 /**
- * What the store has decided, written down from outside: every hold with its tokens, its last expiry and how it
- * ended. Checks each decision for what must hold whoever asks: permits within capacity, tokens rising in the order
- * of decision, expiry never moving back, nobody's hold ended by another, nobody in line overtaken.
+ * Checks every decision of the store: permits stay within capacity, tokens rise in the order of decisions, an expiry never
+ * moves back, no hold is ended by another, no waiter is overtaken. Keeps a record of every hold: its tokens, its latest
+ * expiry, and how it ended.
  */
 import {
   type Command,
@@ -13,9 +13,9 @@ import {
   TOKEN_BLOCK,
   type Waiter,
 } from './library.js';
+import type { RunResult } from './run-result.js';
 import type { Schedule } from './schedule.js';
 import type { Decided } from './server.js';
-import type { Tally } from './tally.js';
 
 export type Ending = 'released' | 'expired' | 'evicted';
 
@@ -24,15 +24,15 @@ export interface HoldRecord {
   readonly key: string;
   readonly permits: number;
   readonly capacity: number;
-  /** Of its first lease; higher ones are handed over. */
+  /** The token of its first lease; leases handed over have higher ones. */
   readonly token: number;
   readonly isGhost: boolean;
-  /** The highest that any decision has given it. */
+  /** The latest that any decision gave. */
   expiresAt: number;
   ended: Ending | null;
-  /** Its process was told of the eviction. */
-  heardOfEviction: boolean;
-  /** No longer its process's: another goes on with it, or nobody, till its ttl. */
+  /** The wake-up for the eviction reached its process. */
+  knowsEviction: boolean;
+  /** Handed off: another process adopts it, or it expires. */
   isHandedOff: boolean;
 }
 
@@ -42,16 +42,16 @@ interface Block {
   readonly record: HoldRecord;
 }
 
-interface Page {
+interface KeyHistory {
   readonly blocks: Block[];
   readonly open: Map<string, HoldRecord>;
-  /** When a release of each was last decided, by the store's time. */
+  /** Per hold: when a release was last decided, by the store's clock. */
   readonly releasedAt: Map<string, number>;
   tokenMax: number;
   lastProcess: string;
 }
 
-/** With an exclusive hold comes a whole block. */
+/** An exclusive hold reserves a whole block of tokens. */
 const BLOCK_LESS_ONE = TOKEN_BLOCK - 1;
 
 const nameOf = ({ process, number }: HoldId): string => `${process}/${number}`;
@@ -60,23 +60,23 @@ const isAmong = (list: readonly { readonly hold: HoldId }[], id: HoldId): boolea
   return list.some(({ hold }) => sameHold(hold, id));
 };
 
-export class Ledger {
-  readonly #pages = new Map<string, Page>();
+export class DecisionChecker {
+  readonly #histories = new Map<string, KeyHistory>();
   readonly #schedule: Schedule;
-  readonly #tally: Tally;
-  /** This waiter left the line, and neither its grant nor the end of its life took it out. */
+  readonly #result: RunResult;
+  /** A waiter left the queue, and neither a grant nor its expiry removed it. */
   onLeft: (key: string, waiter: Waiter) => void = () => {};
-  /** A release ended this hold: whoever still believes in it is wrong. */
+  /** A release ended this hold: its leases must not say `held` any more. */
   onReleased: (record: HoldRecord) => void = () => {};
 
-  constructor(schedule: Schedule, tally: Tally) {
+  constructor(schedule: Schedule, result: RunResult) {
     this.#schedule = schedule;
-    this.#tally = tally;
+    this.#result = result;
   }
 
-  /** The hold that a lease's token was reserved for. */
+  /** The hold whose block contains this token. */
   recordOf(key: string, token: number): HoldRecord | null {
-    const blocks = this.#pages.get(key)?.blocks ?? [];
+    const blocks = this.#histories.get(key)?.blocks ?? [];
     let low = 0;
     let high = blocks.length - 1;
     while (low <= high) {
@@ -90,26 +90,26 @@ export class Ledger {
     return null;
   }
 
-  heardOfEviction(key: string, isOwn: (hold: HoldId) => boolean): void {
-    for (const { record } of this.#pages.get(key)?.blocks.slice(-64) ?? []) {
-      if (record.ended === 'evicted' && isOwn(record.hold)) record.heardOfEviction = true;
+  knowsEviction(key: string, isOwn: (hold: HoldId) => boolean): void {
+    for (const { record } of this.#histories.get(key)?.blocks.slice(-64) ?? []) {
+      if (record.ended === 'evicted' && isOwn(record.hold)) record.knowsEviction = true;
     }
   }
 
   /**
-   * Nobody in its process stands on it: handed off, or granted to a copy of a claim that the network brought. Its
-   * process cannot know of that one, and its ttl ends it.
+   * The hold has no lease in its process: it was handed off, or granted to a duplicate of a claim. The process cannot
+   * know of the latter; it ends with its ttl.
    */
-  isNobodys(key: string, hold: HoldId): boolean {
-    const record = this.#pages.get(key)?.open.get(nameOf(hold));
+  isUnattended(key: string, hold: HoldId): boolean {
+    const record = this.#histories.get(key)?.open.get(nameOf(hold));
     return record !== undefined && (record.isGhost || record.isHandedOff);
   }
 
-  witness({ command, isCopy, before, decision, now }: Decided): void {
-    const page = this.#pageOf(command.key);
+  onDecision({ command, isCopy, before, decision, now }: Decided): void {
+    const history = this.#historyOf(command.key);
     const { state, reply } = decision;
     const by = command.kind === 'evict' ? 'operator' : nameOf(command.hold);
-    this.#tally.note(
+    this.#result.note(
       this.#schedule.nowMs,
       command.key,
       by,
@@ -118,12 +118,12 @@ export class Ledger {
       state.token,
       reply.decision,
     );
-    const added = this.#follow(page, command, isCopy, state, now);
+    const added = this.#follow(history, command, isCopy, state, now);
     if (decision.reply.kind === 'renewed' && decision.reply.block && command.kind === 'renew') {
-      const record = page.open.get(nameOf(command.hold));
-      if (record) this.#reserve(page, record, decision.reply.block.token, decision.reply.block.tokenLast);
+      const record = history.open.get(nameOf(command.hold));
+      if (record) this.#reserve(history, record, decision.reply.block.token, decision.reply.block.tokenLast);
     }
-    if (command.kind === 'release') page.releasedAt.set(nameOf(command.hold), now);
+    if (command.kind === 'release') history.releasedAt.set(nameOf(command.hold), now);
     if (!decision.changed) return;
     this.#checkPermits(command.key, state, now);
     if (added) this.#checkLine(command, added, before, state, now);
@@ -133,25 +133,25 @@ export class Ledger {
     }
   }
 
-  /** Brings the records up to date; the holder that this decision added, if any. */
-  #follow(page: Page, command: Command, isGhost: boolean, state: State, now: number): Holder | null {
+  /** Updates the records; returns the holder that this decision added, if any. */
+  #follow(history: KeyHistory, command: Command, isGhost: boolean, state: State, now: number): Holder | null {
     let added: Holder | null = null;
     for (const holder of state.holders) {
-      const record = page.open.get(nameOf(holder.hold));
+      const record = history.open.get(nameOf(holder.hold));
       if (!record) {
         added = holder;
-        this.#open(page, command, holder, isGhost);
+        this.#open(history, command, holder, isGhost);
       } else {
         if (holder.expiresAt < record.expiresAt)
           this.#violate('expiry moved back', command.key, nameOf(holder.hold));
         record.expiresAt = Math.max(record.expiresAt, holder.expiresAt);
       }
     }
-    if (page.open.size > state.holders.length) this.#close(page, command, state, now);
+    if (history.open.size > state.holders.length) this.#close(history, command, state, now);
     return added;
   }
 
-  #open(page: Page, { key }: Command, holder: Holder, isGhost: boolean): void {
+  #open(history: KeyHistory, { key }: Command, holder: Holder, isGhost: boolean): void {
     const { hold, permits, capacity, acquiredAt, expiresAt, token } = holder;
     const record: HoldRecord = {
       hold,
@@ -162,35 +162,35 @@ export class Ledger {
       isGhost,
       expiresAt,
       ended: null,
-      heardOfEviction: false,
+      knowsEviction: false,
       isHandedOff: false,
     };
-    page.open.set(nameOf(hold), record);
-    if (this.#isEnded(page, hold, acquiredAt)) this.#violate('granted after its end', key, nameOf(hold));
-    this.#tally.grants += 1;
-    if (page.lastProcess !== '' && page.lastProcess !== hold.process) this.#tally.changes += 1;
-    page.lastProcess = hold.process;
-    this.#reserve(page, record, token, permits === capacity ? token + BLOCK_LESS_ONE : token);
+    history.open.set(nameOf(hold), record);
+    if (this.#isEnded(history, hold, acquiredAt)) this.#violate('granted after its end', key, nameOf(hold));
+    this.#result.grants += 1;
+    if (history.lastProcess !== '' && history.lastProcess !== hold.process) this.#result.changes += 1;
+    history.lastProcess = hold.process;
+    this.#reserve(history, record, token, permits === capacity ? token + BLOCK_LESS_ONE : token);
   }
 
-  /** The store keeps its mark for a while, so that nothing said before comes true after. */
-  #isEnded(page: Page, hold: HoldId, now: number): boolean {
-    const releasedAt = page.releasedAt.get(nameOf(hold));
+  /** The store keeps a mark for released holds, so that a late claim is not granted. */
+  #isEnded(history: KeyHistory, hold: HoldId, now: number): boolean {
+    const releasedAt = history.releasedAt.get(nameOf(hold));
     return releasedAt !== undefined && now < releasedAt + KEEP_MS;
   }
 
-  #reserve(page: Page, record: HoldRecord, first: number, last: number): void {
-    if (first <= page.tokenMax) {
-      this.#violate('token order', record.key, `token ${first} was reserved after ${page.tokenMax}`);
+  #reserve(history: KeyHistory, record: HoldRecord, first: number, last: number): void {
+    if (first <= history.tokenMax) {
+      this.#violate('token order', record.key, `token ${first} was reserved after ${history.tokenMax}`);
     }
-    page.tokenMax = Math.max(page.tokenMax, last);
-    page.blocks.push({ first, last, record });
+    history.tokenMax = Math.max(history.tokenMax, last);
+    history.blocks.push({ first, last, record });
   }
 
-  #close(page: Page, command: Command, state: State, now: number): void {
-    for (const [name, record] of page.open) {
+  #close(history: KeyHistory, command: Command, state: State, now: number): void {
+    for (const [name, record] of history.open) {
       if (isAmong(state.holders, record.hold)) continue;
-      page.open.delete(name);
+      history.open.delete(name);
       if (record.expiresAt <= now) record.ended = 'expired';
       else if (command.kind === 'evict') record.ended = 'evicted';
       else record.ended = 'released';
@@ -213,7 +213,7 @@ export class Ledger {
     if (permits > capacity) this.#violate('permits', key, `${permits} of ${capacity} given`);
   }
 
-  /** Nobody that stood in line before, and has not missed its window, may be without its turn. */
+  /** A grant must not overtake a waiter ahead of it that was not woken yet. */
   #checkLine(command: Command, added: Holder, before: State | null, state: State, now: number): void {
     if (!before) return;
     const place = before.waiters.findIndex(({ hold }) => sameHold(hold, added.hold));
@@ -226,15 +226,21 @@ export class Ledger {
     }
   }
 
-  #pageOf(key: string): Page {
-    const known = this.#pages.get(key);
+  #historyOf(key: string): KeyHistory {
+    const known = this.#histories.get(key);
     if (known) return known;
-    const page: Page = { blocks: [], open: new Map(), releasedAt: new Map(), tokenMax: 0, lastProcess: '' };
-    this.#pages.set(key, page);
-    return page;
+    const history: KeyHistory = {
+      blocks: [],
+      open: new Map(),
+      releasedAt: new Map(),
+      tokenMax: 0,
+      lastProcess: '',
+    };
+    this.#histories.set(key, history);
+    return history;
   }
 
   #violate(kind: string, key: string, text: string): void {
-    this.#tally.violate(kind, this.#schedule.nowMs, `${key}: ${text}`);
+    this.#result.violate(kind, this.#schedule.nowMs, `${key}: ${text}`);
   }
 }

@@ -1,9 +1,9 @@
-/** Randomness for a world, from a seed: the same seed gives the same run. Not for secrets. */
+/** Random numbers from a seed: the same seed gives the same run. Not for secrets. */
 import { seededRandom } from './library.js';
 
 const ALPHABET = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
 
-export class Dice {
+export class RandomSource {
   readonly #next: () => number;
 
   constructor(seed: number) {
@@ -29,7 +29,7 @@ export class Dice {
     return low * (high / low) ** this.#next();
   }
 
-  /** The time to the next of some events that come at dice, `mean` apart. */
+  /** The time to the next event of a Poisson process with this mean interval. */
   gap(mean: number): number {
     return -Math.log(1 - this.#next()) * mean;
   }
@@ -38,9 +38,9 @@ export class Dice {
     return list[Math.floor(this.#next() * list.length)] ?? list[0];
   }
 
-  /** Dice of their own, so that more throws in one part of a world change nothing in the others. */
-  fork(): Dice {
-    return new Dice(Math.floor(this.#next() * 2 ** 52));
+  /** An independent source: more draws in one part of a simulation change nothing in the others. */
+  fork(): RandomSource {
+    return new RandomSource(Math.floor(this.#next() * 2 ** 52));
   }
 
   id(): string {
