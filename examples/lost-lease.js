@@ -20,13 +20,14 @@ const evicted = locks.withLock(
   },
   { ttl: '3s' },
 );
-await sleep(50);
-console.log(`the operator ended ${await operator.evict('report')} holder`);
-await assert.rejects(evicted, (error) => {
+const stopped = assert.rejects(evicted, (error) => {
   const lost = error instanceof LeaseLostError ? error : error instanceof Error ? error.cause : undefined;
   console.log(`the work stopped: ${lost instanceof Error ? lost.message : lost}`);
   return lost instanceof LeaseLostError;
 });
+await sleep(50);
+console.log(`the operator ended ${await operator.evict('report')} holder`);
+await stopped;
 
 // Outlived: work that does not listen runs on, and its result comes with the error.
 const outlived = locks.withLock(

@@ -41,10 +41,10 @@ export function plainCases(open: () => Fleet): void {
     const fleet = open();
     const name = freshName();
     const locks = locksOf(fleet);
-    await using lease = await locks.acquire(name, { ttl: 1_000 });
+    await using lease = await locks.acquire(name, { ttl: 3_000 });
     const theirs = fleet.foreign();
     for (let look = 0; look < 12; look++) {
-      await pause(300);
+      await pause(350);
       expect(await theirs.acquire(name, 'their-worker', 5_000)).toBeNull();
     }
     expect(lease.held).toBe(true);

@@ -19,7 +19,6 @@ describe(`through a service on memory (HOLDFAST_SEED=${seed})`, () => {
   const harness: Harness = {
     name: 'HTTP on memory',
     open: async () => httpStore({ url: service.url }),
-    hintMsMax: 10_000,
   };
   const cases = conformanceSuite(harness, { sequences: sequencesOf(100), seed });
   for (const { name, run } of casesOf(cases)) it(name, run, CASE_MS_MAX);
@@ -46,7 +45,6 @@ describe(`through a service on SQLite that is killed again and again (HOLDFAST_S
     async spoil(key) {
       change("UPDATE holdfast_records SET state = json_set(state, '$.version', 99) WHERE key = ?", key);
     },
-    hintMsMax: 10_000,
   };
 
   let lease: { readonly held: boolean; readonly token: number; release(): Promise<unknown> };

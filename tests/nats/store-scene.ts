@@ -82,7 +82,6 @@ export function harnessOf(
     name,
     // The error of the estimate on both sides, and what a busy machine adds to a round trip.
     doubtMs: 60,
-    hintMsMax: 10_000,
     lineMax: LINE_MAX,
     open: () => openStore(urls(), options),
     async forget(key) {

@@ -94,7 +94,6 @@ export function harnessOf(name: string, url: () => string, open: Opener): Harnes
     async spoil(key) {
       await query(url(), 'UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
     },
-    hintMsMax: 10_000,
   };
 }
 

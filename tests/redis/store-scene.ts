@@ -76,7 +76,6 @@ export function harnessOf(name: string, open: () => Promise<Opened>, server: () 
     async spoil(key) {
       await server().eval(SPOIL, 1, `holdfast:${key}`);
     },
-    hintMsMax: 10_000,
   };
 }
 

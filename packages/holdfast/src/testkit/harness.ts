@@ -1,6 +1,9 @@
 /** What a store's test gives to the kit, and what it gets back. Tied to no test runner. */
 import type { Store } from '../protocol/index.js';
 
+/** Long enough for a busy machine. */
+export const HINT_MS_MAX = 10_000;
+
 export interface Harness {
   /** The store's name, for messages. */
   readonly name: string;
@@ -23,7 +26,7 @@ export interface Harness {
    * others changed the record in between.
    */
   readonly lineMax?: number;
-  /** How long a hint may take to arrive. 2 s unless told. */
+  /** How long a hint may take to arrive. Default 10 s. */
   readonly hintMsMax?: number;
 }
 

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../clock.js';
 import type { Store } from '../../protocol/index.js';
-import type { Harness } from '../harness.js';
+import { type Harness, HINT_MS_MAX } from '../harness.js';
 import { Hints } from './hints.js';
 import type { Entry } from './history.js';
 import { inboxOf, type Played, PROCESSES, playAsCrowd, playInTurn, type Stage } from './sequence.js';
@@ -44,7 +44,7 @@ export async function runModel(options: ModelOptions): Promise<ModelReport> {
     run: systemClock.randomId(),
     stores,
     hints: new Hints(),
-    hintMsMax: harness.hintMsMax ?? 2_000,
+    hintMsMax: harness.hintMsMax ?? HINT_MS_MAX,
     turnsAway: harness.lineMax !== undefined,
     steps,
     over: false,
