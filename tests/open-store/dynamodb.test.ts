@@ -4,11 +4,11 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
-import { importError } from '../../packages/holdfast/src/open-store/client-package.js';
-import { openDynamodb } from '../../packages/holdfast/src/open-store/dynamodb.js';
-import { migrationOf, openStore } from '../../packages/holdfast/src/open-store/index.js';
+import { migrationOf, openStore } from '../../packages/holdfast/src/open-store.js';
 import { StoreError, UnsupportedError } from '../../packages/holdfast/src/protocol/index.js';
 import type { Store } from '../../packages/holdfast/src/protocol/store.js';
+import { importError } from '../../packages/holdfast/src/stores/clients/opened-client.js';
+import { openStore as openDynamodb } from '../../packages/holdfast/src/stores/dynamodb/from-url.js';
 
 const opened: Store[] = [];
 
@@ -196,7 +196,7 @@ describe('dynamodb: on something else', () => {
       const error = new Error("Cannot find package '@aws-sdk/client-dynamodb' imported from here");
       throw importError('@aws-sdk/client-dynamodb', Object.assign(error, { code: 'ERR_MODULE_NOT_FOUND' }));
     };
-    const opening = openDynamodb('//eu-west-1', [{ name: '@aws-sdk/client-dynamodb', load }]);
+    const opening = openDynamodb('dynamodb', '//eu-west-1', [{ name: '@aws-sdk/client-dynamodb', load }]);
     await expect(opening).rejects.toThrow(
       /^A client package for DynamoDB is needed, and none is installed: npm install @aws-sdk\/client-dynamodb\.$/,
     );

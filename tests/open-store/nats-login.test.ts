@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { nkeys } from '@nats-io/transport-node';
 import { describe, expect, it } from 'vitest';
-import { openStore } from '../../packages/holdfast/src/open-store/index.js';
+import { openStore } from '../../packages/holdfast/src/open-store.js';
 import { InvalidArgumentError } from '../../packages/holdfast/src/protocol/index.js';
 
 describe('nats: logs in', () => {

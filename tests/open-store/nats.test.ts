@@ -2,11 +2,11 @@ import { connect } from '@nats-io/transport-node';
 import { available, type NatsServer, startNats, startNatsCluster } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
-import { importError } from '../../packages/holdfast/src/open-store/client-package.js';
-import { migrationOf, openStore } from '../../packages/holdfast/src/open-store/index.js';
-import { openNats } from '../../packages/holdfast/src/open-store/nats.js';
+import { migrationOf, openStore } from '../../packages/holdfast/src/open-store.js';
 import { StoreError, UnsupportedError } from '../../packages/holdfast/src/protocol/index.js';
 import type { Store } from '../../packages/holdfast/src/protocol/store.js';
+import { importError } from '../../packages/holdfast/src/stores/clients/opened-client.js';
+import { openStore as openNats } from '../../packages/holdfast/src/stores/nats/from-url.js';
 
 const opened: Store[] = [];
 

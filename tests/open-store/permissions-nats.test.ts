@@ -2,7 +2,7 @@ import { connect } from '@nats-io/transport-node';
 import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
-import { migrationOf, openStore } from '../../packages/holdfast/src/open-store/index.js';
+import { migrationOf, openStore } from '../../packages/holdfast/src/open-store.js';
 import { blocks } from '../repository/markdown.js';
 import { useEverything } from './use-everything.js';
 

@@ -8,9 +8,9 @@ import {
 import { Redis } from 'ioredis';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { migrationOf, openStore } from '../../packages/holdfast/src/open-store/index.js';
-import { openRedis } from '../../packages/holdfast/src/open-store/redis.js';
-import { REDIS_CLIENTS } from '../../packages/holdfast/src/open-store/redis-clients.js';
+import { migrationOf, openStore } from '../../packages/holdfast/src/open-store.js';
+import { openStore as openRedis } from '../../packages/holdfast/src/stores/redis/from-url.js';
+import { REDIS_CLIENTS } from '../../packages/holdfast/src/stores/redis/open-client.js';
 import { blocks } from '../repository/markdown.js';
 import { useEverything } from './use-everything.js';
 

@@ -2,11 +2,11 @@ import { available, type PostgresServer, startPostgres } from 'holdfast-test-ser
 import { Client } from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
-import { migrationOf } from '../../packages/holdfast/src/open-store/index.js';
-import { openPostgres } from '../../packages/holdfast/src/open-store/postgres.js';
-import { POSTGRES_CLIENTS } from '../../packages/holdfast/src/open-store/postgres-clients.js';
+import { migrationOf } from '../../packages/holdfast/src/open-store.js';
 import { StoreError, UnsupportedError } from '../../packages/holdfast/src/protocol/index.js';
 import type { Store } from '../../packages/holdfast/src/protocol/store.js';
+import { openStore as openPostgres } from '../../packages/holdfast/src/stores/postgres/from-url.js';
+import { POSTGRES_CLIENTS } from '../../packages/holdfast/src/stores/postgres/open-client.js';
 
 const opened: Store[] = [];
 

@@ -2,10 +2,10 @@ import { available, type RedisServer, startRedis, startRedisCluster } from 'hold
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
-import { openRedis } from '../../packages/holdfast/src/open-store/redis.js';
-import { REDIS_CLIENTS } from '../../packages/holdfast/src/open-store/redis-clients.js';
 import { StoreError } from '../../packages/holdfast/src/protocol/index.js';
 import type { Store } from '../../packages/holdfast/src/protocol/store.js';
+import { openStore as openRedis } from '../../packages/holdfast/src/stores/redis/from-url.js';
+import { REDIS_CLIENTS } from '../../packages/holdfast/src/stores/redis/open-client.js';
 
 const opened: Store[] = [];
 

@@ -6,9 +6,9 @@ import { TLSSocket } from 'node:tls';
 import { available, type PostgresServer, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { migrationOf } from '../../packages/holdfast/src/open-store/index.js';
-import { openPostgres } from '../../packages/holdfast/src/open-store/postgres.js';
-import { POSTGRES_CLIENTS } from '../../packages/holdfast/src/open-store/postgres-clients.js';
+import { migrationOf } from '../../packages/holdfast/src/open-store.js';
+import { openStore as openPostgres } from '../../packages/holdfast/src/stores/postgres/from-url.js';
+import { POSTGRES_CLIENTS } from '../../packages/holdfast/src/stores/postgres/open-client.js';
 import { usePlace } from '../cli/holdfast.js';
 import { hasCommand, run } from '../repository/shell.js';
 

@@ -12,8 +12,8 @@ import { Redis } from 'ioredis';
 import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLocks } from '../../packages/holdfast/src/locks.js';
-import { openRedis } from '../../packages/holdfast/src/open-store/redis.js';
-import { REDIS_CLIENTS } from '../../packages/holdfast/src/open-store/redis-clients.js';
+import { openStore as openRedis } from '../../packages/holdfast/src/stores/redis/from-url.js';
+import { REDIS_CLIENTS } from '../../packages/holdfast/src/stores/redis/open-client.js';
 
 describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))(
   'redis+cluster by URL, with %s',

@@ -30,7 +30,7 @@ export {
   type MigrationOptions,
   migrationOf,
   openStore,
-} from './open-store/index.js';
+} from './open-store.js';
 export {
   AcquireTimeoutError,
   type ErrorCode,

@@ -15,7 +15,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   api: ['protocol'],
   arguments: ['protocol', 'api', 'engine'],
   engine: ['node:', 'protocol', 'clock', 'api'],
-  stores: ['node:', 'protocol', 'clock', '@photostructure/sqlite'],
+  stores: ['node:', 'protocol', 'clock', '@photostructure/sqlite', ...CLIENTS],
   fences: ['protocol'],
   'work-context': ['node:', 'protocol', 'engine'],
   lease: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'work-context'],
@@ -23,7 +23,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   inspection: ['protocol', 'api', 'engine', 'arguments', 'lease', 'primitives'],
   locks: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'lease', 'primitives', 'inspection'],
   testkit: ['node:', 'protocol', 'clock', 'api', 'engine', 'locks'],
-  'open-store': ['node:', 'protocol', 'clock', 'stores', ...CLIENTS],
+  'open-store': ['protocol', 'stores'],
   index: ['protocol', 'api', 'clock', 'locks', 'open-store'],
 };
 
@@ -83,6 +83,15 @@ function keepTheirLayers(
 }
 
 describe('the layers of the library', () => keepTheirLayers('packages/holdfast/src/', MAY_IMPORT));
+
+describe('the stores', () => {
+  it('load a client package only to open a URL: users pass their own client', () => {
+    const loading = matching(/^packages\/holdfast\/src\/stores\/.*\.ts$/).filter((path) =>
+      importsOf(read(path)).some((specifier) => CLIENTS.includes(specifier)),
+    );
+    expect(loading.filter((path) => !path.endsWith('/open-client.ts'))).toEqual([]);
+  });
+});
 
 describe('the layers of the service', () =>
   keepTheirLayers('packages/service/src/', SERVICE_MAY_IMPORT, (specifier) => specifier.startsWith('.')));

@@ -9,7 +9,6 @@ const UNDER_REWRITE = [
   'packages/holdfast/src/inspection.ts',
   'packages/holdfast/src/locks.ts',
   'packages/holdfast/src/stores/',
-  'packages/holdfast/src/open-store/',
   'packages/holdfast/src/fences/',
   'packages/holdfast/src/testkit/',
   'packages/test-servers/',

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { importError, loadFirst } from '../../src/open-store/client-package.js';
-import { attended } from '../../src/open-store/connection.js';
 import { type Store, UnsupportedError } from '../../src/protocol/index.js';
 import { explain } from '../../src/stores/clients/errors.js';
+import { connectedStore, importError, loadFirst } from '../../src/stores/clients/opened-client.js';
 import { memoryStore } from '../../src/stores/memory.js';
 
 describe('a client package', () => {
@@ -120,11 +119,11 @@ describe('what a client says, in words', () => {
 
 describe('a store with the clients that were made for it', () => {
   const memory = memoryStore();
-  const connection = { where: 'db.internal:5432', trouble: () => null, end: async () => undefined };
+  const connection = { where: 'db.internal:5432', error: () => null, end: async () => undefined };
 
   it('passes on hints, and whether they are heard', async () => {
     const heard: unknown[] = [];
-    const store = attended(
+    const store = connectedStore(
       {
         ...memory,
         async listen(inbox, wake, hears) {
@@ -146,7 +145,7 @@ describe('a store with the clients that were made for it', () => {
 
   it('says in words what failed, and leaves refusals as they are', async () => {
     const failing = (error: Error): Store =>
-      attended(
+      connectedStore(
         { ...memory, read: () => Promise.reject(error), handOff: () => Promise.reject(error) },
         connection,
       );

@@ -2,12 +2,12 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { dynamodbTarget } from '../../src/open-store/dynamodb.js';
-import { migrationOf, openStore } from '../../src/open-store/index.js';
-import { natsTarget } from '../../src/open-store/nats.js';
-import { postgresTarget } from '../../src/open-store/postgres.js';
-import { redisTarget } from '../../src/open-store/redis.js';
+import { migrationOf, openStore } from '../../src/open-store.js';
 import { InvalidArgumentError } from '../../src/protocol/index.js';
+import { dynamodbTarget } from '../../src/stores/dynamodb/from-url.js';
+import { natsTarget } from '../../src/stores/nats/from-url.js';
+import { postgresTarget } from '../../src/stores/postgres/from-url.js';
+import { redisTarget } from '../../src/stores/redis/from-url.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-open-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -39,7 +39,7 @@ it.each([
   ['locks.db', /not the URL of a store/],
   ['/var/lib/locks.db', /not the URL of a store/],
   ['mysql://x', /no store for "mysql:": expected memory:, sqlite:PATH, redis:/],
-  ['memory:x', /takes nothing behind it/],
+  ['memory:x', /takes nothing after it/],
   ['sqlite:', /path is missing/],
   ['sqlite://', /path is missing/],
   ['sqlite:?x=1', /no option "x"/],

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { httpTarget } from '../../src/open-store/http.js';
 import type { Claim, Store } from '../../src/protocol/index.js';
 import { EventStream } from '../../src/stores/http/event-stream.js';
+import { httpTarget } from '../../src/stores/http/from-url.js';
 import { httpStore, type RequestLike, type ResponseLike } from '../../src/stores/http/index.js';
 
 const claim: Claim = {

@@ -1,33 +1,26 @@
 /**
- * A DynamoDB client made for locks: bounded in everything that it waits for, and sending each command once. A command
- * that failed is asked again by the engine, which knows how long that makes sense; the SDK's own attempts would come
- * between.
+ * A DynamoDB client set up for locks: a limit on every wait, and each command sent once. The engine retries, since it
+ * knows how long that makes sense; the SDK's own retries are off.
  */
-import type { DynamodbTableClient } from '../stores/dynamodb/index.js';
-import { type Candidate, importError } from './client-package.js';
-import type { Connection } from './connection.js';
+import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import type { DynamodbTableClient } from './index.js';
 
 const CONNECT_MS_MAX = 2_000;
-/** Those who look at a key give up after 5 s, and want to know why. */
+/** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
 const REQUEST_MS_MAX = 3_000;
 
-/** A call has a connection to itself, and renewals must not wait for one (F14). The SDK has 50 unless told. */
+/** Each call needs a connection of its own, and renewals must not wait for one (F14). The SDK's default is 50. */
 const CONNECTIONS_MAX = 256;
 
 export interface Target {
-  /** What is left out comes from AWS_REGION or the profile, as with every AWS tool. */
+  /** Undefined: from AWS_REGION or the profile, as with every AWS tool. */
   readonly region: string | undefined;
   readonly endpoint: string | undefined;
-  /** Left out, the SDK looks for them in its usual places. */
+  /** Undefined: the SDK looks for them in its usual places. */
   readonly credentials: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined;
 }
 
-export interface OpenedClient {
-  readonly client: DynamodbTableClient;
-  readonly connection: Connection;
-}
-
-export type Opener = (target: Target) => OpenedClient;
+export type Opener = (target: Target) => OpenedClient<DynamodbTableClient>;
 
 export const DYNAMODB_CLIENTS: readonly Candidate<Opener>[] = [
   {
@@ -44,14 +37,14 @@ export const DYNAMODB_CLIENTS: readonly Candidate<Opener>[] = [
           requestHandler: {
             connectionTimeout: CONNECT_MS_MAX,
             requestTimeout: REQUEST_MS_MAX,
-            // Without it, recent versions only write a warning.
+            // Without this, recent versions only log a warning.
             throwOnRequestTimeout: true,
             httpAgent: { maxSockets: CONNECTIONS_MAX },
             httpsAgent: { maxSockets: CONNECTIONS_MAX },
           },
         });
         const end = async (): Promise<void> => client.destroy();
-        return { client, connection: { where: whereOf(target), trouble: () => null, end } };
+        return { client, connection: { where: whereOf(target), error: () => null, end } };
       };
     },
   },

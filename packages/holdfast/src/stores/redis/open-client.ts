@@ -1,19 +1,17 @@
 /**
- * Redis clients made for locks: a command that cannot be sent now fails now, and is neither kept nor sent again behind
- * the engine's back, which asks again by itself. An error event that nobody listens to would end the process, so
- * somebody does.
+ * Redis clients set up for locks. A command that cannot be sent fails at once; the client neither queues nor repeats it,
+ * since the engine retries. Every client has an `error` listener: an unhandled error event would end the process.
  */
-import { systemClock } from '../clock.js';
-import type { RedisClient } from '../stores/redis/index.js';
-import { type Candidate, importError } from './client-package.js';
-import type { Connection } from './connection.js';
+import { systemClock } from '../../clock.js';
+import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import type { RedisClient } from './index.js';
 
 const CONNECT_MS_MAX = 2_000;
-/** The same for a server that takes the connection and then says nothing. */
+/** For a server that accepts the connection and stays silent. */
 const FIRST_MS_MAX = 4_000;
-/** The engine waits far less; this is when the client forgets, so that the dead do not pile up in it. */
+/** The engine waits far less; this bounds what the client keeps in memory. */
 const COMMAND_MS_MAX = 3_000;
-/** A server that vanished without a word is noticed after so long without an answer to what was sent. */
+/** A server that vanished without closing the connection is noticed after this long without an answer. */
 const SILENCE_MS_MAX = 5_000;
 const RECONNECT_MS_MAX = 1_000;
 const KEEP_ALIVE_MS = 10_000;
@@ -29,12 +27,7 @@ export interface Target {
   readonly database: number;
 }
 
-export interface OpenedClient {
-  readonly client: RedisClient;
-  readonly connection: Connection;
-}
-
-export type Opener = (target: Target) => Promise<OpenedClient>;
+export type Opener = (target: Target) => Promise<OpenedClient<RedisClient>>;
 
 export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
   {
@@ -51,7 +44,7 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
               clusterRetryStrategy: reconnectMs,
               slotsRefreshTimeout: CONNECT_MS_MAX,
               redisOptions: options,
-              // A certificate is for the name, not for the address that it stands for.
+              // Certificates are issued for names, not for addresses.
               ...(target.tls ? { dnsLookup: (name, found) => found(null, name) } : {}),
             })
           : new Redis({
@@ -61,9 +54,9 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
               enableOfflineQueue: false,
               retryStrategy: reconnectMs,
             });
-        const trouble = await connected(client);
+        const error = await connected(client);
         const end = async (): Promise<void> => client.disconnect();
-        return { client, connection: { where: whereOf(target), trouble, end } };
+        return { client, connection: { where: whereOf(target), error, end } };
       };
     },
   },
@@ -85,12 +78,12 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
               signal,
             )
           : createClient({ ...options, socket: { ...options.socket, ...first }, database: target.database });
-        const trouble = await connected(client);
+        const error = await connected(client);
         const end = async (): Promise<void> => {
           ending.abort();
           client.destroy();
         };
-        return { client, connection: { where: whereOf(target), trouble, end } };
+        return { client, connection: { where: whereOf(target), error, end } };
       };
     },
   },
@@ -123,7 +116,7 @@ function ioredisOptions({ tls, username, password, database }: Target) {
     commandTimeout: COMMAND_MS_MAX,
     socketTimeout: SILENCE_MS_MAX,
     keepAlive: KEEP_ALIVE_MS,
-    // A connection that is dead does not answer its end; the process would live on for as long.
+    // A dead connection does not answer its end, and would keep the process alive.
     disconnectTimeout: DISCONNECT_MS_MAX,
     maxRetriesPerRequest: 0,
     autoResendUnfulfilledCommands: false,
@@ -135,22 +128,22 @@ function ioredisOptions({ tls, username, password, database }: Target) {
 function nodeRedisOptions({ tls, username, password }: Target, signal: AbortSignal) {
   const reconnectStrategy = (attempts: number): number | Error =>
     signal.aborted ? new Error('The store is closed.') : reconnectMs(attempts);
-  // Also for a server that takes the connection and says nothing: the client would wait for ever, even once it is ended.
+  // Also for a server that accepts the connection and stays silent: the client would wait for ever, even when ended.
   const socket = { connectTimeout: CONNECT_MS_MAX, socketTimeout: SILENCE_MS_MAX, reconnectStrategy };
   return {
     ...(username === undefined ? {} : { username }),
     ...(password === undefined ? {} : { password }),
     name: 'holdfast',
     disableOfflineQueue: true,
-    // Else a connection that is merely not in use would count as silent.
+    // Without pings an unused connection would count as silent.
     pingInterval: PING_MS,
     socket: tls ? { ...socket, tls: true as const } : socket,
   };
 }
 
 /**
- * A cluster of node-redis tries its nodes once, and is closed for good when none is there. This one tries again until
- * the signal, and is open all the while: what is asked of it meanwhile fails, and may be asked again.
+ * A cluster client of node-redis tries its nodes once, and is closed for good when none answers. This one tries until the
+ * signal aborts, and counts as open: commands fail meanwhile, and may be sent again.
  */
 function persistent<C extends { connect(): Promise<unknown> }>(cluster: C, signal: AbortSignal): C {
   const connectOnce = cluster.connect.bind(cluster);
@@ -159,7 +152,7 @@ function persistent<C extends { connect(): Promise<unknown> }>(cluster: C, signa
       try {
         return await connectOnce();
       } catch (error) {
-        // It has told the reason by an event already.
+        // An error event has reported the reason.
         if (!(error instanceof Error)) throw error;
         await pause(reconnectMs(attempts), signal);
       }
@@ -200,11 +193,11 @@ interface Connecting {
 }
 
 /**
- * Waits for the first connection, or for word that there is none now; further attempts are the client's own. From then
- * on the function returned tells why there is no connection, for as long as there is none.
+ * Waits for the first connection or the first failure; the client itself makes further attempts. The returned function
+ * says why there is no connection, or null while there is one.
  */
 async function connected(client: Connecting): Promise<() => unknown> {
-  let trouble: unknown = null;
+  let failure: unknown = null;
   await new Promise<void>((resolve) => {
     const timer = systemClock.timer(FIRST_MS_MAX, () =>
       note(new Error('it took the connection and is silent')),
@@ -214,19 +207,18 @@ async function connected(client: Connecting): Promise<() => unknown> {
       resolve();
     };
     const note = (error: unknown): void => {
-      trouble = error;
+      failure = error;
       done();
     };
     client.on('error', note);
     const forget = (): void => {
-      trouble = null;
+      failure = null;
     };
     client.on('ready', forget);
-    // A cluster of node-redis says it of every node, and never of itself.
+    // A cluster of node-redis reports it per node, never for itself.
     client.on('node-ready', forget);
-    // node-redis keeps this promise until it has succeeded, however long that takes. An event has said more than a
-    // cluster of ioredis says here.
-    client.connect().then(done, (error: unknown) => note(trouble ?? error));
+    // node-redis settles this promise only on success. A cluster of ioredis says more in its error event.
+    client.connect().then(done, (error: unknown) => note(failure ?? error));
   });
-  return () => trouble;
+  return () => failure;
 }

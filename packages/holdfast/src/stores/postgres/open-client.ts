@@ -1,18 +1,26 @@
 /**
- * PostgreSQL pools made for locks: few connections, bounded in everything that they wait for. An error event that nobody
- * listens to would end the process when an idle connection breaks, so somebody does. No settings are sent when
- * connecting that a pooler in transaction mode would refuse.
+ * PostgreSQL pools set up for locks: few connections, a limit on every wait. The pools have an `error` listener: an
+ * unhandled error event of an idle connection would end the process. They send no settings on connecting that a pooler
+ * in transaction mode would refuse.
  */
-import type { PostgresClient } from '../stores/postgres/index.js';
-import { type Candidate, importError } from './client-package.js';
-import type { Connection } from './connection.js';
-import type { Tls } from './postgres-tls.js';
+import type { PeerCertificate } from 'node:tls';
+import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import type { PostgresClient } from './index.js';
 
 const KEEP_ALIVE_MS = 10_000;
 const IDLE_MS = 60_000;
 const BACKOFF_SECONDS_MAX = 1;
 
-/** What is left out comes from PGHOST, PGUSER, PGPASSWORD and the like, as with psql. */
+export interface Tls {
+  readonly rejectUnauthorized: boolean;
+  readonly ca?: string;
+  readonly cert?: string;
+  readonly key?: string;
+  /** Checks the host of the URL: given an address, one of the drivers would accept a certificate for `localhost`. */
+  readonly checkServerIdentity: (tried: string, certificate: PeerCertificate) => Error | undefined;
+}
+
+/** Undefined values come from PGHOST, PGUSER, PGPASSWORD and the like, as with psql. */
 export interface Target {
   readonly host: string | undefined;
   readonly port: number | undefined;
@@ -30,12 +38,7 @@ export interface Bounds {
   readonly statementMsMax: number | null;
 }
 
-export interface OpenedClient {
-  readonly client: PostgresClient;
-  readonly connection: Connection;
-}
-
-export type Opener = (target: Target, bounds: Bounds) => OpenedClient;
+export type Opener = (target: Target, bounds: Bounds) => OpenedClient<PostgresClient>;
 
 export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
   {
@@ -54,14 +57,14 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
           keepAliveInitialDelayMillis: KEEP_ALIVE_MS,
           ...(statementMsMax === null ? {} : { query_timeout: statementMsMax }),
         });
-        // It takes the broken connection out by itself; the next command makes another.
+        // The pool drops the broken connection itself; the next command opens another.
         pool.on('error', () => undefined);
         let ended: Promise<void> | null = null;
         const end = (): Promise<void> => {
           ended ??= pool.end();
           return ended;
         };
-        return { client: pool, connection: { where: whereOf(target), trouble: () => null, end } };
+        return { client: pool, connection: { where: whereOf(target), error: () => null, end } };
       };
     },
   },
@@ -79,14 +82,15 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
           idle_timeout: IDLE_MS / 1_000,
           keep_alive: KEEP_ALIVE_MS / 1_000,
           backoff: (attempts: number) => Math.min(0.05 * 2 ** attempts, BACKOFF_SECONDS_MAX),
-          // A pooler in transaction mode gives each statement another connection; and notices are not for stdout.
+          // A pooler in transaction mode gives each statement another connection.
           prepare: false,
-          // Its query for array types is not awaited: a connection that ends meanwhile would end the process.
+          // The driver does not await its query for array types: a connection that ends meanwhile would end the process.
           fetch_types: false,
+          // By default the driver prints notices to stdout.
           onnotice: () => undefined,
         });
         const end = (): Promise<void> => sql.end({ timeout: 1 });
-        return { client: sql, connection: { where: whereOf(target), trouble: () => null, end } };
+        return { client: sql, connection: { where: whereOf(target), error: () => null, end } };
       };
     },
   },

@@ -1,11 +1,12 @@
-/** `dynamodb://REGION/TABLE`: from the URL to a client and a store on it. */
-import { InvalidArgumentError, type Store } from '../protocol/index.js';
-import type { DynamodbStoreOptions } from '../stores/dynamodb/index.js';
-import { loadFirst } from './client-package.js';
-import { attended } from './connection.js';
-import { DYNAMODB_CLIENTS, type Target } from './dynamodb-client.js';
-import { checkedFlag } from './option-values.js';
-import { parseServerUrl, type ServerUrl } from './url.js';
+/** `dynamodb://REGION/TABLE`: the store on a client of its own, and the migration of its table. */
+import { type Finding, InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
+import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
+import { checkedFlag, parseServerUrl, type ServerUrl } from '../clients/url.js';
+import { type CreatedTable, createTable, type DynamodbStoreOptions, dynamodbStore } from './index.js';
+import { DYNAMODB_CLIENTS, type Target } from './open-client.js';
+import { placeOf } from './options.js';
+import { timeToLiveFinding } from './table.js';
 
 const FORM = 'dynamodb://REGION/TABLE';
 const OPTIONS = [
@@ -24,17 +25,36 @@ export interface DynamodbTarget {
   readonly options: DynamodbStoreOptions;
 }
 
-export async function openDynamodb(rest: string, clients = DYNAMODB_CLIENTS): Promise<Store> {
+export async function openStore(_scheme: string, rest: string, clients = DYNAMODB_CLIENTS): Promise<Store> {
   const { target, options } = dynamodbTarget(rest);
   const open = await loadFirst('DynamoDB', clients);
-  const { dynamodbStore } = await import('../stores/dynamodb/index.js');
-  const { client, connection } = open(target);
-  try {
-    return attended(dynamodbStore(client, options), connection);
-  } catch (error) {
-    await connection.end();
-    throw error;
-  }
+  return storeOn(open(target), (client) => dynamodbStore(client, options));
+}
+
+export async function migrationOf(
+  _scheme: string,
+  rest: string,
+  options: MigrationOptions,
+): Promise<Migration> {
+  refuseOptions(options, ['supabase'], 'dynamodb');
+  const { target, options: wanted } = dynamodbTarget(rest);
+  const { table, layout } = placeOf(wanted);
+  return {
+    kind: 'table',
+    name: table,
+    script: templateOf(table, layout.table),
+    async apply() {
+      const open = await loadFirst('DynamoDB', DYNAMODB_CLIENTS);
+      return migrateOn(open(target), 'the table was not made', async (client) => {
+        const found = await createTable(client, { ...wanted, timeToLive: options.timeToLive ?? false });
+        return {
+          from: found.created ? 0 : FIRST_VERSION,
+          to: FIRST_VERSION,
+          notes: notesOn(found, timeToLiveFinding(found.timeToLive, layout)),
+        };
+      });
+    },
+  };
 }
 
 export function dynamodbTarget(rest: string): DynamodbTarget {
@@ -50,7 +70,7 @@ export function dynamodbTarget(rest: string): DynamodbTarget {
   };
 }
 
-/** What the names may be is the store's to check. */
+/** The store checks the names. */
 function storeOptions({ path, options }: ServerUrl): DynamodbStoreOptions {
   const table = path.replace(/\/$/, '');
   const name = options.get('sort-key');
@@ -90,7 +110,7 @@ function regionOf({ addresses }: ServerUrl): string | undefined {
   return address.host;
 }
 
-/** For an emulator, above all. Those of AWS are better left to the SDK, which finds them where every AWS tool does. */
+/** Mainly for emulators. Leave AWS credentials to the SDK, which finds them where every AWS tool does. */
 function credentialsOf({ user, password }: ServerUrl): Target['credentials'] {
   if (user === null && password === null) return undefined;
   if (user === null || password === null) {
@@ -108,4 +128,37 @@ function checkedEndpoint(text: string): string {
   throw new InvalidArgumentError(
     'The endpoint is a URL of its own: endpoint=http://HOST:PORT or https://HOST:PORT, without user and password.',
   );
+}
+
+function notesOn({ created, turnedOn, timeToLive }: CreatedTable, finding: Finding): readonly string[] {
+  if (turnedOn && !created) return [`Time to live was turned on, by the attribute "${timeToLive}".`];
+  return finding.level === 'warning' ? [`${finding.text} Nothing was changed.`] : [];
+}
+
+interface TableShape {
+  readonly partitionKey: string;
+  readonly sortKey: string | null;
+  readonly ttlAttribute: string | null;
+}
+
+function templateOf(table: string, { partitionKey, sortKey, ttlAttribute }: TableShape): string {
+  const keys = [partitionKey, ...(sortKey === null ? [] : [sortKey])];
+  const template = {
+    AWSTemplateFormatVersion: '2010-09-09',
+    Resources: {
+      Locks: {
+        Type: 'AWS::DynamoDB::Table',
+        Properties: {
+          TableName: table,
+          BillingMode: 'PAY_PER_REQUEST',
+          AttributeDefinitions: keys.map((name) => ({ AttributeName: name, AttributeType: 'S' })),
+          KeySchema: keys.map((name, at) => ({ AttributeName: name, KeyType: at === 0 ? 'HASH' : 'RANGE' })),
+          ...(ttlAttribute === null
+            ? {}
+            : { TimeToLiveSpecification: { AttributeName: ttlAttribute, Enabled: true } }),
+        },
+      },
+    },
+  };
+  return JSON.stringify(template, null, 2);
 }

@@ -1,15 +1,11 @@
-/** Stores without a server: memory, and an SQLite file. */
-import { InvalidArgumentError, type Store } from '../protocol/index.js';
+/**
+ * `sqlite:PATH`, or `sqlite:///PATH` for an absolute path. A question mark or per cent sign in the path is written %3F,
+ * %25. `?liveness=off`: the lock may outlive the process that claims it.
+ */
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { sqliteStore } from './index.js';
 
-export async function openMemory(rest: string): Promise<Store> {
-  if (rest !== '')
-    throw new InvalidArgumentError(`"memory:" takes nothing behind it, and was given "${rest}".`);
-  const { memoryStore } = await import('../stores/memory.js');
-  return memoryStore();
-}
-
-/** `sqlite:PATH`, or `sqlite:///PATH` for an absolute one. A question mark or per cent sign in it is written %3F, %25. */
-export async function openSqlite(rest: string): Promise<Store> {
+export async function openStore(_scheme: string, rest: string): Promise<Store> {
   const [written = '', ...query] = rest.split('?');
   const liveness = livenessIn(new URLSearchParams(query.join('?')));
   const path = decoded(written.startsWith('//') ? written.slice(2) : written);
@@ -23,11 +19,9 @@ export async function openSqlite(rest: string): Promise<Store> {
   if (path.startsWith('~')) {
     throw new InvalidArgumentError(`"${path}": only a shell knows what ~ is. Write the whole path.`);
   }
-  const { sqliteStore } = await import('../stores/sqlite/index.js');
   return sqliteStore(path, { liveness });
 }
 
-/** `?liveness=off`: whoever claims here may be gone, and what it claimed for is not. */
 function livenessIn(query: URLSearchParams): boolean {
   for (const [name, value] of query) {
     if (name !== 'liveness') {

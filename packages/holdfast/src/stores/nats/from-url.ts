@@ -1,20 +1,16 @@
-/** `nats://` and `nats+tls://`: from the URL to a connection and a store on it. */
-import { readFile } from 'node:fs/promises';
-import { InvalidArgumentError, type Store } from '../protocol/index.js';
-import type { NatsStoreOptions } from '../stores/nats/index.js';
-import { loadFirst } from './client-package.js';
-import { attended } from './connection.js';
-import { NATS_CLIENTS, type Target } from './nats-client.js';
-import { checkedCount } from './option-values.js';
-import { type Address, parseServerUrl, type ServerUrl } from './url.js';
-
-export type NatsScheme = 'nats' | 'nats+tls';
+/** `nats://` and `nats+tls://`: the store on a connection of its own, and the migration of its bucket. */
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
+import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
+import { type Address, checkedCount, contentOf, parseServerUrl, type ServerUrl } from '../clients/url.js';
+import { bucketConfig, createBucket, type NatsStoreOptions, natsStore } from './index.js';
+import { NATS_CLIENTS, type Target } from './open-client.js';
 
 const TLS_FILES = ['tlsca', 'tlscert', 'tlskey'];
-/** All but the first two are as the nats command knows them. */
+/** All but the first two have the names that the nats command gives them. */
 const OPTIONS = ['replicas', 'layout', 'token', 'creds', 'nkey', ...TLS_FILES, 'inbox-prefix'];
 const PORT = 4222;
-/** More than these NATS does not have. */
+/** The most that NATS allows. */
 const REPLICAS_MAX = 5;
 
 export interface NatsTarget {
@@ -22,22 +18,37 @@ export interface NatsTarget {
   readonly options: NatsStoreOptions;
 }
 
-export async function openNats(scheme: NatsScheme, rest: string, clients = NATS_CLIENTS): Promise<Store> {
+export async function openStore(scheme: string, rest: string, clients = NATS_CLIENTS): Promise<Store> {
   const { target, options } = await natsTarget(scheme, rest);
   const open = await loadFirst('NATS', clients);
-  const { bucketConfig, natsStore } = await import('../stores/nats/index.js');
-  // What is wrong with them is said at once, and not after a connection.
+  // Check the options before connecting.
   bucketConfig(options);
-  const { client, connection } = await open(target);
-  try {
-    return attended(natsStore(client, options), connection);
-  } catch (error) {
-    await connection.end();
-    throw error;
-  }
+  return storeOn(await open(target), (client) => natsStore(client, options));
 }
 
-export async function natsTarget(scheme: NatsScheme, rest: string): Promise<NatsTarget> {
+export async function migrationOf(
+  scheme: string,
+  rest: string,
+  options: MigrationOptions,
+): Promise<Migration> {
+  refuseOptions(options, ['supabase', 'timeToLive'], scheme);
+  const { target, options: wanted } = await natsTarget(scheme, rest);
+  const config = bucketConfig(wanted);
+  return {
+    kind: 'bucket',
+    name: config.name.replace(/^KV_/, ''),
+    script: JSON.stringify(config, null, 2),
+    async apply() {
+      const open = await loadFirst('NATS', NATS_CLIENTS);
+      return migrateOn(await open(target), 'the bucket was not made', async (client) => {
+        const { created } = await createBucket(client, wanted);
+        return { from: created ? 0 : FIRST_VERSION, to: FIRST_VERSION, notes: [] };
+      });
+    },
+  };
+}
+
+export async function natsTarget(scheme: string, rest: string): Promise<NatsTarget> {
   const form = `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT/BUCKET`;
   const url = parseServerUrl(scheme, rest, form, OPTIONS);
   const { options } = url;
@@ -51,7 +62,7 @@ export async function natsTarget(scheme: NatsScheme, rest: string): Promise<Nats
       inboxPrefix: options.get('inbox-prefix'),
       ...(await loginOf(url)),
     },
-    // What a bucket may be called, and which layouts there are, is the store's to check.
+    // The store checks the names of bucket and layout.
     options: {
       ...(bucket === '' ? {} : { bucket }),
       ...(replicas === undefined ? {} : { replicas: checkedCount('replicas', replicas, REPLICAS_MAX) }),
@@ -67,7 +78,7 @@ function whole({ host, port }: Address): string {
 
 type Login = Pick<Target, 'user' | 'password' | 'token' | 'credentials' | 'nkey'>;
 
-/** One way to log in. What stands alone before the host is a token, as for every NATS client. */
+/** One way to log in. A name alone before the host is a token, as for every NATS client. */
 async function loginOf({ user, password, options }: ServerUrl): Promise<Login> {
   const alone = password === null ? (user ?? undefined) : undefined;
   const ways = [user, options.get('token'), options.get('creds'), options.get('nkey')];
@@ -85,7 +96,7 @@ async function loginOf({ user, password, options }: ServerUrl): Promise<Login> {
   };
 }
 
-async function tlsOf(scheme: NatsScheme, options: ReadonlyMap<string, string>): Promise<Target['tls']> {
+async function tlsOf(scheme: string, options: ReadonlyMap<string, string>): Promise<Target['tls']> {
   if (scheme === 'nats') {
     if (!TLS_FILES.some((option) => options.has(option))) return undefined;
     throw new InvalidArgumentError(`${TLS_FILES.join(', ')} need nats+tls:// instead of nats://.`);
@@ -98,14 +109,4 @@ async function tlsOf(scheme: NatsScheme, options: ReadonlyMap<string, string>): 
     ...(cert === undefined ? {} : { cert }),
     ...(key === undefined ? {} : { key }),
   };
-}
-
-async function contentOf(option: string, path: string | undefined): Promise<string | undefined> {
-  if (path === undefined) return undefined;
-  try {
-    return await readFile(path, 'utf8');
-  } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new InvalidArgumentError(`The file that ${option} names cannot be read: ${why}`, { cause });
-  }
 }

@@ -1,17 +1,17 @@
 /**
- * A connection to NATS that is there from the beginning, whether the server is or not. The client's own `connect` fails
- * when it finds none; this one tries again until it has one, and from then on leaves reconnecting to the client. What is
- * asked meanwhile fails with the reason, and may be asked again.
+ * A connection to NATS that exists before the server does. The client's own `connect` fails when it finds no server; this
+ * one tries until it has a connection, and then leaves reconnecting to the client. Requests fail meanwhile with the
+ * reason, and may be sent again.
  */
-import { systemClock } from '../clock.js';
-import { NotExecutedError } from '../protocol/index.js';
-import { notExecuted } from '../stores/clients/errors.js';
-import type { NatsConnection } from '../stores/nats/index.js';
+import { systemClock } from '../../clock.js';
+import { NotExecutedError } from '../../protocol/index.js';
+import { notExecuted } from '../clients/errors.js';
+import type { NatsConnection } from './index.js';
 
 const RETRY_MS_MIN = 50;
 const RETRY_MS_MAX = 1_000;
 
-/** What a client's connection has beyond what a store uses. */
+/** A connection of the client. */
 export interface Closing extends NatsConnection {
   close(): Promise<void>;
 }
@@ -19,7 +19,7 @@ export interface Closing extends NatsConnection {
 export class LateConnection implements NatsConnection {
   readonly #connect: () => Promise<Closing>;
   #current: Closing | null = null;
-  #trouble: unknown = null;
+  #error: unknown = null;
   #ended = false;
   /** How often the client has tried to connect again since it was disconnected. */
   #reconnects = 0;
@@ -33,7 +33,7 @@ export class LateConnection implements NatsConnection {
     this.#first = this.#persist(tried);
   }
 
-  /** There once the first attempt is over, however it went. */
+  /** Resolves after the first attempt, whether it succeeded or not. */
   static async open(connect: () => Promise<Closing>): Promise<LateConnection> {
     let late: LateConnection | undefined;
     await new Promise<void>((resolve) => {
@@ -43,8 +43,8 @@ export class LateConnection implements NatsConnection {
   }
 
   /** Why there is no connection now; null while there is one. */
-  get trouble(): unknown {
-    return this.#trouble;
+  get error(): unknown {
+    return this.#error;
   }
 
   get info(): NatsConnection['info'] {
@@ -56,8 +56,8 @@ export class LateConnection implements NatsConnection {
   }
 
   request(...args: Parameters<NatsConnection['request']>): ReturnType<NatsConnection['request']> {
-    // The client would keep it until it is connected again, and nobody could say meanwhile whether it will be executed.
-    return this.#current && !this.#trouble ? this.#current.request(...args) : Promise.reject(this.#none());
+    // The client would queue the request until it reconnects, and its outcome would be unknown meanwhile.
+    return this.#current && !this.#error ? this.#current.request(...args) : Promise.reject(this.#none());
   }
 
   publish(...args: Parameters<NatsConnection['publish']>): void {
@@ -94,14 +94,14 @@ export class LateConnection implements NatsConnection {
       try {
         const connection = await this.#connect();
         this.#current = connection;
-        this.#trouble = null;
+        this.#error = null;
         this.#watch(connection).catch((error: unknown) => {
-          this.#trouble = error;
+          this.#error = error;
         });
         tried();
         return connection;
       } catch (error) {
-        this.#trouble = error;
+        this.#error = error;
         tried();
         await this.#pause(Math.min(RETRY_MS_MIN * 2 ** Math.min(attempts, 10), RETRY_MS_MAX));
       }
@@ -109,16 +109,16 @@ export class LateConnection implements NatsConnection {
     return null;
   }
 
-  /** The client does not say why it is disconnected, only that it is. */
+  /** The client reports that it is disconnected, not why. */
   async #watch(connection: Closing): Promise<void> {
     for await (const { type } of connection.status()) {
       if (type === 'reconnecting') {
         this.#reconnects += 1;
       } else if (type === 'disconnect') {
         this.#reconnects = 0;
-        this.#trouble = Object.assign(new Error('it is made anew as soon as can be'), { code: 'ECONNRESET' });
+        this.#error = Object.assign(new Error('reconnecting'), { code: 'ECONNRESET' });
       } else if (type === 'reconnect') {
-        this.#trouble = null;
+        this.#error = null;
       }
     }
   }
@@ -134,12 +134,12 @@ export class LateConnection implements NatsConnection {
     });
   }
 
-  /** Nothing was sent. The server may be there, and let this user in, at the next attempt. */
+  /** Nothing was sent. The next attempt may succeed. */
   #none(): NotExecutedError {
     const { message } =
-      this.#trouble instanceof Error ? this.#trouble : new Error('There is no connection to NATS yet.');
+      this.#error instanceof Error ? this.#error : new Error('There is no connection to NATS yet.');
     const hasJustBroken = this.#current !== null && this.#reconnects < 2;
-    const retry = notExecuted(this.#trouble)?.retry ?? (hasJustBroken ? 'at-once' : 'while-waiting');
-    return new NotExecutedError(message, retry, this.#trouble ?? undefined);
+    const retry = notExecuted(this.#error)?.retry ?? (hasJustBroken ? 'at-once' : 'while-waiting');
+    return new NotExecutedError(message, retry, this.#error ?? undefined);
   }
 }

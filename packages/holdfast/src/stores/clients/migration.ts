@@ -1,12 +1,12 @@
-/** What has to be at a server before locks can be kept there. */
-import { InvalidArgumentError } from '../protocol/index.js';
+/** The schema, table or bucket that a store needs at its server. */
+import { InvalidArgumentError } from '../../protocol/index.js';
 
 export interface MigrationOptions {
   /** For PostgreSQL: also grant what the Supabase store needs. Default false. */
   readonly supabase?: boolean;
   /**
-   * For DynamoDB: turn time to live on at a table that is there already, too. DynamoDB then deletes every item of it
-   * whose attribute has passed, an application's too. Default false: such a table is not changed.
+   * For DynamoDB: turn time to live on for an existing table, too. DynamoDB then deletes every item of it whose
+   * attribute has passed, also items of other applications. Default false: an existing table is not changed.
    */
   readonly timeToLive?: boolean;
 }
@@ -16,11 +16,10 @@ export interface Migration {
   readonly kind: 'schema' | 'table' | 'bucket';
   readonly name: string;
   /**
-   * All of it in a form for other tools, for those who run their own migrations: SQL, a CloudFormation template, the
-   * configuration of a stream.
+   * The same for other tools: SQL, a CloudFormation template, the configuration of a stream.
    */
   readonly script: string;
-  /** Makes it, or brings it to this version. */
+  /** Creates it, or brings it to this version. */
   apply(): Promise<AppliedMigration>;
 }
 
@@ -29,14 +28,14 @@ export interface AppliedMigration {
   readonly from: number;
   /** The version now. */
   readonly to: number;
-  /** Sentences about what was found or done beside that. */
+  /** Sentences about other findings and changes. */
   readonly notes: readonly string[];
 }
 
-/** Tables and buckets have this one, as long as their form does not change. */
+/** The version of every table and bucket until their form changes. */
 export const FIRST_VERSION = 1;
 
-/** Options that mean something to another kind of store only. */
+/** Refuses options that concern another kind of store. */
 export function refuseOptions(
   options: MigrationOptions,
   names: readonly (keyof MigrationOptions)[],

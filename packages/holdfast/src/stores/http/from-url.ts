@@ -3,23 +3,20 @@
  * seen in lists of processes, in the environment variable HOLDFAST_API_KEY. (HOLDFAST_KEY is what "holdfast run" tells
  * its command: the key of the lock.)
  */
-import { InvalidArgumentError, type Store } from '../protocol/index.js';
-import type { HttpStoreOptions } from '../stores/http/index.js';
-import { attended } from './connection.js';
-import { parseServerUrl } from './url.js';
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { connectedStore } from '../clients/opened-client.js';
+import { parseServerUrl } from '../clients/url.js';
+import { type HttpStoreOptions, httpStore } from './index.js';
 
-export type HttpScheme = 'http' | 'https';
-
-export async function openHttp(scheme: HttpScheme, rest: string): Promise<Store> {
+export async function openStore(scheme: string, rest: string): Promise<Store> {
   const { urls, key } = httpTarget(scheme, rest, process.env.HOLDFAST_API_KEY);
-  const { httpStore } = await import('../stores/http/index.js');
   const store = httpStore(key === undefined ? { urls } : { urls, key });
   // The connections are those of `fetch`: nothing to end.
-  return attended(store, { where: urls.join(', '), trouble: () => null, end: async () => undefined });
+  return connectedStore(store, { where: urls.join(', '), error: () => null, end: async () => undefined });
 }
 
 export function httpTarget(
-  scheme: HttpScheme,
+  scheme: string,
   rest: string,
   keyOfEnvironment?: string,
 ): Required<Pick<HttpStoreOptions, 'urls'>> & Pick<HttpStoreOptions, 'key'> {

@@ -1,11 +1,11 @@
 /**
- * A NATS client made for locks: it never gives up, and notices within seconds a server that vanished without a word.
+ * A NATS client set up for locks: it never gives up, and notices within seconds a server that vanished without closing
+ * the connection.
  */
 import { checkServerIdentity } from 'node:tls';
-import { InvalidArgumentError } from '../protocol/index.js';
-import { type Candidate, importError } from './client-package.js';
-import type { Connection } from './connection.js';
-import { LateConnection } from './nats-connection.js';
+import { InvalidArgumentError } from '../../protocol/index.js';
+import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import { LateConnection } from './late-connection.js';
 
 const CONNECT_MS_MAX = 2_000;
 const PING_MS = 2_000;
@@ -16,23 +16,18 @@ const RECONNECT_JITTER_MS = 100;
 export interface Target {
   /** HOST:PORT. */
   readonly servers: readonly string[];
-  /** Undefined leaves it to the server: with TLS if it wants that. */
+  /** Undefined: TLS if the server asks for it. */
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string } | undefined;
   readonly user: string | undefined;
   readonly password: string | undefined;
   readonly token: string | undefined;
-  /** What stands in the files. */
+  /** The content of the files. */
   readonly credentials: string | undefined;
   readonly nkey: string | undefined;
   readonly inboxPrefix: string | undefined;
 }
 
-export interface OpenedClient {
-  readonly client: LateConnection;
-  readonly connection: Connection;
-}
-
-export type Opener = (target: Target) => Promise<OpenedClient>;
+export type Opener = (target: Target) => Promise<OpenedClient<LateConnection>>;
 
 export const NATS_CLIENTS: readonly Candidate<Opener>[] = [
   {
@@ -52,7 +47,7 @@ export const NATS_CLIENTS: readonly Candidate<Opener>[] = [
           reconnectJitter: RECONNECT_JITTER_MS,
           // A password that is being changed must not end the connection for good.
           ignoreAuthErrorAbort: true,
-          // They are for debugging, and cost about as much as a request.
+          // Traces are for debugging, and cost about as much as a request.
           noAsyncTraces: true,
           ...(user === undefined ? {} : { user }),
           ...(password === undefined ? {} : { pass: password }),
@@ -70,7 +65,7 @@ export const NATS_CLIENTS: readonly Candidate<Opener>[] = [
         const where = `${target.servers.join(', ')}${tls === undefined ? '' : ' over TLS'}`;
         return {
           client,
-          connection: { where, trouble: () => client.trouble, end: () => client.end() },
+          connection: { where, error: () => client.error, end: () => client.end() },
         };
       };
     },
@@ -85,7 +80,7 @@ async function importNats() {
   }
 }
 
-/** For an address the client names no host, and a certificate for `localhost` would do. */
+/** Given an address, the client checks no host, and would accept a certificate for `localhost`. */
 function identityOf(servers: readonly string[]): typeof checkServerIdentity {
   const hosts = servers.map((server) => server.replace(/:\d+$/, '').replace(/^\[(.*)\]$/, '$1'));
   return (tried, certificate) => {
@@ -95,14 +90,14 @@ function identityOf(servers: readonly string[]): typeof checkServerIdentity {
   };
 }
 
-/** At once: on connecting, the client would not say what is wrong with it, and try again. */
+/** Tests the credentials at once: on connecting, the client would hide the error and try again. */
 function tried<A extends (nonce?: string) => unknown>(option: string, authenticator: A): A {
   try {
     authenticator('nonce');
     return authenticator;
   } catch (cause) {
     throw new InvalidArgumentError(
-      `The file that ${option} names does not hold what NATS calls so: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `The file that ${option} names is not a NATS ${option} file: ${cause instanceof Error ? cause.message : String(cause)}`,
       { cause },
     );
   }

@@ -1,31 +1,22 @@
 /** `redis://`, `rediss://`, `redis+cluster://` and `rediss+cluster://`: from the URL to a client and a store on it. */
-import { InvalidArgumentError, type Store } from '../protocol/index.js';
-import { loadFirst } from './client-package.js';
-import { attended } from './connection.js';
-import { REDIS_CLIENTS, type Target } from './redis-clients.js';
-import { type Address, parseServerUrl } from './url.js';
-
-export type RedisScheme = 'redis' | 'rediss' | 'redis+cluster' | 'rediss+cluster';
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { loadFirst, storeOn } from '../clients/opened-client.js';
+import { type Address, parseServerUrl } from '../clients/url.js';
+import { redisStore } from './index.js';
+import { REDIS_CLIENTS, type Target } from './open-client.js';
 
 const OPTIONS = ['prefix'];
 const PORT = 6379;
 const DATABASE_MAX = 9_999;
 
-export async function openRedis(scheme: RedisScheme, rest: string, clients = REDIS_CLIENTS): Promise<Store> {
+export async function openStore(scheme: string, rest: string, clients = REDIS_CLIENTS): Promise<Store> {
   const { target, prefix } = redisTarget(scheme, rest);
   const open = await loadFirst('Redis', clients);
-  const { redisStore } = await import('../stores/redis/index.js');
-  const { client, connection } = await open(target);
-  try {
-    return attended(redisStore(client, prefix === undefined ? {} : { prefix }), connection);
-  } catch (error) {
-    await connection.end();
-    throw error;
-  }
+  return storeOn(await open(target), (client) => redisStore(client, prefix === undefined ? {} : { prefix }));
 }
 
 export function redisTarget(
-  scheme: RedisScheme,
+  scheme: string,
   rest: string,
 ): { readonly target: Target; readonly prefix?: string } {
   const cluster = scheme.endsWith('+cluster');

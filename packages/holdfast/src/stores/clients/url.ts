@@ -1,8 +1,9 @@
 /**
- * The URLs of servers, taken apart. Not by `new URL`: it knows one host, and lets unknown things pass. No message here
- * quotes more of a URL than its scheme and the names of its options: a password that was not escaped can be anywhere.
+ * Parses the URLs of servers. `new URL` knows one host only and accepts unknown options. Messages quote no more of a URL
+ * than its scheme and the names of its options: a password that was not escaped can be anywhere.
  */
-import { InvalidArgumentError } from '../protocol/index.js';
+import { readFile } from 'node:fs/promises';
+import { InvalidArgumentError } from '../../protocol/index.js';
 
 export interface Address {
   readonly host: string;
@@ -15,7 +16,7 @@ export interface ServerUrl {
   readonly password: string | null;
   /** Empty when the URL names none. */
   readonly addresses: readonly Address[];
-  /** What stands behind the first slash; '' for nothing. */
+  /** The part after the first slash, or ''. */
   readonly path: string;
   readonly options: ReadonlyMap<string, string>;
 }
@@ -25,7 +26,7 @@ const ADDRESS = /^(?:\[([0-9a-f:.]+)\]|([^:[\]@\s]*))(?::(\d{1,5}))?$/i;
 const PORT_MAX = 65_535;
 const ESCAPES = 'In a user name or password, : / ? # @ % are written %3A %2F %3F %23 %40 %25.';
 
-/** `form` is how such a URL is written, for the message about one that is not. */
+/** `form` shows how such a URL is written, for error messages. */
 export function parseServerUrl(
   scheme: string,
   rest: string,
@@ -94,4 +95,27 @@ function decoded(text: string): string {
 
 function refuse(error: Error): never {
   throw error;
+}
+
+export function checkedFlag(name: string, text: string): boolean {
+  if (text === 'true') return true;
+  if (text === 'false') return false;
+  throw new InvalidArgumentError(`The option "${name}" is true or false.`);
+}
+
+export function checkedCount(name: string, text: string, max: number): number {
+  const count = Number(text);
+  if (/^\d{1,9}$/.test(text) && count >= 1 && count <= max) return count;
+  throw new InvalidArgumentError(`The option "${name}" is a whole number from 1 to ${max}.`);
+}
+
+/** The content of the file that an option names. */
+export async function contentOf(option: string, path: string | undefined): Promise<string | undefined> {
+  if (path === undefined) return undefined;
+  try {
+    return await readFile(path, 'utf8');
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new InvalidArgumentError(`The file that ${option} names cannot be read: ${why}`, { cause });
+  }
 }
