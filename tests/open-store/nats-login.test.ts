@@ -63,7 +63,7 @@ describe('nats: logs in', () => {
         writeFileSync(join(folder, 'other'), 'something else');
         const opening = openStore(`nats://127.0.0.1:1?${option}=${join(folder, 'other')}`);
         await expect(opening).rejects.toThrow(InvalidArgumentError);
-        await expect(opening).rejects.toThrow(`The file that ${option} names does not hold`);
+        await expect(opening).rejects.toThrow(`The file that ${option} names is not a NATS ${option} file`);
       }
     } finally {
       rmSync(folder, { recursive: true, force: true });
