@@ -75,19 +75,6 @@ describe('time and chance', () => {
     expect(timed).toEqual([]);
   });
 
-  it('no store sets a timer: waiting is the work of the core', () => {
-    // But for the adapter, which steps back between two tries; for a table that takes a while to be made; and for calls
-    // that the client itself would await for ever.
-    const mayWait = /\/stores\/(?:compare-and-swap\/|dynamodb\/(?:create-table|client)\.ts|nats\/writes\.ts)/;
-    const stores = sources.filter((file) => file.startsWith('packages/holdfast/src/stores/'));
-    expect(
-      searchCode(
-        stores.filter((file) => !mayWait.test(file)),
-        /\.timer\b/g,
-      ),
-    ).toEqual([]);
-  });
-
   it('every exception is still needed', () => {
     const needed = new Set(found.map(fileOf));
     expect(Object.keys(EXCEPTIONS).filter((file) => !needed.has(file))).toEqual([]);
