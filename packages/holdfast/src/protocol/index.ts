@@ -2,8 +2,10 @@
 export * from './commands.js';
 export * from './constants.js';
 export { type Decision, decide } from './decide.js';
+export { durationMs, parseDuration, TTL_MS_MAX, TTL_MS_MIN } from './durations.js';
 export * from './errors.js';
 export { compareKeys, keysInOrder } from './keys.js';
+export { checkKey, checkMetadata, checkNamespace, checkOwner, checkPrefix } from './names.js';
 export {
   checkVersion,
   EMPTY_STATE,

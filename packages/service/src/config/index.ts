@@ -1,8 +1,8 @@
 /** What the service runs with: from flags, environment and a file, in this order, checked before anything starts. */
 import { InvalidArgumentError } from 'holdfast';
+import { parseDuration } from 'holdfast/protocol';
 import { type PrincipalLimits, principalLimitsOf } from '../auth/allowance.js';
 import { rightsOf } from '../auth/rights.js';
-import { durationIn } from '../http/duration.js';
 import { type Limits, limitsOf } from '../http/limits.js';
 import { proxiesOf } from '../http/proxies.js';
 import { environmentName, propertiesIn } from '../v1/properties.js';
@@ -180,7 +180,7 @@ function isTrue(value: string | undefined): boolean {
 
 /** 0 needs no unit. */
 function durationMs(text: string): number {
-  return text === '0' ? 0 : Math.round(durationIn(text));
+  return text === '0' ? 0 : Math.round(parseDuration(text));
 }
 
 function rightsIn(text: string): readonly string[] {

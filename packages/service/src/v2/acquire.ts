@@ -1,7 +1,7 @@
 /** POST …/acquire: a grant, or who holds the lock. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InvalidArgumentError, StoreError } from 'holdfast';
-import { type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
+import { checkOwner, durationMs, type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import { keepSecret } from '../http/journal.js';
 import { Problem } from '../http/problem.js';
@@ -11,7 +11,7 @@ import { remainingOf } from '../lines/answers.js';
 import { holdText } from '../lines/holds.js';
 import { isShared, type Outcome, type Wanted } from '../lines/wanted.js';
 import { ref } from '../openapi/schema.js';
-import { durationOf, holdOf, idempotentHold, metadataOf, namespaceOfKey, ownerOf, ttlOf } from './names.js';
+import { holdOf, idempotentHold, metadataOf, namespaceOfKey, ttlOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
 import { acquireHeadersSchema, pathSchema } from './request-schemas.js';
 import { described } from './schemas.js';
@@ -197,13 +197,13 @@ function answer({ key, owner }: Wanted, outcome: Outcome): object {
 function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): Wanted {
   const { body, principal } = request;
   const key = keyIn(request);
-  const minHoldMs = body.minHold === undefined ? 0 : durationOf(body.minHold, 'minHold', 0, limits.ttlMsMax);
+  const minHoldMs = body.minHold === undefined ? 0 : durationMs(body.minHold, 'minHold', 0, limits.ttlMsMax);
   return {
     key,
     ...sharesOf(body),
-    owner: body.owner === undefined ? principal.owner : ownerOf(body.owner),
+    owner: body.owner === undefined ? principal.owner : checkOwner(body.owner),
     ttlMs: ttlOf(body.ttl, limits.ttlMsMax),
-    waitMs: body.wait === undefined ? 0 : durationOf(body.wait, 'wait', 0, limits.waitMsMax),
+    waitMs: body.wait === undefined ? 0 : durationMs(body.wait, 'wait', 0, limits.waitMsMax),
     queue: body.queue ?? true,
     metadata: body.metadata === undefined ? null : metadataOf(body.metadata),
     minHoldMs,

@@ -10,7 +10,7 @@ import { holdText } from '../lines/holds.js';
 import { ref } from '../openapi/schema.js';
 import { batchSchemas } from './batch-schemas.js';
 import { noteRelease } from './endings.js';
-import { checkKey, namespaceOfKey } from './names.js';
+import { checkStoredKey, namespaceOfKey } from './names.js';
 import { described } from './schemas.js';
 
 type Answer = Reply | { readonly problem: ProblemBody };
@@ -119,7 +119,7 @@ function bounded(answers: readonly Answer[]): readonly Answer[] {
 
 async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Command): Promise<Entry> {
   try {
-    const key = checkKey(command.key);
+    const key = checkStoredKey(command.key);
     const role = isForAdmins(command) ? 'admin' : 'lock';
     const namespace = namespaceOfKey(key);
     if (!request.may(role, namespace)) {

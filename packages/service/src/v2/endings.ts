@@ -1,5 +1,6 @@
 /** POST …/renew, …/release and …/evict: what becomes of a grant. */
 import type { FastifyInstance } from 'fastify';
+import { durationMs } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import { auditEviction } from '../http/audit.js';
 import { keepSecret } from '../http/journal.js';
@@ -9,7 +10,7 @@ import type { ServiceParts } from '../http/service-parts.js';
 import { remainingOf } from '../lines/answers.js';
 import { minHoldOf } from '../lines/holds.js';
 import { ref } from '../openapi/schema.js';
-import { durationOf, holdOf, ttlOf } from './names.js';
+import { holdOf, ttlOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
 import { pathSchema } from './request-schemas.js';
 import { described } from './schemas.js';
@@ -80,7 +81,7 @@ function releaseRoute(app: FastifyInstance, { desk, limits, bulletin }: ServiceP
       keepSecret(request, hold.process);
       const { minHold = 0 } = request.body;
       const own = Math.min(minHoldOf(hold), limits.ttlMsMax);
-      const minHoldMs = Math.max(durationOf(minHold, 'minHold', 0, limits.ttlMsMax), own);
+      const minHoldMs = Math.max(durationMs(minHold, 'minHold', 0, limits.ttlMsMax), own);
       // It keeps the lock as a ttl does, so the same cap holds for it.
       request.principal.checkTtl?.(key, minHoldMs);
       const reply = await desk.ask({ kind: 'release', key, hold, minHoldMs });

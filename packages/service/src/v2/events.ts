@@ -1,10 +1,11 @@
 /** GET /v2/events: what changes, live. GET /v2/inboxes/{id}/events: wake-ups, for the library's `httpStore`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UnsupportedError } from 'holdfast';
+import { checkNamespace } from 'holdfast/protocol';
 import { keepSecret, scrubbed } from '../http/journal.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { closed, eventStream, object, text } from '../openapi/schema.js';
-import { namespaceOf, namespaceOfKey } from './names.js';
+import { namespaceOfKey } from './names.js';
 import { refuseForeign } from './path.js';
 import { within } from './reach.js';
 import type { Scans } from './scans.js';
@@ -45,8 +46,8 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sc
     }),
     handler: async (request, reply) => {
       const { namespace } = request.query;
-      if (namespace !== undefined) refuseForeign(request, namespaceOf(namespace));
-      const asked = namespace === undefined ? '' : `${namespaceOf(namespace)}/`;
+      if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
+      const asked = namespace === undefined ? '' : `${checkNamespace(namespace)}/`;
       const prefixes = within(request.principal.reach('read'), asked);
       // All that is known is told first, which takes as long as a list of it.
       await scans.run(request, reply, async () => {

@@ -1,11 +1,11 @@
 /** GET: one lock, many locks, and what the store promises. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Snapshot } from 'holdfast/protocol';
+import { checkNamespace, checkPrefix, type Snapshot } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { NOBODY } from '../lines/line.js';
 import { ref } from '../openapi/schema.js';
-import { checkKey, namespaceOf, namespaceOfKey, prefixOf } from './names.js';
+import { checkStoredKey, namespaceOfKey } from './names.js';
 import { keyIn, LOCK_PATH, onLock, refuseForeign } from './path.js';
 import { listingsBehind, within } from './reach.js';
 import { listQuerySchema, pathSchema } from './request-schemas.js';
@@ -91,7 +91,7 @@ async function inspect({ desk, lines }: ServiceParts, request: FastifyRequest): 
 
 /** One lock, by a key that may have any form. */
 async function listOne({ desk, lines }: ServiceParts, request: ListRequest, key: string): Promise<string> {
-  refuseForeign(request, namespaceOfKey(checkKey(key)));
+  refuseForeign(request, namespaceOfKey(checkStoredKey(key)));
   const snapshot = await desk.read(key);
   const form = request.query.metadata ?? 'json';
   const view = snapshot && lockView(snapshot, lines.waitersHere(key), form);
@@ -100,7 +100,7 @@ async function listOne({ desk, lines }: ServiceParts, request: ListRequest, key:
 
 async function list({ desk, lines }: ServiceParts, request: ListRequest): Promise<string> {
   const { namespace, prefix = '', limit = LIMIT, after, metadata = 'json' } = request.query;
-  if (namespace !== undefined) refuseForeign(request, namespaceOf(namespace));
+  if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
   const most = Math.min(Number(limit), LIMIT_MAX);
   const texts: string[] = [];
   let last = '';
@@ -118,9 +118,9 @@ async function list({ desk, lines }: ServiceParts, request: ListRequest): Promis
     last = snapshot.key;
     return true;
   };
-  const asked = `${namespace === undefined ? '' : `${namespaceOf(namespace)}/`}${prefixOf(prefix)}`;
+  const asked = `${namespace === undefined ? '' : `${checkNamespace(namespace)}/`}${checkPrefix(prefix)}`;
   const begins = within(request.principal.reach('read'), asked);
-  for (const query of listingsBehind(begins, after && checkKey(after))) {
+  for (const query of listingsBehind(begins, after && checkStoredKey(after))) {
     await desk.each(query, take);
     if (isFull) return pageOf(texts, last);
   }

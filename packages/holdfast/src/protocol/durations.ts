@@ -1,0 +1,25 @@
+/** Durations as users write them: milliseconds, or text such as '500ms', '30s', '5m', '1h'. */
+import { InvalidArgumentError } from './errors.js';
+import { show } from './names.js';
+
+export const TTL_MS_MIN = 10;
+export const TTL_MS_MAX = 7 * 24 * 3_600_000;
+
+const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Milliseconds; NaN for text that is no duration. */
+export function parseDuration(text: string): number {
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
+  return Number(number) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
+}
+
+/** Whole milliseconds within the limits, or `InvalidArgumentError`. */
+export function durationMs(value: unknown, name: string, minMs: number, maxMs: number): number {
+  const ms = typeof value === 'string' ? parseDuration(value) : value;
+  if (typeof ms === 'number' && ms >= minMs && ms <= maxMs) return Math.round(ms);
+  const range =
+    maxMs === Number.POSITIVE_INFINITY ? `at least ${minMs} ms` : `from ${minMs} ms to ${maxMs} ms`;
+  throw new InvalidArgumentError(
+    `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h'.`,
+  );
+}
