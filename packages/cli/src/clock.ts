@@ -1,23 +1,14 @@
-/** The only place of the command that reads clocks and sets timers. */
+/** Timers of the command, on the library's clock. */
+import { systemClock } from 'holdfast/clock';
 
-/** Longer delays fire at once in Node (F12). */
-const TIMER_MS_MAX = 2 ** 31 - 1;
-
-export function wallMs(): number {
-  return Date.now();
-}
-
-export function monotonicMs(): number {
-  return performance.now();
-}
+export const { monotonicMs, wallMs } = systemClock;
 
 /** Runs once, unless cancelled by the function returned. */
 export function after(delayMs: number, run: () => void): () => void {
-  const timeout = setTimeout(run, Math.min(Math.max(Math.ceil(delayMs), 0), TIMER_MS_MAX));
-  return () => clearTimeout(timeout);
+  return systemClock.timer(delayMs, run).cancel;
 }
 
-/** What came first: the outcome, or `null` when so long has passed. A late failure is of no interest any more. */
+/** The outcome of the work, or `null` when it takes longer than this. The work itself goes on. */
 export async function within<T>(limitMs: number, work: Promise<T>): Promise<T | null> {
   let cancel = (): void => undefined;
   const timedOut = new Promise<null>((resolve) => {
@@ -30,7 +21,7 @@ export async function within<T>(limitMs: number, work: Promise<T>): Promise<T | 
   }
 }
 
-/** Resolves after so long, or as soon as the signal aborts. */
+/** Resolves after this time, or as soon as the signal aborts. */
 export function pause(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     const stop = (): void => {

@@ -44,14 +44,7 @@ interface Exception {
 
 const EXCEPTIONS: Readonly<Record<string, Exception>> = {
   'packages/holdfast/src/clock.ts': { allows: /./, why: 'it is the clock' },
-  'packages/cli/src/clock.ts': {
-    allows: /Date\.now|performance\.now|setTimeout/,
-    why: "the command's one clock: the library's is not public",
-  },
-  'packages/service/src/clock.ts': {
-    allows: /./,
-    why: "the service's one clock: the library's is not public",
-  },
+  'packages/service/src/clock.ts': { allows: /randomUUID/, why: 'ids of requests are UUIDs' },
   'packages/service/src/http/server.ts': { allows: /socket\?\.setTimeout/, why: "a socket's own limit" },
   'packages/test-servers/src/clock.ts': { allows: /./, why: 'real servers take real time' },
   'tests/simulation/src/schedule.ts': {
