@@ -19,7 +19,7 @@ const UNLIMITED = { requestsPerSecond: 1e9, requestBurst: 1e9 };
 async function authOf(folder) {
   const path = join(folder, 'keys.json');
   const { text } = await createKey({ path, by: 'benchmark' }, { name: 'benchmark', rights: ['lock:*'] });
-  return { key: text, auth: createAuth({ keys: path, limits: UNLIMITED }) };
+  return { key: text, auth: createAuth({ apiKeys: path, limits: UNLIMITED }) };
 }
 
 /** As much is logged as the service logs; both throw it away at the last moment. */

@@ -13,12 +13,12 @@ describe('the environment', () => {
     const { status, stderr } = await place.run(['ls'], mistyped);
     expect(status).toBe(0);
     expect(stderr).toContain(
-      'HOLDFAST_STOER is no setting of Holdfast, and not used. Did you mean HOLDFAST_STORE?',
+      'HOLDFAST_STOER is not a setting of Holdfast, and is ignored. Did you mean HOLDFAST_STORE?',
     );
     expect(stderr).toContain('Did you mean HOLDFAST_LOG_LEVEL?');
     expect(stderr).not.toMatch(/redis:\/\/nowhere|HOLDFAST_DATABASE/);
     const served = await place.run(['serve', '--print-config'], { ...mistyped, HOLDFAST_PROT: '9090' });
-    expect(served.stderr).toContain('HOLDFAST_DATABASE is no setting of Holdfast, and not used.\n');
+    expect(served.stderr).toContain('HOLDFAST_DATABASE is not a setting of Holdfast, and is ignored.\n');
     expect([served.status, served.stderr]).toEqual([
       0,
       expect.stringContaining('Did you mean HOLDFAST_PORT?'),
@@ -28,7 +28,7 @@ describe('the environment', () => {
   it('every variable that counts is known, and so is what Kubernetes and run set', async () => {
     const known = Object.fromEntries(SETTINGS.map(({ variable }) => [variable, '']));
     const others = {
-      ...{ HOLDFAST_API_KEY: 'x', HOLDFAST_KEY: 'default/a', HOLDFAST_TOKEN: '1' },
+      ...{ HOLDFAST_API_KEY: 'x', HOLDFAST_LOCK: 'default/a', HOLDFAST_TOKEN: '1' },
       ...{ HOLDFAST_SERVICE_HOST: '10.0.0.1', HOLDFAST_WEB_PORT: 'tcp://10.0.0.1:8080' },
       HOLDFAST_PORT_8080_TCP_ADDR: '10.0.0.1',
     };
@@ -44,7 +44,7 @@ describe('the environment', () => {
     const central = { SPRING_PROFILES_ACTIVE: 'dynamodb', LOCKER_DYNAMODB_REGION: 'eu-west-1' };
     const { stderr } = await place.run(['ls'], central);
     expect(stderr).toContain(
-      'SPRING_PROFILES_ACTIVE, LOCKER_DYNAMODB_REGION: not used, as HOLDFAST_STORE names the store.',
+      'SPRING_PROFILES_ACTIVE, LOCKER_DYNAMODB_REGION: ignored, because HOLDFAST_STORE names the store.',
     );
     const named = await place.run(['ls', '--json', '--store', place.store], central);
     expect([named.status, named.stderr]).toEqual([0, '']);

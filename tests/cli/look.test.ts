@@ -63,7 +63,7 @@ describe('holdfast inspect', () => {
     expect(await json(['inspect', 'job'])).toEqual({ key: 'job', now: null, holders: [], waiters: [] });
   });
 
-  it('shows who holds it and who stands in line, and no hold id', async () => {
+  it('shows who holds it and who waits for it, and no hold id', async () => {
     await hold('job', 'alice');
     const waiting = place.start(['run', 'job', '--owner', 'bob', '--wait', '20s', '--', 'true']);
     await place.waiting('job', 1);
@@ -84,7 +84,7 @@ describe('holdfast inspect', () => {
     expect(info.waiters[0]).toMatchObject({ owner: 'bob' });
     const { stdout } = await place.run(['inspect', 'job']);
     expect(stdout).toMatch(
-      /^job\n {2}held by alice since .+ until .+\n {4}token \d+, permits 1\n {2}1\. in line: bob, for .+\n$/,
+      /^job\n {2}held by alice since .+ until .+\n {4}token \d+, permits 1\n {2}1\. waiting: bob, for .+\n$/,
     );
     waiting.kill('SIGTERM');
     await waiting.ended;
@@ -114,7 +114,7 @@ describe('holdfast evict', () => {
     await hold('job', 'alice');
     expect(await place.run(['evict', 'job'])).toMatchObject({
       status: 64,
-      stderr: 'holdfast: evict asks before it acts; without a terminal, give --yes\n',
+      stderr: 'holdfast: evict asks for confirmation; without a terminal, give --yes\n',
     });
     expect((await json(['inspect', 'job'])).holders).toHaveLength(1);
   });

@@ -143,7 +143,7 @@ describe.runIf(isLongRun && available('postgres'))('holdfast on PostgreSQL', () 
       const first = await place.run(['migrate', '--store', migrated]);
       expect(first).toMatchObject({ status: 0, stderr: '' });
       expect(first.stdout).toMatch(
-        /^Holdfast's tables and functions were made in the schema "holdfast", at version \d+\.\n$/,
+        /^Holdfast's tables and functions were created in the schema "holdfast", at version \d+\.\n$/,
       );
       const again = await place.run(['migrate', '--store', migrated]);
       expect(again.stdout).toMatch(/^The schema "holdfast" is at version \d+ already\.\n$/);
@@ -160,7 +160,7 @@ describe.runIf(isLongRun && available('postgres'))('holdfast on PostgreSQL', () 
       const url = `${await server.createDatabase()}?schema=four`;
       const ended = await Promise.all([1, 2, 3, 4].map(() => place.run(['migrate', '--store', url])));
       expect(ended.map(({ status }) => status)).toEqual([0, 0, 0, 0]);
-      expect(ended.filter(({ stdout }) => stdout.includes('were made'))).toHaveLength(1);
+      expect(ended.filter(({ stdout }) => stdout.includes('were created'))).toHaveLength(1);
       expect(await json(['ls', '--store', url])).toEqual([]);
     });
 
@@ -233,11 +233,11 @@ describe.runIf(isLongRun && available('dynamodb', { own: true }))('holdfast on D
   it('migrate makes the table, once, or prints a template of it', async () => {
     expect(await place.run(['migrate', '--store', url])).toMatchObject({
       status: 0,
-      stdout: 'The table "holdfast" was made.\n',
+      stdout: 'The table "holdfast" was created.\n',
       stderr: '',
     });
     expect((await place.run(['migrate', '--store', url])).stdout).toBe(
-      'The table "holdfast" is there already.\n',
+      'The table "holdfast" exists already.\n',
     );
     expect(await json(['migrate', '--store', url])).toEqual({ table: 'holdfast', from: 1, to: 1, notes: [] });
     const { status, stdout } = await place.run([
@@ -270,14 +270,14 @@ describe.runIf(isLongRun && available('dynamodb', { own: true }))('holdfast on D
     const found = await place.run(['migrate', '--store', app]);
     expect(found).toMatchObject({ status: 0, stderr: '' });
     expect(found.stdout).toMatch(
-      /^The table "app" is there already\.\nTime to live is off: .*--time-to-live.*whose "TTL" has passed\. Nothing was changed\.\n$/,
+      /^The table "app" exists already\.\nTime to live is off: .*--time-to-live.*whose "TTL" has passed\. Nothing was changed\.\n$/,
     );
     expect(await timeToLive()).toBe('DISABLED');
     expect((await place.run(['migrate', '--time-to-live', '--store', app])).stdout).toBe(
-      'The table "app" is there already.\nTime to live was turned on, by the attribute "TTL".\n',
+      'The table "app" exists already.\nTime to live was turned on, by the attribute "TTL".\n',
     );
     expect(await timeToLive()).toBe('ENABLED');
-    expect((await place.run(['migrate', '--store', app])).stdout).toBe('The table "app" is there already.\n');
+    expect((await place.run(['migrate', '--store', app])).stdout).toBe('The table "app" exists already.\n');
     client.destroy();
   });
 
@@ -306,11 +306,11 @@ describe.runIf(isLongRun && available('nats', { own: true }))('holdfast on NATS'
   it('migrate makes the bucket, once, or prints the configuration of its stream', async () => {
     expect(await place.run(['migrate', '--store', url])).toMatchObject({
       status: 0,
-      stdout: 'The bucket "locks" was made.\n',
+      stdout: 'The bucket "locks" was created.\n',
       stderr: '',
     });
     expect((await place.run(['migrate', '--store', url])).stdout).toBe(
-      'The bucket "locks" is there already.\n',
+      'The bucket "locks" exists already.\n',
     );
     expect(await json(['migrate', '--store', url])).toEqual({ bucket: 'locks', from: 1, to: 1, notes: [] });
     const printed = await place.run([

@@ -10,12 +10,12 @@ it('a service is a store, and its key goes on to commands that lock, too', async
   const keys = join(place.folder, 'keys.json');
   const { text } = await createKey({ path: keys, by: 'test' }, { name: 'ada', rights: ['lock:default'] });
   const store = memoryStore();
-  const service = createService({ store, auth: createAuth({ keys }) });
+  const service = createService({ store, auth: createAuth({ apiKeys: keys }) });
   try {
     const environment = { HOLDFAST_STORE: await service.listen(), HOLDFAST_API_KEY: text };
-    const inner = `"${process.execPath}" "${BINARY}" run inner -- sh -c 'echo "$HOLDFAST_KEY"'`;
+    const inner = `"${process.execPath}" "${BINARY}" run inner -- sh -c 'echo "$HOLDFAST_LOCK"'`;
     const both = await place.run(
-      ['run', 'outer', '--', 'sh', '-c', `${inner}; echo "$HOLDFAST_KEY"`],
+      ['run', 'outer', '--', 'sh', '-c', `${inner}; echo "$HOLDFAST_LOCK"`],
       environment,
     );
     expect(both).toMatchObject({ status: 0, stdout: 'inner\nouter\n', stderr: '' });

@@ -54,13 +54,13 @@ describe.runIf(hasTerminals)('at a terminal', () => {
   it('evict shows the holder and asks; anything but yes does nothing', async () => {
     const holder = await hold('job');
     const refused = atTerminal('evict job');
-    await refused.said(/"job" is held by alice since .+[\s\S]+Take it away\? \[y\/N\]/);
+    await refused.said(/"job" is held by alice since .+[\s\S]+Evict\? \[y\/N\]/);
     refused.child.stdin?.write('\r');
     const { status, stdout } = await refused.ended;
     expect(status).toBe(1);
     expect(stdout).toContain('nothing was done');
     const confirmed = atTerminal('evict job');
-    await confirmed.said(/Take it away/);
+    await confirmed.said(/Evict/);
     confirmed.child.stdin?.write('y\r');
     expect((await confirmed.ended).status).toBe(0);
     expect((await holder.ended).status).toBe(76);
@@ -72,7 +72,7 @@ describe.runIf(hasTerminals)('at a terminal', () => {
   ])('evict takes %s for a no', async (_name, typed, expected) => {
     const holder = await hold('job');
     const session = atTerminal('evict job');
-    await session.said(/Take it away/);
+    await session.said(/Evict/);
     session.child.stdin?.write(typed);
     const { status, stdout } = await session.ended;
     expect(stdout).toMatch(/^holdfast: nothing was done\s*$/m);
@@ -84,14 +84,14 @@ describe.runIf(hasTerminals)('at a terminal', () => {
   it('F31: evict ends nobody who came while it asked', async () => {
     const first = await hold('job');
     const session = atTerminal('evict job');
-    await session.said(/Take it away/);
+    await session.said(/Evict/);
     first.kill('SIGTERM');
     await first.ended;
     const second = await hold('job');
     session.child.stdin?.write('y\r');
     const { status, stdout } = await session.ended;
     expect(status).toBe(1);
-    expect(stdout).toContain('"job" changed hands meanwhile; nothing was done');
+    expect(stdout).toContain('"job" changed its holder meanwhile; nothing was done');
     expect(second.child.exitCode).toBeNull();
   });
 

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { usePlace } from './holdfast.js';
 
 const place = usePlace();
-const COMMANDS = ['run', 'ls', 'inspect', 'evict', 'watch', 'doctor', 'migrate'];
+const COMMANDS = ['run', 'ls', 'inspect', 'evict', 'watch', 'doctor', 'migrate', 'serve', 'api-key'];
 
 describe('help', () => {
   it('lists every command, the stores and the statuses', async () => {
@@ -42,7 +42,7 @@ describe('a wrong call is told in one line and exits 64', () => {
   const wrong: readonly (readonly [args: readonly string[], text: RegExp])[] = [
     [
       [],
-      /^say what to do: run, ls, inspect, evict, watch, doctor, migrate, serve, key; see holdfast --help$/,
+      /^a command is missing: run, ls, inspect, evict, watch, doctor, migrate, serve, api-key; see holdfast --help$/,
     ],
     [['rn', 'job', '--', 'true'], /^unknown command "rn"; did you mean run\?$/],
     [['run', 'job', '--tll', '5s', '--', 'true'], /^unknown option --tll; did you mean --ttl\?$/],
@@ -148,7 +148,7 @@ describe('without --store and HOLDFAST_STORE', () => {
     expect(ran.stdout).toMatch(/drwx------.*holdfast/);
   });
 
-  it('that is .local/state in the home folder, unless told', async () => {
+  it('that is .local/state in the home folder by default', async () => {
     const environment = { HOLDFAST_STORE: '', XDG_STATE_HOME: '', HOME: place.folder };
     const ran = await place.run(['run', 'job', '--', 'ls', '.local/state/holdfast'], environment);
     expect(ran).toMatchObject({ status: 0 });
@@ -161,7 +161,7 @@ describe('without --store and HOLDFAST_STORE', () => {
       const environment = { HOLDFAST_STORE: '', XDG_STATE_HOME: '', ...variables };
       const ran = await place.run(['run', 'job', '--', 'touch', 'ran'], environment);
       expect(ran.status).toBe(64);
-      expect(ran.stderr).toMatch(/^holdfast: there is no home folder to keep the locks in: .+--store.+\n$/);
+      expect(ran.stderr).toMatch(/^holdfast: no home folder to keep the locks in: .+--store.+\n$/);
       expect(readdirSync(place.folder)).toEqual([]);
     },
   );

@@ -44,7 +44,7 @@ export class Scene {
 
   /** Always at the same address. */
   async start(): Promise<this> {
-    const auth = this.#keys === undefined ? {} : { auth: createAuth({ keys: this.#keys }) };
+    const auth = this.#keys === undefined ? {} : { auth: createAuth({ apiKeys: this.#keys }) };
     this.#service = createService({ store: this.store, ...auth });
     this.#port = Number(new URL(await this.#service.listen({ port: this.#port })).port);
     return this;

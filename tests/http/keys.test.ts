@@ -14,7 +14,7 @@ async function guarded() {
   const ours = await createKey(change, { name: 'ours', rights: ['lock:ours'] });
   const theirs = await createKey(change, { name: 'theirs', rights: ['lock:theirs'] });
   const store = memoryStore();
-  const service = createService({ store, auth: createAuth({ keys: change.path }) });
+  const service = createService({ store, auth: createAuth({ apiKeys: change.path }) });
   atTheEnd(() => store.close());
   atTheEnd(() => service.close());
   const url = await service.listen();

@@ -90,7 +90,7 @@ it.runIf(available('postgres'))(
     const migrated = await place.run(['migrate'], environment);
     expect([migrated.status, migrated.stdout]).toEqual([
       0,
-      expect.stringContaining('made in the schema "holdfast"'),
+      expect.stringContaining('created in the schema "holdfast"'),
     ]);
     const run = ['run', 'billing/a', '--', process.execPath, '-e', '0'];
     expect((await place.run(run, environment)).status).toBe(0);

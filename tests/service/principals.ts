@@ -37,11 +37,11 @@ export interface Principals {
 export async function principalsAt(place: Place): Promise<Principals> {
   const keys = join(place.folder, 'keys.json');
   const keyOf = async (name: Name): Promise<string> => {
-    const made = await place.run(['key', 'create', name, '--rights', RIGHTS[name], '--keys', keys]);
+    const made = await place.run(['api-key', 'create', name, '--rights', RIGHTS[name], '--api-keys', keys]);
     return made.stdout.trim();
   };
   const gone = principalOf('gone', await keyOf('gone'));
-  await place.run(['key', 'revoke', 'gone', '--keys', keys]);
+  await place.run(['api-key', 'revoke', 'gone', '--api-keys', keys]);
   const boss = principalOf('boss', await keyOf('boss'));
   const ann = principalOf('ann', await keyOf('ann'));
   const ben = principalOf('ben', await keyOf('ben'));
@@ -53,7 +53,7 @@ export async function principalsAt(place: Place): Promise<Principals> {
   return {
     all: everybody.flatMap((principal) => Array<Principal>(SHARES[principal.name]).fill(principal)),
     boss,
-    args: ['--keys', keys, '--jwt-issuer', 'issuer', '--jwt-audience', 'locks', '--jwt-jwks', file],
+    args: ['--api-keys', keys, '--jwt-issuer', 'issuer', '--jwt-audience', 'locks', '--jwt-jwks', file],
   };
 }
 

@@ -141,13 +141,13 @@ describe('holdfast serve refuses in one line', () => {
     const { status, stderr } = await place.run(['serve', '--port', port]);
     other.close();
     expect([status, stderr]).toEqual([69, expect.stringMatching(ONE_LINE)]);
-    expect(stderr).toContain(`127.0.0.1:${port}: another program listens there already`);
+    expect(stderr).toContain(`127.0.0.1:${port}: another program uses this port`);
   });
 
   it('files that are not there', async () => {
     for (const args of [
       ['--config', 'none.json'],
-      ['--keys', 'none.json'],
+      ['--api-keys', 'none.json'],
       ['--tls-cert', 'none.pem', '--tls-key', 'none.key'],
     ]) {
       const { status, stderr } = await place.run(['serve', '--port', '0', ...args]);
@@ -273,17 +273,17 @@ describe('holdfast serve --print-config', () => {
 });
 
 describe('keys', () => {
-  it('made by holdfast key open the service, and no longer once revoked', async () => {
+  it('made by holdfast api-key open the service, and no longer once revoked', async () => {
     mkdirSync(join(place.folder, 'state'));
     const keys = join(place.folder, 'state', 'keys.json');
-    const made = await place.run(['key', 'create', 'shop', '--rights', 'lock:shop', '--keys', keys]);
-    const { url, stderr } = await served(['--keys', keys, '--host', '0.0.0.0']);
+    const made = await place.run(['api-key', 'create', 'shop', '--rights', 'lock:shop', '--api-keys', keys]);
+    const { url, stderr } = await served(['--api-keys', keys, '--host', '0.0.0.0']);
     expect(stderr()).not.toContain('no auth');
     const here = `http://127.0.0.1:${new URL(url).port}/v2/locks/shop/stock`;
     const headers = { authorization: `Bearer ${made.stdout.trim()}` };
     expect((await fetch(here)).status).toBe(401);
     expect((await fetch(here, { headers })).status).toBe(200);
-    await place.run(['key', 'revoke', 'shop', '--keys', keys]);
+    await place.run(['api-key', 'revoke', 'shop', '--api-keys', keys]);
     let status = 200;
     for (let tries = 0; tries < 200 && status === 200; tries++) {
       ({ status } = await fetch(here, { headers }));

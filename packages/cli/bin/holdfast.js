@@ -1,4 +1,4 @@
 #!/usr/bin/env node
-import '../dist/standard-streams.js';
+import '../dist/printing/standard-streams.js';
 
 await import('../dist/main.js');

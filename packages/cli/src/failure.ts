@@ -1,4 +1,4 @@
-/** Errors of the library as failures of the command. */
+/** Exit statuses, and failures that are reported in one line. Any other error is a bug and exits 1. */
 import {
   AcquireTimeoutError,
   HoldfastError,
@@ -7,16 +7,46 @@ import {
   StoreError,
   UnsupportedError,
 } from 'holdfast';
-import { EXIT, Failure } from './exit.js';
 
-const LOOKS = ['inspect', 'list', 'probe'];
+/** From sysexits.h and the shell, so that scripts and supervisors know them. */
+export const EXIT = {
+  ok: 0,
+  other: 1,
+  usage: 64,
+  unavailable: 69,
+  notAcquired: 75,
+  leaseLost: 76,
+  notExecutable: 126,
+  notFound: 127,
+} as const;
 
-/** The failure that an error of the library amounts to; null for a bug. */
+/** A shell reports 128 + n for a command that signal n ended. */
+export const SIGNAL_BASE = 128;
+
+const READS = ['inspect', 'list', 'probe'];
+
+/** A failure that is reported in one line. `details` are for the JSON form only. */
+export class Failure extends Error {
+  readonly status: number;
+  readonly details: { readonly [name: string]: unknown };
+
+  constructor(status: number, message: string, details: { readonly [name: string]: unknown } = {}) {
+    super(message);
+    this.name = 'Failure';
+    this.status = status;
+    this.details = details;
+  }
+}
+
+export function usageFailure(message: string): Failure {
+  return new Failure(EXIT.usage, message);
+}
+
+/** The failure for an error of the library; null for a bug. */
 export function failureOf(error: unknown): Failure | null {
   if (error instanceof Failure) return error;
   if (!(error instanceof HoldfastError)) return null;
-  const status = statusOf(error);
-  return new Failure(status, withCause(error), { code: error.code });
+  return new Failure(statusOf(error), messageOf(error), { code: error.code });
 }
 
 function statusOf(error: HoldfastError): number {
@@ -27,13 +57,11 @@ function statusOf(error: HoldfastError): number {
   return EXIT.other;
 }
 
-/** "The store did not answer" helps nobody without what the engine said. */
-function withCause(error: HoldfastError): string {
+/** The message with the driver's own words: "the store did not answer" alone helps nobody. */
+function messageOf(error: HoldfastError): string {
   const { cause, message } = error;
   if (!(cause instanceof Error) || cause.message === '' || message.includes(cause.message)) return message;
-  // Who only looked wants to know why, and not what an unanswered look may have done.
-  if (error instanceof StoreError && LOOKS.includes(error.operation)) {
-    return cause.message;
-  }
+  // A read changes nothing, so its unknown outcome is not worth a word.
+  if (error instanceof StoreError && READS.includes(error.operation)) return cause.message;
   return `${message.replace(/[.\s]+$/, '')}: ${cause.message}`;
 }

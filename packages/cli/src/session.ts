@@ -3,13 +3,12 @@ import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { createLocks, type Locks, openStore, type Store } from 'holdfast';
 import { within } from './clock.js';
-import { Failure, usageFailure } from './exit.js';
-import { failureOf } from './failure.js';
-import type { Options } from './options.js';
-import { type Terminal, warn } from './output.js';
-import { redact, redactIn } from './redaction.js';
+import { Failure, failureOf, usageFailure } from './failure.js';
+import type { Options } from './options/options.js';
+import { redact, redactIn } from './printing/redaction.js';
+import { type Terminal, warn } from './printing/terminal.js';
 
-/** Variables of LockServiceCentral that may name a store, in both of its ways of writing. */
+/** Variables of LockServiceCentral that may name a store, in both of its spellings. */
 export const CENTRAL = /^(?:locker[._]|spring[._]profiles[._]active$)/i;
 
 type Environment = { readonly [name: string]: string | undefined };
@@ -18,11 +17,11 @@ type Environment = { readonly [name: string]: string | undefined };
 const CLOSE_MS_MAX = 2_000;
 
 export interface Session {
-  /** The store's URL, fit to be shown. */
+  /** The store's URL without passwords. */
   readonly url: string;
   readonly store: Store;
   readonly locks: Locks;
-  /** Never rejects: what the command has done counts, and is done. */
+  /** Never rejects: the outcome of the command is already decided. */
   close(terminal: Terminal): Promise<void>;
 }
 
@@ -33,29 +32,29 @@ export function statePath(file: string, environment: Environment): string {
   return join(folder, 'holdfast', file);
 }
 
-/** A relative one would mean other locks in every folder, and nobody would notice. */
+/** An absolute path only: a relative one would mean other locks in every folder, unnoticed. */
 function homeFolder(): string {
   let home = '';
   try {
     home = homedir();
   } catch (error) {
-    // No HOME, and the user is in no list of users.
+    // No HOME, and no entry for this user in the system's list.
     if (!(error instanceof Error && 'code' in error)) throw error;
   }
   if (isAbsolute(home)) return home;
   throw usageFailure(
-    'there is no home folder to keep the locks in: HOME is no absolute path; give --store URL or set HOLDFAST_STORE',
+    'no home folder to keep the locks in: HOME is not an absolute path; give --store URL or set HOLDFAST_STORE',
   );
 }
 
-/** --store, else HOLDFAST_STORE, else what LockServiceCentral's variables name, else a file of this user. */
+/** --store, else HOLDFAST_STORE, else the store of LockServiceCentral's variables, else a file of this user. */
 export async function storeUrl(options: Options, environment: Environment): Promise<string> {
   const given = options.text('store') ?? environment.HOLDFAST_STORE;
   if (given) return given;
   return (await centralStoreIn(environment)) ?? defaultStoreUrl(environment);
 }
 
-/** Loads the service only where there is something for it to understand: that takes a while. */
+/** Loads the service only when such variables are set: loading is slow. */
 async function centralStoreIn(environment: Environment): Promise<string | null> {
   if (!Object.keys(environment).some((name) => CENTRAL.test(name))) return null;
   const { centralStore } = await import('holdfast-service');
@@ -63,7 +62,7 @@ async function centralStoreIn(environment: Environment): Promise<string | null> 
 }
 
 export function defaultStoreUrl(environment: Environment): string {
-  // In a URL a question mark would begin its options.
+  // A question mark would start the options of the URL.
   return `sqlite:${statePath('locks.db', environment).replaceAll('%', '%25').replaceAll('?', '%3F')}`;
 }
 
@@ -89,11 +88,11 @@ async function close(locks: Locks, terminal: Terminal): Promise<void> {
 }
 
 export function open(url: string): Promise<Store> {
-  return explained(url, () => openStore(url));
+  return withUrl(url, () => openStore(url));
 }
 
-/** What goes wrong with a store is told with its URL. */
-export async function explained<T>(url: string, work: () => Promise<T>): Promise<T> {
+/** Adds the store's URL to the message of a failure. */
+export async function withUrl<T>(url: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {

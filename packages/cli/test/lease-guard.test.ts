@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { guardLease } from '../src/lease-guard.js';
+import { guardLease } from '../src/run/lease-guard.js';
 
 /** A lease that ends at a time, unless that is moved. */
 class StandInLease {

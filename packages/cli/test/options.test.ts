@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { EXIT, Failure } from '../src/exit.js';
-import { type CommandShape, parseInvocation } from '../src/options.js';
-import { readRequest } from '../src/run-request.js';
+import { EXIT, Failure } from '../src/failure.js';
+import { type CommandShape, parseInvocation } from '../src/options/invocation.js';
+import { readRequest } from '../src/run/request.js';
 
 const RUN: CommandShape = {
   name: 'run',
@@ -59,7 +59,7 @@ describe('the arguments', () => {
 
   const wrong: readonly (readonly [line: string, text: string])[] = [
     ['rnu key -- true', 'unknown command "rnu"; did you mean run?'],
-    ['frobnicate', 'unknown command "frobnicate"; there are run, ls'],
+    ['frobnicate', 'unknown command "frobnicate"; commands are run, ls'],
     ['run key --tll 5s -- true', 'unknown option --tll; did you mean --ttl?'],
     ['run key --xyzzy -- true', 'unknown option --xyzzy; see holdfast run --help'],
     ['run key -x -- true', 'unknown option -x; see holdfast run --help'],

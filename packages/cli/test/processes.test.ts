@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { describe, expect, it } from 'vitest';
-import { descendantsOf } from '../src/process-tree.js';
-import { foregroundOf, statusOfSignal, unlessAborted } from '../src/signals.js';
+import { descendantsOf } from '../src/run/child.js';
+import { foregroundOf, statusOfSignal, unlessAborted } from '../src/run/signals.js';
 
 describe('the foreground', () => {
   it('is read from the process table, whatever the process is called', () => {

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { redact, redactIn } from '../src/redaction.js';
+import { redact, redactIn } from '../src/printing/redaction.js';
 
 it.each([
   ['redis://me:hunter2@host:6379/0', 'redis://me:***@host:6379/0'],

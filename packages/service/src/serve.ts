@@ -60,8 +60,8 @@ export async function serve(config: ServiceConfig): Promise<Running> {
 
 /** What an operator wants to see of a start. Passwords in URLs are hidden. */
 function startOf(config: ServiceConfig, url: string): object {
-  const { keys, jwt, audit, tls } = config;
-  const ways = [...(keys === null ? [] : ['keys']), ...(jwt === null ? [] : ['jwt'])];
+  const { apiKeys, jwt, audit, tls } = config;
+  const ways = [...(apiKeys === null ? [] : ['api-keys']), ...(jwt === null ? [] : ['jwt'])];
   return {
     version: version(),
     url,
@@ -79,10 +79,10 @@ function version(): string {
 }
 
 function authOf(config: ServiceConfig, log: Logger): Authenticator | undefined {
-  const { keys, jwt, principalLimits: limits } = config;
-  if (keys === null && jwt === null) return undefined;
+  const { apiKeys, jwt, principalLimits: limits } = config;
+  if (apiKeys === null && jwt === null) return undefined;
   return createAuth({
-    ...(keys !== null && { keys }),
+    ...(apiKeys !== null && { apiKeys }),
     ...(jwt && {
       jwt: {
         issuer: jwt.issuer,

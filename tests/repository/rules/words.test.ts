@@ -13,7 +13,6 @@ const UNDER_REWRITE = [
   'packages/holdfast/src/testkit/',
   'packages/test-servers/',
   'packages/service/src/lines/',
-  'packages/cli/src/',
   'packages/service/src/',
   'packages/service/dashboard/',
   'docs/',

@@ -1,9 +1,9 @@
-/** `holdfast doctor`: is the store reachable, whose clock is it, does it wake waiters, what does it promise. */
+/** `holdfast doctor`: checks that the store is reachable, whose clock decides, whether waiters are woken, and what is promised. */
 import type { Command } from '../command.js';
-import { type Check, examine } from '../examination.js';
-import { EXIT } from '../exit.js';
-import type { Colour, Terminal } from '../output.js';
+import { EXIT } from '../failure.js';
+import type { Colour, Terminal } from '../printing/terminal.js';
 import { openSession } from '../session.js';
+import { type Check, examine } from './doctor-checks.js';
 
 export const doctor: Command = {
   name: 'doctor',
@@ -12,10 +12,10 @@ export const doctor: Command = {
   options: [],
   summary: 'check the store: reachable, whose clock, does push work, what is promised',
   about: `Checks the store: is it reachable and how fast, whose clock decides and how far it is from this machine's, are waiters
-woken, and what does it promise as it is configured. It takes and releases a lock of its own for that, under a name that
-nobody else uses. Exits 0 when all is well or there are only warnings, 1 when a check fails, 69 when there is no answer.`,
+woken, and what does it promise as it is configured. For this it acquires and releases a lock in a namespace of its own.
+Exits 0 when all is well or there are only warnings, 1 when a check fails, 69 when the store does not answer.`,
   examples: [
-    ['holdfast doctor', 'the store that you use now'],
+    ['holdfast doctor', 'the store in use'],
     ['holdfast doctor --store sqlite:/var/lib/app/locks.db', 'another one'],
     ['holdfast doctor --json | jq \'.checks[] | select(.level != "good")\'', 'for a script'],
   ],

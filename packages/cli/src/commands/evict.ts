@@ -1,23 +1,22 @@
-/** `holdfast evict`: an operator ends whatever holds a key. Asks first, and ends nobody whom the operator did not see. */
+/** `holdfast evict`: ends the leases of a key. Asks first, and ends only holders that the operator saw (F31). */
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import type { KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
-import { holdersText } from '../describe.js';
-import { EXIT, Failure, usageFailure } from '../exit.js';
-import { printable, type Terminal } from '../output.js';
+import { EXIT, Failure, usageFailure } from '../failure.js';
+import { holdersText } from '../printing/describe.js';
+import { printable, type Terminal } from '../printing/terminal.js';
+import { statusOfSignal } from '../run/signals.js';
 import { openSession, type Session } from '../session.js';
-import { statusOfSignal } from '../signals.js';
 
 export const evict: Command = {
   name: 'evict',
   operands: { min: 1, max: 1, text: 'KEY [--yes]' },
   takesCommandLine: false,
   options: ['yes'],
-  summary: 'take KEY away from whoever holds it',
-  about: `Ends whatever holds KEY now; whoever waits for it goes on. The holder learns of it within moments and stops, but
-what it has begun may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes
-is given.`,
+  summary: 'end the leases of KEY without their holders',
+  about: `Ends the leases of KEY's holders; the next waiter gets the lock. The holder is told within moments and stops, but
+its work may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes is given.`,
   examples: [
     ['holdfast evict deploy:web', 'shows the holder and asks'],
     ['holdfast evict deploy:web --yes', 'for a script'],
@@ -27,7 +26,7 @@ is given.`,
     const key = operands[0] ?? '';
     const asks = !options.has('yes');
     if (asks && !(isatty(0) && isatty(2))) {
-      throw usageFailure('evict asks before it acts; without a terminal, give --yes');
+      throw usageFailure('evict asks for confirmation; without a terminal, give --yes');
     }
     const session = await openSession(options);
     try {
@@ -43,14 +42,14 @@ is given.`,
 async function evictSeen({ locks }: Session, key: string): Promise<number> {
   const seen = await locks.inspect(key);
   if (!seen || seen.holders.length === 0) return 0;
-  const answer = await confirm(`"${printable(key)}" is held by ${holdersText(seen)}.\nTake it away? [y/N] `);
+  const answer = await confirm(`"${printable(key)}" is held by ${holdersText(seen)}.\nEvict? [y/N] `);
   if (answer !== 'yes') {
     const status = answer === 'interrupted' ? statusOfSignal('SIGINT') : EXIT.other;
     throw new Failure(status, 'nothing was done');
   }
   const now = await locks.inspect(key);
   if (tokensOf(now) !== tokensOf(seen)) {
-    throw new Failure(EXIT.other, `"${printable(key)}" changed hands meanwhile; nothing was done`);
+    throw new Failure(EXIT.other, `"${printable(key)}" changed its holder meanwhile; nothing was done`);
   }
   return locks.evict(key, { upToToken: Math.max(...seen.holders.map(({ token }) => token)) });
 }
@@ -61,7 +60,7 @@ function tokensOf(info: KeyInfo | null): string {
 
 type Answer = 'yes' | 'no' | 'left' | 'interrupted';
 
-/** Ctrl-D and a terminal that goes away are a no; Ctrl-C is told apart, as a shell does. */
+/** Ctrl-D and a closed terminal mean no. Ctrl-C has its own status, as in a shell. */
 async function confirm(question: string): Promise<Answer> {
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await new Promise<Answer>((resolve) => {
@@ -70,7 +69,7 @@ async function confirm(question: string): Promise<Answer> {
     prompt.question(question, (text) => resolve(/^y(es)?$/i.test(text.trim()) ? 'yes' : 'no'));
   });
   prompt.close();
-  // Nobody has ended the line of the question.
+  // The line of the question has no end yet.
   if (answer === 'left' || answer === 'interrupted') process.stderr.write('\n');
   return answer;
 }

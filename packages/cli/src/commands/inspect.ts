@@ -1,10 +1,9 @@
-/** `holdfast inspect`: who holds one key, and who stands in line for it. */
+/** `holdfast inspect`: who holds one key, and who waits for it. */
 import type { KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
-import { holderText, keyJson, permitsText } from '../describe.js';
-import { formatDuration } from '../duration.js';
-import { EXIT } from '../exit.js';
-import { printable, type Terminal } from '../output.js';
+import { EXIT } from '../failure.js';
+import { formatDuration, holderText, keyJson, permitsText } from '../printing/describe.js';
+import { printable, type Terminal } from '../printing/terminal.js';
 import { openSession } from '../session.js';
 
 export const inspect: Command = {
@@ -13,10 +12,10 @@ export const inspect: Command = {
   takesCommandLine: false,
   options: [],
   summary: 'show who holds KEY and who waits for it',
-  about: 'Shows who holds KEY, since when and until when, and who stands in line for it, first come first.',
+  about: 'Shows who holds KEY, since when and until when, and who waits for it, in the order of the queue.',
   examples: [
     ['holdfast inspect deploy:web', 'for people'],
-    ["holdfast inspect deploy:web --json | jq '.holders | length'", 'for a script; 0 when it is free'],
+    ["holdfast inspect deploy:web --json | jq '.holders | length'", 'for a script; 0 when the key is free'],
   ],
 
   async run({ operands, options }, terminal) {
@@ -34,7 +33,7 @@ export const inspect: Command = {
   },
 };
 
-/** The same shape as for a key in use, so that scripts need no special case. */
+/** Same shape as for a key in use, so that scripts need no special case. */
 function freeKey(key: string): object {
   return { key, now: null, holders: [], waiters: [] };
 }
@@ -49,7 +48,7 @@ function linesOf(terminal: Terminal, { key, now, holders, waiters }: KeyInfo): s
   waiters.forEach((waiter, at) => {
     const since = formatDuration(Math.max(0, now.getTime() - waiter.since.getTime()));
     const permits = waiter.capacity === 1 ? '' : `, permits ${permitsText(waiter)}`;
-    lines.push(`  ${at + 1}. in line: ${printable(waiter.owner)}, for ${since}${permits}`);
+    lines.push(`  ${at + 1}. waiting: ${printable(waiter.owner)}, for ${since}${permits}`);
   });
   return lines;
 }

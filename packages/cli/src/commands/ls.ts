@@ -1,8 +1,8 @@
 /** `holdfast ls`: which keys are held or waited for. */
 import type { KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
-import { keyJson, keyTable } from '../describe.js';
-import { EXIT } from '../exit.js';
+import { EXIT } from '../failure.js';
+import { keyJson, keyTable } from '../printing/describe.js';
 import { openSession } from '../session.js';
 
 export const ls: Command = {
@@ -14,7 +14,7 @@ export const ls: Command = {
   about: 'Lists the keys that somebody holds or waits for, with a line for each holder.',
   examples: [
     ['holdfast ls', 'all keys of the namespace'],
-    ['holdfast ls deploy:', 'those that start with "deploy:"'],
+    ['holdfast ls deploy:', 'keys that start with "deploy:"'],
     ["holdfast ls --json | jq -r '.[].key'", 'for a script'],
   ],
 

@@ -1,30 +1,30 @@
-/** `holdfast migrate`: makes what a store needs at its server (a schema, a table, a bucket), or prints it. */
+/** `holdfast migrate`: creates what a store needs at its server (a schema, a table, a bucket), or prints it. */
 import { type Migration, migrationOf } from 'holdfast';
 import type { Command } from '../command.js';
-import { EXIT } from '../exit.js';
-import { printable } from '../output.js';
-import { explained, storeUrl } from '../session.js';
+import { EXIT } from '../failure.js';
+import { printable } from '../printing/terminal.js';
+import { storeUrl, withUrl } from '../session.js';
 
 export const migrate: Command = {
   name: 'migrate',
   operands: { min: 0, max: 0, text: '[--print] [--supabase] [--time-to-live]' },
   takesCommandLine: false,
   options: ['print', 'supabase', 'time-to-live'],
-  summary: 'make or update what a store needs: a schema, a table or a bucket',
-  about: `Makes what locks need at a server before the first one: in PostgreSQL a schema of tables and functions, in DynamoDB
-a table, in NATS a bucket. Brings Holdfast's own tables and functions up to date where they are there, and changes
-nothing else. May be run again, and by several at once. Each is named "holdfast" by default, or as the URL says:
-postgres://HOST/DATABASE?schema=NAME, dynamodb://REGION/TABLE, nats://HOST/BUCKET. With --print it connects to nothing
-and prints it for another tool: SQL, a CloudFormation template, the configuration of a stream. With --supabase it also
-grants what the Supabase store needs. With --time-to-live it also turns time to live on at a DynamoDB table that is
-there already: DynamoDB then deletes every item whose time has passed, an application's too.`,
+  summary: 'create or update what a store needs: a schema, a table or a bucket',
+  about: `Creates what a store needs at its server before the first lock: in PostgreSQL a schema with tables and functions, in
+DynamoDB a table, in NATS a bucket. Updates Holdfast's own tables and functions where they exist, and changes nothing
+else. It can be run again, and by several at once. The default name is "holdfast"; the URL may name another:
+postgres://HOST/DATABASE?schema=NAME, dynamodb://REGION/TABLE, nats://HOST/BUCKET. With --print it prints SQL, a
+CloudFormation template or the configuration of a stream for another tool, without connecting. With --supabase it also
+grants what the Supabase store needs. With --time-to-live it also turns time to live on for an existing DynamoDB table:
+DynamoDB then deletes every item whose time has passed, also those of an application.`,
   examples: [
     ['holdfast migrate --store postgres://app@db.internal/app', 'once, before the first lock'],
-    ['holdfast migrate --store "$DATABASE_URL" --print > holdfast.sql', 'for a migration tool of your own'],
-    ['holdfast migrate --store "$DATABASE_URL" --supabase', 'for use over the HTTP interface too'],
+    ['holdfast migrate --store "$DATABASE_URL" --print > holdfast.sql', 'for your own migration tool'],
+    ['holdfast migrate --store "$DATABASE_URL" --supabase', 'for use over Supabase HTTP interface too'],
     [
       'holdfast migrate --store dynamodb://eu-west-1/locks',
-      'a table, paid by request, with its time to live',
+      'a table with on-demand capacity and time to live',
     ],
     ['holdfast migrate --store nats://nats.internal/locks?replicas=3', 'a bucket on three servers'],
   ],
@@ -32,12 +32,12 @@ there already: DynamoDB then deletes every item whose time has passed, an applic
   async run({ options }, terminal) {
     const url = await storeUrl(options, process.env);
     const wanted = { supabase: options.has('supabase'), timeToLive: options.has('time-to-live') };
-    const migration = await explained(url, () => migrationOf(url, wanted));
+    const migration = await withUrl(url, () => migrationOf(url, wanted));
     if (options.has('print')) {
       terminal.out(migration.script.trimEnd());
       return EXIT.ok;
     }
-    const { from, to, notes } = await explained(url, () => migration.apply());
+    const { from, to, notes } = await withUrl(url, () => migration.apply());
     const { kind, name } = migration;
     if (options.has('json')) terminal.out(JSON.stringify({ [kind]: name, from, to, notes }));
     else terminal.out([sentence(migration, from, to), ...notes.map(printable)].join('\n'));
@@ -48,9 +48,9 @@ there already: DynamoDB then deletes every item whose time has passed, an applic
 function sentence({ kind, name }: Migration, from: number, to: number): string {
   const what = `The ${kind} "${printable(name)}"`;
   // Only a schema changes from version to version.
-  if (kind !== 'schema') return `${what} ${from === 0 ? 'was made' : 'is there already'}.`;
+  if (kind !== 'schema') return `${what} ${from === 0 ? 'was created' : 'exists already'}.`;
   if (from === to) return `${what} is at version ${to} already.`;
-  if (from > 0) return `${what} went from version ${from} to ${to}.`;
-  // The schema itself may have been there.
-  return `Holdfast's tables and functions were made in the schema "${printable(name)}", at version ${to}.`;
+  if (from > 0) return `${what} was updated from version ${from} to ${to}.`;
+  // The schema itself may have existed.
+  return `Holdfast's tables and functions were created in the schema "${printable(name)}", at version ${to}.`;
 }

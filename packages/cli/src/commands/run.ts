@@ -1,16 +1,21 @@
 /** `holdfast run`: a command under a lock. */
 import { type Lease, StoreError } from 'holdfast';
-import { acquire } from '../acquisition.js';
 import { within } from '../clock.js';
 import type { Command } from '../command.js';
-import { Failure } from '../exit.js';
-import { printable, type Terminal, warn } from '../output.js';
-import { type RunRequest, readRequest } from '../run-request.js';
+import { Failure } from '../failure.js';
+import { printable, type Terminal, warn } from '../printing/terminal.js';
+import { acquire, type RunRequest, readRequest } from '../run/request.js';
+import {
+  Interrupted,
+  relaySignals,
+  type SignalRelay,
+  statusOfSignal,
+  unlessAborted,
+} from '../run/signals.js';
+import { superviseCommand } from '../run/supervision.js';
 import { openSession, type Session } from '../session.js';
-import { Interrupted, relaySignals, type SignalRelay, statusOfSignal, unlessAborted } from '../signals.js';
-import { superviseCommand } from '../supervision.js';
 
-/** After the deadline the lock is free anyway; nobody should wait that long for a command that has ended. */
+/** After the deadline the lock is free anyway, and the command has ended: do not wait for long. */
 const RELEASE_MS_MAX = 5_000;
 
 export const run: Command = {
@@ -21,15 +26,15 @@ export const run: Command = {
   summary: 'run COMMAND while holding KEY',
   about: `Runs COMMAND while holding the lock KEY, and exits with its status.
 
-The lock is renewed for as long as COMMAND runs. Signals are passed on to COMMAND. It finds the name of the lock in
-HOLDFAST_KEY and the fencing token in HOLDFAST_TOKEN. If the lease cannot be renewed, COMMAND gets TERM a grace before
-the lock may be another's and KILL when it may be, and run exits 76. If the lock is not had in time, it exits 75.`,
+The lock is renewed while COMMAND runs, and signals are passed on to COMMAND. Its environment has the key in
+HOLDFAST_LOCK and the fencing token in HOLDFAST_TOKEN. If the lease cannot be renewed, COMMAND gets TERM before it
+ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acquired in time, run exits 75.`,
   examples: [
-    ['holdfast run nightly-report -- ./report.sh', 'one at a time; wait up to 10 seconds for it'],
-    ['holdfast run nightly-report --wait 0 -- ./report.sh', 'now or not at all: exits 75 if another runs'],
+    ['holdfast run nightly-report -- ./report.sh', 'one at a time; waits up to 10 seconds'],
+    ['holdfast run nightly-report --wait 0 -- ./report.sh', 'does not wait: exits 75 if another one runs'],
     [
       'holdfast run deploy:web --wait 15m --owner "$(id -un)" -- make deploy',
-      'wait longer, and say who you are',
+      'waits longer, and says who you are',
     ],
     ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
     ['holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh', 'once an hour, however many start it'],
@@ -41,7 +46,9 @@ the lock may be another's and KILL when it may be, and run exits 76. If the lock
     try {
       const session = await unlessAborted(openSession(invocation.options), relay.stopped);
       if (session.store.traits.shared === 'process') {
-        terminal.warn(`warning: nobody else can see a lock in ${session.url}: it keeps no other process out`);
+        terminal.warn(
+          `warning: a lock in ${session.url} is visible to this process only: it excludes nobody`,
+        );
       }
       try {
         return await runUnderLock(session, request, relay, terminal);
@@ -51,7 +58,10 @@ the lock may be another's and KILL when it may be, and run exits 76. If the lock
     } catch (error) {
       if (!(error instanceof Interrupted)) throw error;
       const status = statusOfSignal(error.signal);
-      throw new Failure(status, `${error.signal} while waiting for "${printable(request.key)}": gave up`);
+      throw new Failure(
+        status,
+        `${error.signal} while waiting for "${printable(request.key)}": stopped waiting`,
+      );
     } finally {
       relay.end();
     }
@@ -75,11 +85,11 @@ async function runUnderLock(
   } finally {
     await release(lease, session, terminal);
     if (!hasStarted && request.acquire.minHold !== undefined)
-      await endRest(lease, session, request, terminal);
+      await endCoolDown(lease, session, request, terminal);
   }
 }
 
-/** Whatever happens here, the command has ended and its status is what counts. */
+/** Failures are warnings: the command has ended, and its status counts. */
 async function release(lease: Lease, { store }: Session, terminal: Terminal): Promise<void> {
   if (!lease.held) return;
   const end = 'when its ttl is over';
@@ -90,17 +100,17 @@ async function release(lease: Lease, { store }: Session, terminal: Terminal): Pr
     const released = lease.release().then(() => true);
     if (!(await within(limitMs, released))) warn(terminal, text, new Error('the store does not answer'));
   } catch (error) {
-    // That it is tried again in the background is true only for as long as this process lives.
+    // The message of the error promises a retry in the background, but this process ends.
     const { cause } = error instanceof StoreError ? error : { cause: error };
     warn(terminal, text, cause ?? new Error('the store does not answer'));
   }
 }
 
 /**
- * A command that never ran needs no rest. A lock has no other holder with a token so low; of a semaphore others would be
- * evicted too, so there the rest stays.
+ * Ends the cool-down of a command that was never started, by an eviction up to its token: no other holder of a lock has a
+ * token that low. Holders of a semaphore may, so there the cool-down stays.
  */
-async function endRest(
+async function endCoolDown(
   lease: Lease,
   session: Session,
   request: RunRequest,
@@ -111,6 +121,10 @@ async function endRest(
     const evicted = session.locks.evict(request.key, { upToToken: lease.token });
     await within(RELEASE_MS_MAX, evicted);
   } catch (error) {
-    warn(terminal, `"${printable(lease.key)}" stays at rest, though the command was not started`, error);
+    warn(
+      terminal,
+      `"${printable(lease.key)}" is kept for --min-hold, although the command was not started`,
+      error,
+    );
   }
 }

@@ -1,15 +1,14 @@
-/** `holdfast serve`: the lock service with its dashboard, until it is told to stop. */
+/** `holdfast serve`: runs the lock service with its dashboard until a signal ends it. */
 import { readFileSync } from 'node:fs';
 import type { Running, ServiceConfig, SettingName } from 'holdfast-service';
 import type { Command } from '../command.js';
-import { formatDuration } from '../duration.js';
-import { EXIT, Failure, usageFailure } from '../exit.js';
-import { failureOf } from '../failure.js';
-import type { Options } from '../options.js';
-import { redactIn } from '../redaction.js';
+import { EXIT, Failure, failureOf, usageFailure } from '../failure.js';
+import type { Options } from '../options/options.js';
+import { formatDuration } from '../printing/describe.js';
+import { redactIn } from '../printing/redaction.js';
 import { defaultStoreUrl } from '../session.js';
 
-/** Only this command needs it, and it takes a while to load. */
+/** Loaded only here, because loading is slow. */
 type Service = typeof import('holdfast-service');
 
 export const serve: Command = {
@@ -20,7 +19,7 @@ export const serve: Command = {
     'config',
     'host',
     'port',
-    'keys',
+    'api-keys',
     'jwt-issuer',
     'jwt-audience',
     'jwt-jwks',
@@ -36,14 +35,17 @@ export const serve: Command = {
     'print-config',
   ],
   summary: 'run the lock service with its dashboard',
-  about: `Serves locks over HTTP, and a dashboard, on any store. Settings come from flags, then from the environment
-(HOLDFAST_PORT for --port, and so on), then from the file that --config names (JSON, or *.properties of LockServiceCentral). Without keys or tokens configured everybody
-may do everything, and it listens on loopback only, unless told --insecure. TERM, INT and HUP end it: what is in
-flight is answered first.`,
+  about: `Serves locks and a dashboard over HTTP, on any store. Settings come from flags, then from the environment
+(HOLDFAST_PORT for --port, and so on), then from the file that --config names (JSON, or *.properties of
+LockServiceCentral). Without API keys or JWTs configured, everybody may do everything, and the service listens on
+loopback only, unless --insecure is given. TERM, INT and HUP end it, after open requests are answered.`,
   examples: [
     ['holdfast serve', 'the embedded store, on http://127.0.0.1:8080'],
-    ['holdfast serve --store redis://localhost:6379 --host 0.0.0.0 --keys keys.json', 'for others'],
-    ['holdfast serve --print-config', 'what is in force, secrets hidden'],
+    [
+      'holdfast serve --store redis://localhost:6379 --host 0.0.0.0 --api-keys keys.json',
+      'for other machines',
+    ],
+    ['holdfast serve --print-config', 'the settings in force, secrets hidden'],
   ],
 
   async run({ options }, terminal) {
@@ -56,7 +58,9 @@ flight is answered first.`,
     }
     const stopped = nextSignal();
     const running = await started(service, config);
-    terminal.err(`holdfast: ${running.url}${running.open ? ' (no auth: everybody may do everything)' : ''}`);
+    terminal.err(
+      `holdfast: ${running.url}${running.open ? ' (no authentication: everybody may do everything)' : ''}`,
+    );
     const signal = await stopped;
     const drained = config.drainMs > 0 ? `draining for ${formatDuration(config.drainMs)}, then ` : '';
     terminal.err(`holdfast: ${signal}: ${drained}closing`);
@@ -76,7 +80,7 @@ function configOf({ configFrom, SETTINGS }: Service, options: Options): ServiceC
     flags,
     environment: process.env,
     ...(path !== undefined && { [path.endsWith('.properties') ? 'properties' : 'file']: contentOf(path) }),
-    // A home folder is looked for only where nothing else names a store.
+    // Called only if nothing else names a store: there may be no home folder.
     defaultStore: () => defaultStoreUrl(process.env),
   });
 }
@@ -89,10 +93,10 @@ function contentOf(path: string): string {
   }
 }
 
-/** Why nothing can listen there, for people. */
+/** Explanations of the errors of listen. */
 const LISTENING: Readonly<Record<string, string>> = {
-  EADDRINUSE: 'another program listens there already; choose another --port',
-  EACCES: 'this user may not listen there; choose a --port above 1023',
+  EADDRINUSE: 'another program uses this port; choose another --port',
+  EACCES: 'this user may not use this port; choose a --port above 1023',
   EADDRNOTAVAIL: 'this machine does not have that address; see --host',
   ENOTFOUND: 'there is no such host; see --host',
 };

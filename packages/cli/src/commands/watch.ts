@@ -1,19 +1,16 @@
-/** `holdfast watch`: a live view on a terminal, a line a change elsewhere. */
+/** `holdfast watch`: a live view on a terminal, a line per change elsewhere. */
 import type { KeyChange, KeyInfo, Locks, WatchOptions } from 'holdfast';
 import { pause, wallMs } from '../clock.js';
 import type { Command } from '../command.js';
-import { keyJson, keyTable } from '../describe.js';
-import { formatTime } from '../duration.js';
-import { EXIT, usageFailure } from '../exit.js';
-import { printable, type Terminal } from '../output.js';
+import { EXIT, usageFailure } from '../failure.js';
+import { formatTime, keyJson, keyTable } from '../printing/describe.js';
+import { printable, type Terminal } from '../printing/terminal.js';
+import { unlessAborted } from '../run/signals.js';
 import { openSession } from '../session.js';
-import { unlessAborted } from '../signals.js';
 
 const EVERY_MS = 500;
 const EVERY_MS_MIN = 50;
 const EVERY_MS_MAX = 3_600_000;
-/** How soon a reader that has left is noticed, though there is nothing to print. */
-const READER_MS = 250;
 
 /** No cursor, and long lines are cut off: wrapped ones would push the rest off the screen. */
 const BEGIN = '\u001b[?25l\u001b[?7l';
@@ -28,12 +25,12 @@ export const watch: Command = {
   operands: { min: 0, max: 1, text: '[PREFIX]' },
   takesCommandLine: false,
   options: ['every'],
-  summary: 'watch keys being taken, waited for and released',
-  about: `Shows who holds what, live. On a terminal it redraws; elsewhere it prints a line for every change, with --json a JSON
-line. Ends with Ctrl-C.`,
+  summary: 'watch keys being acquired, waited for and released',
+  about: `Shows who holds which key, live. On a terminal it redraws; elsewhere it prints a line for every change, with --json a
+JSON line. Ends with Ctrl-C.`,
   examples: [
     ['holdfast watch', 'the live view'],
-    ['holdfast watch deploy: --every 100ms', 'look more often'],
+    ['holdfast watch deploy: --every 100ms', 'read the keys more often'],
     ['holdfast watch --json >> changes.jsonl', 'for machines'],
   ],
 
@@ -45,7 +42,6 @@ line. Ends with Ctrl-C.`,
     const stopping = new AbortController();
     const stop = (): void => stopping.abort();
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, stop);
-    void stopWithoutReader(terminal, stopping);
     const query = { prefix: operands[0] ?? '', every: everyMs, signal: stopping.signal };
     try {
       const live = terminal.isTty && !options.has('json');
@@ -62,22 +58,16 @@ line. Ends with Ctrl-C.`,
   },
 };
 
-/** `holdfast watch | head -1`: otherwise it would look on until the next change, which may be tomorrow. */
-async function stopWithoutReader(terminal: Terminal, stopping: AbortController): Promise<void> {
-  while (!stopping.signal.aborted) {
-    if (terminal.readerLeft()) stopping.abort();
-    await pause(READER_MS, stopping.signal);
-  }
-}
-
 type Query = Required<WatchOptions> & { readonly every: number };
 
 async function printChanges(locks: Locks, query: Query, json: boolean, terminal: Terminal): Promise<void> {
   for await (const { kind, info } of locks.watch(query)) {
     if (json) terminal.out(JSON.stringify({ kind, ...keyJson(info) }));
     else terminal.out(`${formatTime(new Date(wallMs()))}  ${changeText(kind, info)}`);
-    // A reader that is slow sees fewer looks, and not the memory full of old ones.
+    // A slow reader gets fewer views; old ones do not fill the memory.
     await unlessAborted(terminal.flushed(), query.signal);
+    // The reader has left (`holdfast watch | head -1`), or the disk is full.
+    if (terminal.failed()) return;
   }
 }
 
@@ -85,17 +75,17 @@ function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo)
   const name = printable(key);
   if (kind === 'gone') return `${name}  is free`;
   const who = holders.map((holder) => {
-    return `${printable(holder.owner)}${holder.resting ? ' (at rest)' : ''} (token ${holder.token})`;
+    return `${printable(holder.owner)}${holder.resting ? ' (cooling down)' : ''} (token ${holder.token})`;
   });
   const held = who.length === 0 ? 'held by nobody' : `held by ${who.join(', ')}`;
   return `${name}  ${held}${waiters.length === 0 ? '' : `, ${waiters.length} waiting`}`;
 }
 
-/** Looks at all keys each time: the times move even when nothing changes. */
+/** Reads all keys each time: durations grow even when nothing changes. */
 async function drawLive(locks: Locks, query: Query, url: string, terminal: Terminal): Promise<void> {
   terminal.raw(BEGIN + CLEAR_SCREEN);
   try {
-    while (!query.signal.aborted) {
+    while (!query.signal.aborted && !terminal.failed()) {
       const keys: KeyInfo[] = [];
       for await (const info of locks.list({ prefix: query.prefix })) keys.push(info);
       terminal.raw(frame(terminal, keys, url));

@@ -19,7 +19,7 @@ import { allows, type Right, reachOf } from './rights.js';
 
 export interface AuthOptions {
   /** The file of API keys. */
-  readonly keys?: string;
+  readonly apiKeys?: string;
   readonly jwt?: JwtOptions;
   /** For every principal. */
   readonly limits?: Partial<PrincipalLimits>;
@@ -27,7 +27,7 @@ export interface AuthOptions {
 }
 
 export function createAuth(options: AuthOptions): Authenticator {
-  if (options.keys === undefined && options.jwt === undefined) {
+  if (options.apiKeys === undefined && options.jwt === undefined) {
     throw new InvalidArgumentError('Name the file of API keys, or the issuer of tokens, or both.');
   }
   return new Gate(options);
@@ -39,8 +39,8 @@ class Gate implements Authenticator {
   readonly #allowances: Allowances;
   readonly #attempts = new Attempts();
 
-  constructor({ keys, jwt, limits = {}, log }: AuthOptions) {
-    this.#ring = keys === undefined ? null : new KeyRing(keys, log);
+  constructor({ apiKeys, jwt, limits = {}, log }: AuthOptions) {
+    this.#ring = apiKeys === undefined ? null : new KeyRing(apiKeys, log);
     this.#jwt = jwt === undefined ? null : new JwtReader(jwt, log);
     this.#allowances = new Allowances(principalLimitsOf(limits));
   }

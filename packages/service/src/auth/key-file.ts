@@ -39,9 +39,9 @@ export function readKeyFile(path: string, mayBeMissing = false): readonly Stored
     if (mayBeMissing && isMissing(error)) return [];
     throw isMissing(error)
       ? new InvalidArgumentError(
-          `There is no file of keys ${path}. Make a key first: holdfast key create NAME --keys ${path}.`,
+          `There is no file of API keys ${path}. Create an API key first: holdfast api-key create NAME --api-keys ${path}.`,
         )
-      : new InvalidArgumentError(`The keys cannot be read from ${path}: ${reasonOf(error)}.`, {
+      : new InvalidArgumentError(`The API keys cannot be read from ${path}: ${reasonOf(error)}.`, {
           cause: error,
         });
   }
@@ -108,7 +108,7 @@ export function writeKeyFile(path: string, keys: readonly StoredKey[], unique: s
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
-    throw new InvalidArgumentError(`The keys cannot be written to ${path}: ${reasonOf(error)}.`, {
+    throw new InvalidArgumentError(`The API keys cannot be written to ${path}: ${reasonOf(error)}.`, {
       cause: error,
     });
   }
@@ -134,7 +134,7 @@ function isMissing(error: unknown): boolean {
 }
 
 function wrong(path: string, what: string, cause?: unknown): InvalidArgumentError {
-  return new InvalidArgumentError(`The file of keys ${path} is not understood: ${what}.`, { cause });
+  return new InvalidArgumentError(`The file of API keys ${path} is not understood: ${what}.`, { cause });
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

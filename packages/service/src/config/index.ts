@@ -23,7 +23,7 @@ export interface ServiceConfig {
   readonly store: string;
   readonly host: string;
   readonly port: number;
-  readonly keys: string | null;
+  readonly apiKeys: string | null;
   readonly jwt: JwtConfig | null;
   readonly insecure: boolean;
   /** Names that requests without auth may be addressed to; `*` is any. */
@@ -79,16 +79,16 @@ export function configFrom({
   const insecure = isTrue(values.insecure);
   const strictly = TOKENS.some((name) => ours[name] !== undefined);
   const jwt = jwtOf(values, strictly);
-  if (insecure && (values.keys !== undefined || jwt !== null)) {
+  if (insecure && (values['api-keys'] !== undefined || jwt !== null)) {
     throw new InvalidArgumentError(
-      'insecure lets everybody do everything, but keys or tokens are configured too: remove one of both.',
+      'insecure lets everybody do everything, but API keys or JWTs are configured too: remove one of both.',
     );
   }
   return {
     store: values.store ?? defaultStore(),
     host: values.host ?? '127.0.0.1',
     port: Number(values.port ?? '8080'),
-    keys: values.keys ?? null,
+    apiKeys: values['api-keys'] ?? null,
     jwt,
     insecure,
     allowedHosts: partsOf(values['allowed-hosts']),
@@ -121,13 +121,25 @@ type Shown = Readonly<Record<string, string | number | boolean | Limits | Princi
  * Passwords and keys in URLs are hidden, and nothing else here is a secret.
  */
 export function shownConfig(config: ServiceConfig): Shown {
-  const { store, host, port, keys, jwt, insecure, allowedHosts, tls, trustProxy, audit, drainMs, logLevel } =
-    config;
+  const {
+    store,
+    host,
+    port,
+    apiKeys,
+    jwt,
+    insecure,
+    allowedHosts,
+    tls,
+    trustProxy,
+    audit,
+    drainMs,
+    logLevel,
+  } = config;
   const all = {
     store: withoutSecrets(store),
     host,
     port,
-    keys,
+    'api-keys': apiKeys,
     'jwt-issuer': jwt?.issuer ?? null,
     'jwt-audience': jwt?.audience ?? null,
     'jwt-jwks': jwt?.jwks ? withoutSecrets(jwt.jwks) : null,

@@ -11,7 +11,7 @@ export const SETTINGS = [
   { name: 'store', variable: 'HOLDFAST_STORE', kind: 'text' },
   { name: 'host', variable: 'HOLDFAST_HOST', kind: 'text' },
   { name: 'port', variable: 'HOLDFAST_PORT', kind: 'port' },
-  { name: 'keys', variable: 'HOLDFAST_KEYS', kind: 'text' },
+  { name: 'api-keys', variable: 'HOLDFAST_API_KEYS', kind: 'text' },
   { name: 'jwt-issuer', variable: 'HOLDFAST_JWT_ISSUER', kind: 'text' },
   { name: 'jwt-audience', variable: 'HOLDFAST_JWT_AUDIENCE', kind: 'text' },
   { name: 'jwt-jwks', variable: 'HOLDFAST_JWT_JWKS', kind: 'text' },

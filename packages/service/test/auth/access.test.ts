@@ -191,7 +191,7 @@ beforeAll(async () => {
     god: ['admin:*'],
   });
   keys = file.keys;
-  scene = await stage({ auth: createAuth({ keys: file.path }) });
+  scene = await stage({ auth: createAuth({ apiKeys: file.path }) });
 });
 afterAll(clearScene);
 

@@ -28,7 +28,7 @@ describe('the audit log', () => {
   it('has two lines for every eviction, before and after it: who, from where, what, when, and how many lost the lock', async () => {
     const { path, keys } = await keyFile({ ada: ['admin:own'], bob: ['lock:own'] });
     const file = freshFile();
-    const { post } = await stage({ auth: createAuth({ keys: path }), audit: auditFile(file) });
+    const { post } = await stage({ auth: createAuth({ apiKeys: path }), audit: auditFile(file) });
     await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bearer(keys.bob));
     const { headers } = await post('/v2/locks/own/a/evict', {}, bearer(keys.ada));
     await post('/v2/locks/own/a/evict', {}, bearer(keys.bob));

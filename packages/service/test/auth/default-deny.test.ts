@@ -20,7 +20,7 @@ describe('without auth', () => {
 
   it('it listens elsewhere when it is told that this is insecure, or has auth', async () => {
     const { path } = await keyFile({ ada: ['read:*'] });
-    for (const options of [{ insecure: true }, { auth: createAuth({ keys: path }) }]) {
+    for (const options of [{ insecure: true }, { auth: createAuth({ apiKeys: path }) }]) {
       const service = createService({ store: memoryStore(), ...options });
       atTheEnd(() => service.close());
       expect(await service.listen({ host: '0.0.0.0' })).toMatch(/^http:/);
@@ -37,7 +37,7 @@ describe('with auth', () => {
       },
     };
     const { path, keys } = await keyFile({ god: ['admin:*'] });
-    const { call } = await stage({ auth: createAuth({ keys: path }), parts: [forgotten] });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }), parts: [forgotten] });
     const { status, text } = await call('GET', '/forgotten', undefined, bearer(keys.god));
     expect([status, text.includes('secret')]).toEqual([403, false]);
   });

@@ -12,8 +12,8 @@ afterEach(clearScene);
 async function twoServices(limits: Partial<PrincipalLimits>) {
   const { path, keys } = await keyFile({ ada: ['lock:own'] });
   const store = memoryStore();
-  const here = await stage({ store, auth: createAuth({ keys: path, limits }) });
-  const there = await stage({ store, auth: createAuth({ keys: path, limits }) });
+  const here = await stage({ store, auth: createAuth({ apiKeys: path, limits }) });
+  const there = await stage({ store, auth: createAuth({ apiKeys: path, limits }) });
   return { here, there, ada: bearer(keys.ada) };
 }
 

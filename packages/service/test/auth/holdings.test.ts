@@ -48,7 +48,7 @@ async function visit({ url, post }: Stage, as: As): Promise<void> {
 it(`whatever a principal did, it has all its room again once that is over (HOLDFAST_SEED=${seed})`, async () => {
   const { path, keys } = await keyFile({ ada: ['admin:*'] });
   const limits = { held: HELD, waiters: WAITERS };
-  const scene = await stage({ auth: createAuth({ keys: path, limits }) });
+  const scene = await stage({ auth: createAuth({ apiKeys: path, limits }) });
   const as = bearer(keys.ada);
   for (let round = 0; round < 15; round += 1) {
     await Promise.all(Array.from({ length: 20 }, () => visit(scene, as)));

@@ -102,10 +102,10 @@ describe('the file of keys', () => {
     ];
     for (const [text, words] of damages) {
       writeFileSync(path, text);
-      expect(() => createAuth({ keys: path })).toThrow(words);
+      expect(() => createAuth({ apiKeys: path })).toThrow(words);
     }
     rmSync(path);
-    expect(() => createAuth({ keys: path })).toThrow(/holdfast key create/);
+    expect(() => createAuth({ apiKeys: path })).toThrow(/holdfast api-key create/);
   });
 });
 
@@ -114,7 +114,7 @@ describe('keys at a running service', () => {
 
   it('lets in who has one, and nobody else', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:own'] });
-    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     expect((await call('GET', look, undefined, bearer(keys.ada))).status).toBe(200);
     expect((await call('GET', look)).status).toBe(401);
     const wrong = [
@@ -144,7 +144,7 @@ describe('keys at a running service', () => {
 
   it('a key made later works, and a revoked one ends, within a second, without a restart', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:own'] });
-    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     const statusOf = async (text: string): Promise<number> =>
       (await call('GET', look, undefined, bearer(text))).status;
     expect(await statusOf(keys.ada)).toBe(200);
@@ -159,7 +159,7 @@ describe('keys at a running service', () => {
   it('a key that expires is no longer good', async () => {
     const path = freshKeyFile();
     const { text } = await createKey({ path, by: 'ada' }, { name: 'ada', rights: ['read:*'], ttlMs: 1_500 });
-    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     expect((await call('GET', look, undefined, bearer(text))).status).toBe(200);
     await until(
       async () => (await call('GET', look, undefined, bearer(text))).status === 401,
@@ -169,7 +169,7 @@ describe('keys at a running service', () => {
 
   it('a file that is gone or damaged lets nobody in: 503, not 401; and again when it is back', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:own'] });
-    const { call, lines } = await stage({ auth: createAuth({ keys: path }) });
+    const { call, lines } = await stage({ auth: createAuth({ apiKeys: path }) });
     const statusOf = async (): Promise<number> =>
       (await call('GET', look, undefined, bearer(keys.ada))).status;
     const good = readFileSync(path, 'utf8');
@@ -190,7 +190,7 @@ describe('keys at a running service', () => {
   it('both keys of one name are the same principal: what one acquires again is the same grant', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:own'] });
     const { text } = await createKey({ path, by: 'ada' }, { name: 'ada' });
-    const { post } = await stage({ auth: createAuth({ keys: path }) });
+    const { post } = await stage({ auth: createAuth({ apiKeys: path }) });
     const again = { 'idempotency-key': 'f3b1a8c0-rotation-test' };
     const first = await post('/v2/locks/own/a/acquire', { ttl: '30s' }, { ...bearer(keys.ada), ...again });
     const second = await post('/v2/locks/own/a/acquire', { ttl: '30s' }, { ...bearer(text), ...again });

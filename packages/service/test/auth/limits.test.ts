@@ -17,7 +17,7 @@ async function limited(
   limits: Partial<PrincipalLimits>,
 ): Promise<Stage & { readonly ada: As; readonly bob: As }> {
   const { path, keys } = await keyFile({ ada: ['admin:*'], bob: ['admin:*'] });
-  const scene = await stage({ auth: createAuth({ keys: path, limits }) });
+  const scene = await stage({ auth: createAuth({ apiKeys: path, limits }) });
   return { ...scene, ada: bearer(keys.ada), bob: bearer(keys.bob) };
 }
 
@@ -178,7 +178,7 @@ describe('a principal', () => {
       ...inner,
       apply: (commands) => inner.apply(commands).map((reply) => pause(200).then(() => reply)),
     };
-    const auth = createAuth({ keys: path, limits: { held: 1 } });
+    const auth = createAuth({ apiKeys: path, limits: { held: 1 } });
     const { url, post } = await stage({ auth, store: slow });
     const leaving = AbortSignal.timeout(50);
     const headers = { ...bearer(keys.ada), 'content-type': 'application/json' };
@@ -192,8 +192,8 @@ describe('a principal', () => {
 
   it('is not given limits that make no sense', async () => {
     const { path } = await keyFile({ ada: ['read:*'] });
-    expect(() => createAuth({ keys: path, limits: { held: 0 } })).toThrow(/above 0/);
-    expect(() => createAuth({ keys: path, limits: { hold: 1 } as never })).toThrow(/no limit "hold"/);
+    expect(() => createAuth({ apiKeys: path, limits: { held: 0 } })).toThrow(/above 0/);
+    expect(() => createAuth({ apiKeys: path, limits: { hold: 1 } as never })).toThrow(/no limit "hold"/);
   });
 });
 
@@ -202,7 +202,7 @@ describe('whoever guesses', () => {
 
   it('at a key is slowed down to 429 after ten tries, and the right key is let in all the same', async () => {
     const { path, keys } = await keyFile({ ada: ['read:*'], bob: ['read:*'] });
-    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     const statusOf = async (text: string): Promise<number> =>
       (await call('GET', LOOK, undefined, bearer(text))).status;
     const statuses: number[] = [];
@@ -219,7 +219,7 @@ describe('whoever guesses', () => {
 
   it('ids, and tokens, is slowed down too, without shutting out those who have good ones', async () => {
     const { path, keys } = await keyFile({ ada: ['read:*'] });
-    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     const answers: number[] = [];
     for (let count = 0; count < 20; count += 1) {
       const text = `hfk_${String(count).padStart(12, '0')}_${'A'.repeat(44)}`;
@@ -233,7 +233,7 @@ describe('whoever guesses', () => {
     const { path, keys } = await keyFile({ ada: ['read:*'] });
     const { text } = await createKey({ path, by: 'test' }, { name: 'ada' });
     await revokeKeys({ path, by: 'test' }, keys.ada.slice(4, 16));
-    const { call } = await stage({ auth: createAuth({ keys: path }) });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     for (let count = 0; count < 30; count += 1) await call('GET', LOOK, undefined, bearer(keys.ada));
     expect((await call('GET', LOOK, undefined, bearer(text))).status).toBe(200);
   });
@@ -250,7 +250,7 @@ describe('whoever guesses', () => {
 describe('a key that is revoked while its request waits', () => {
   it('gets no lock: it is given back', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:own'], bob: ['admin:*'] });
-    const { post, call } = await stage({ auth: createAuth({ keys: path }) });
+    const { post, call } = await stage({ auth: createAuth({ apiKeys: path }) });
     const { body } = await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bearer(keys.bob));
     const waiting = post('/v2/locks/own/a/acquire', { ttl: '30s', wait: '20s' }, bearer(keys.ada));
     await pause(300);
@@ -268,7 +268,7 @@ describe('a key that is revoked while its request waits', () => {
 it('many principals on one connection, as behind a proxy, are no reason to warn', async () => {
   const names = Array.from({ length: 12 }, (_, number) => `user-${number}`);
   const { path, keys } = await keyFile(Object.fromEntries(names.map((name) => [name, ['read:own']])));
-  const { url } = await stage({ auth: createAuth({ keys: path }) });
+  const { url } = await stage({ auth: createAuth({ apiKeys: path }) });
   const warnings: string[] = [];
   const onWarning = ({ name }: Error): void => void warnings.push(name);
   process.on('warning', onWarning);
@@ -290,7 +290,7 @@ it('many principals on one connection, as behind a proxy, are no reason to warn'
 
 it('a key that is revoked does not keep its streams open', async () => {
   const { path, keys } = await keyFile({ ada: ['read:own'], bob: ['read:own'] });
-  const { url } = await stage({ auth: createAuth({ keys: path }) });
+  const { url } = await stage({ auth: createAuth({ apiKeys: path }) });
   const [ada, bob] = await Promise.all(
     [keys.ada, keys.bob].map((key) => listen(url, '/v2/events', bearer(key))),
   );

@@ -15,7 +15,7 @@ const noMoreThan = (requestBurst: number) => ({ requestsPerSecond: 0.001, reques
 
 async function tenant(limits: Partial<PrincipalLimits>, store = memoryStore()) {
   const { path, keys } = await keyFile({ ada: ['lock:own'] });
-  const scene = await stage({ auth: createAuth({ keys: path, limits }), store });
+  const scene = await stage({ auth: createAuth({ apiKeys: path, limits }), store });
   return { ...scene, apiKey: keys.ada, ada: bearer(keys.ada) };
 }
 

@@ -12,7 +12,7 @@ describe('what is secret', () => {
     const from = await issuer();
     const { path, keys } = await keyFile({ ada: ['admin:own'], bob: ['read:own'] });
     const auth = createAuth({
-      keys: path,
+      apiKeys: path,
       jwt: { issuer: from.url, audience: AUDIENCE, jwks: `${from.url}/jwks` },
     });
     const scene = await stage({ auth });
@@ -80,7 +80,7 @@ describe('what is secret', () => {
     const from = await issuer();
     const { path, keys } = await keyFile({ ada: ['admin:own'] });
     const auth = createAuth({
-      keys: path,
+      apiKeys: path,
       jwt: { issuer: from.url, audience: AUDIENCE, jwks: `${from.url}/jwks` },
     });
     const scene = await stage({ auth });

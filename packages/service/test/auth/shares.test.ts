@@ -10,7 +10,7 @@ afterEach(clearScene);
 
 async function limited(limits: Partial<PrincipalLimits>) {
   const { path, keys } = await keyFile({ ada: ['lock:own'], bob: ['lock:own'] });
-  const scene = await stage({ auth: createAuth({ keys: path, limits }) });
+  const scene = await stage({ auth: createAuth({ apiKeys: path, limits }) });
   return { ...scene, ada: bearer(keys.ada), bob: bearer(keys.bob) };
 }
 

@@ -41,7 +41,7 @@ describe('TLS by certificate files', () => {
   it('answers over https, to clients that trust the certificate', async () => {
     const files = certificate();
     const { path, keys } = await keyFile({ ada: ['read:*'] });
-    const { url } = await stage({ tls: tlsFromFiles(files), auth: createAuth({ keys: path }) });
+    const { url } = await stage({ tls: tlsFromFiles(files), auth: createAuth({ apiKeys: path }) });
     expect(url).toMatch(/^https:/);
     const ask = (ca?: Buffer): Promise<number> =>
       new Promise((resolve, reject) => {

@@ -45,7 +45,7 @@ describe('what is wrong is told before anything starts', () => {
     ],
     [
       'keys that nobody would be asked for',
-      { flags: { insecure: 'true', keys: 'k.json' } },
+      { flags: { insecure: 'true', 'api-keys': 'k.json' } },
       /remove one of both/,
     ],
     [
@@ -90,7 +90,7 @@ describe('what is shown', () => {
   it('is all that is in force, as a file that says the same', () => {
     const tokens = { 'jwt-issuer': 'https://id.example', 'jwt-audience': 'a', 'jwt-rights': 'read:a,lock:b' };
     const tls = { 'tls-cert': 'cert.pem', 'tls-key': 'key.pem' };
-    const more = { keys: 'keys.json', audit: 'audit.jsonl', 'trust-proxy': '10.0.0.7,fd00::/8' };
+    const more = { 'api-keys': 'keys.json', audit: 'audit.jsonl', 'trust-proxy': '10.0.0.7,fd00::/8' };
     const others = { port: '9', 'log-level': 'warn', store: 'memory:', host: 'localhost' };
     for (const flags of [{}, others, { ...others, ...tokens, ...tls, ...more }, { insecure: 'true' }]) {
       const config = from({ flags, file: JSON.stringify({ limits: { waiters: 7 } }) });

@@ -59,7 +59,7 @@ describe('what is configured is what runs', () => {
   it('keys and tokens together', async () => {
     const { url, token } = await issuer();
     const { path, keys } = await keyFile({ shop: ['lock:shop'] });
-    const flags = { keys: path, 'jwt-issuer': url, 'jwt-audience': AUDIENCE };
+    const flags = { 'api-keys': path, 'jwt-issuer': url, 'jwt-audience': AUDIENCE };
     const acquire = await served({ flags });
     expect([await acquire('shop', keys.shop), await acquire('own', await token())]).toEqual([200, 200]);
     expect(await acquire('own', keys.shop)).toBe(403);
@@ -67,7 +67,7 @@ describe('what is configured is what runs', () => {
 
   it('limits, of all and of each', async () => {
     const { path, keys } = await keyFile({ shop: ['lock:shop'] });
-    const file = JSON.stringify({ keys: path, principalLimits: { held: 2 } });
+    const file = JSON.stringify({ 'api-keys': path, principalLimits: { held: 2 } });
     const acquire = await served({ file });
     const statuses = [await acquire('shop', keys.shop), await acquire('shop', keys.shop)];
     expect([...statuses, await acquire('shop', keys.shop)]).toEqual([200, 200, 429]);

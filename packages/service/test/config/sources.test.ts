@@ -12,7 +12,7 @@ const VALUES: Readonly<Record<SettingName, readonly [string, string, string]>> =
   store: ['memory:', 'sqlite:a.db', 'sqlite:b.db'],
   host: ['127.0.0.1', '127.0.0.2', '::1'],
   port: ['1', '2', '3'],
-  keys: ['a.json', 'b.json', 'c.json'],
+  'api-keys': ['a.json', 'b.json', 'c.json'],
   'jwt-issuer': ['https://a.example', 'https://b.example', 'https://c.example'],
   'jwt-audience': ['a', 'b', 'c'],
   'jwt-jwks': ['https://a.example/keys', 'https://b.example/keys', 'https://c.example/keys'],
@@ -38,10 +38,31 @@ const TOGETHER: Readonly<Partial<Record<SettingName, Partial<Record<SettingName,
 };
 
 function valueIn(config: ServiceConfig, name: SettingName): string {
-  const { store, host, port, keys, jwt, insecure, allowedHosts, tls, trustProxy, audit, drainMs, logLevel } =
-    config;
+  const {
+    store,
+    host,
+    port,
+    apiKeys,
+    jwt,
+    insecure,
+    allowedHosts,
+    tls,
+    trustProxy,
+    audit,
+    drainMs,
+    logLevel,
+  } = config;
   const values: Record<SettingName, unknown> = {
-    ...{ store, host, port, keys, insecure, audit, 'log-level': logLevel, 'trust-proxy': trustProxy },
+    ...{
+      store,
+      host,
+      port,
+      'api-keys': apiKeys,
+      insecure,
+      audit,
+      'log-level': logLevel,
+      'trust-proxy': trustProxy,
+    },
     ...{ 'allowed-hosts': allowedHosts, drain: `${drainMs}ms` },
     ...{ 'jwt-issuer': jwt?.issuer, 'jwt-audience': jwt?.audience, 'jwt-jwks': jwt?.jwks },
     ...{ 'jwt-rights': jwt?.rights, 'tls-cert': tls?.cert, 'tls-key': tls?.key },
@@ -72,7 +93,7 @@ describe('where settings come from', () => {
   it('without any it is the default store, on loopback, with the default limits', () => {
     expect(from({ defaultStore: () => 'sqlite:here.db' })).toMatchObject({
       ...{ store: 'sqlite:here.db', host: '127.0.0.1', port: 8_080, insecure: false, logLevel: 'info' },
-      ...{ keys: null, jwt: null, tls: null, audit: null, limits: DEFAULT_LIMITS, notes: [] },
+      ...{ apiKeys: null, jwt: null, tls: null, audit: null, limits: DEFAULT_LIMITS, notes: [] },
     });
   });
 

@@ -24,7 +24,7 @@ function withoutSpace(text: string): string {
 describe('the files of the dashboard', () => {
   it('are served to everybody, each with its type, and are never taken for another', async () => {
     const { path } = await keyFile({ admin: ['admin:*'] });
-    const scene = await stage({ auth: createAuth({ keys: path }) });
+    const scene = await stage({ auth: createAuth({ apiKeys: path }) });
     const types: Record<string, string> = {
       html: 'text/html',
       css: 'text/css',
@@ -129,7 +129,7 @@ describe('the files of the dashboard', () => {
 describe('who looks at the dashboard', () => {
   it('is told who they are, and whether they may evict in a namespace', async () => {
     const { path, keys } = await keyFile({ ada: ['admin:own', 'read:other'] });
-    const scene = await stage({ auth: createAuth({ keys: path }) });
+    const scene = await stage({ auth: createAuth({ apiKeys: path }) });
     const ask = async (query: string): Promise<unknown> =>
       (await scene.call('GET', `/dashboard/session${query}`, undefined, bearer(keys.ada))).body;
     expect(await ask('?namespace=own')).toMatchObject({ principal: 'key:ada', admin: true });

@@ -65,7 +65,7 @@ describe('connections of one address', () => {
     ['with a key', true],
   ])('all taken by waiters, %s: renewals, releases and health are answered', async (_name, isWithAuth) => {
     const { path, keys } = await keyFile({ ada: ['lock:own'] });
-    const auth = isWithAuth ? { auth: createAuth({ keys: path }) } : {};
+    const auth = isWithAuth ? { auth: createAuth({ apiKeys: path }) } : {};
     const scene = await stage({ limits: { addressConnections: 4 }, ...auth });
     const as = isWithAuth ? bearer(keys.ada) : {};
     const { body } = await scene.post('/v2/locks/own/a/acquire', { ttl: '30s' }, as);
@@ -91,7 +91,7 @@ describe('connections of one address', () => {
 
   it('that show who they are are not closed by those that do not', async () => {
     const { path, keys } = await keyFile({ ada: ['read:own'] });
-    const scene = await stage({ limits: { addressConnections: 2 }, auth: createAuth({ keys: path }) });
+    const scene = await stage({ limits: { addressConnections: 2 }, auth: createAuth({ apiKeys: path }) });
     const known = dial(scene);
     const look = `GET /v2/locks/own/a HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${keys.ada}\r\n\r\n`;
     expect(await known.ask(look)).toBe('answered');
@@ -151,7 +151,7 @@ describe('x-forwarded-for', () => {
 
   async function guessing(trustProxy: readonly string[]) {
     const { path, keys } = await keyFile({ ada: ['read:*'] });
-    const { call } = await stage({ auth: createAuth({ keys: path }), trustProxy });
+    const { call } = await stage({ auth: createAuth({ apiKeys: path }), trustProxy });
     const statusFrom = async (forwarded: string, text: string): Promise<number> => {
       const headers = { ...bearer(text), 'x-forwarded-for': forwarded };
       return (await call('GET', '/v2/locks/own/a', undefined, headers)).status;

@@ -9,7 +9,7 @@ afterEach(clearScene);
 
 async function twoTenants(store = memoryStore()) {
   const { path, keys } = await keyFile({ eve: ['lock:eve'], ann: ['lock:ann'] });
-  const scene = await stage({ store, auth: createAuth({ keys: path }) });
+  const scene = await stage({ store, auth: createAuth({ apiKeys: path }) });
   return { ...scene, eve: bearer(keys.eve), ann: bearer(keys.ann) };
 }
 

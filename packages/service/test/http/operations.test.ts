@@ -29,7 +29,7 @@ describe('the log', () => {
 
   it('names the address and the id of a key that is refused, and never its secret', async () => {
     const { path, keys } = await keyFile({ ada: ['admin:a'] });
-    const scene = await stage({ auth: createAuth({ keys: path }) });
+    const scene = await stage({ auth: createAuth({ apiKeys: path }) });
     const wrong = `${keys.ada?.slice(0, -4)}0000`;
     const id = wrong.split('_')[1];
     const answer = await scene.call('GET', '/v2/locks/a/b', undefined, bearer(wrong));

@@ -37,7 +37,7 @@ describe('without auth, a page of another site', () => {
 
   it('is nobody special where keys are asked for', async () => {
     const { path, keys } = await keyFile({ ann: ['lock:reports'] });
-    const { post } = await stage({ auth: createAuth({ keys: path }) });
+    const { post } = await stage({ auth: createAuth({ apiKeys: path }) });
     const headers = { ...bearer(keys.ann), origin: 'https://app.example' };
     expect((await post(lock, body, headers)).status).toBe(200);
   });
@@ -72,7 +72,7 @@ describe('a lock of another tenant', () => {
           return memory.list(query);
         },
       };
-      const { post, call } = await stage({ store, auth: createAuth({ keys: file }) });
+      const { post, call } = await stage({ store, auth: createAuth({ apiKeys: file }) });
       await post('/v2/locks/bob/plan/acquire', { ttl: '30s' }, bearer(keys.bob));
       const { status, text } = await call('GET', path, undefined, bearer(keys.eve));
       expect(status).toBe(403);
@@ -85,7 +85,7 @@ describe('a lock of another tenant', () => {
 describe('the cap on locks held', () => {
   async function capped() {
     const { path, keys } = await keyFile({ eve: ['lock:eve'] });
-    const scene = await stage({ auth: createAuth({ keys: path, limits: { held: 2 } }) });
+    const scene = await stage({ auth: createAuth({ apiKeys: path, limits: { held: 2 } }) });
     const as = bearer(keys.eve);
     const acquire = async (name: string) =>
       await scene.post(`/v2/locks/eve/${name}/acquire`, { ttl: '5s' }, as);
@@ -125,7 +125,7 @@ describe('the cap on locks held', () => {
 
 it('one principal takes a quarter of all streams and no more', async () => {
   const { path, keys } = await keyFile({ eve: ['read:eve'], ann: ['read:ann'] });
-  const { url } = await stage({ auth: createAuth({ keys: path }), limits: { streams: 8 } });
+  const { url } = await stage({ auth: createAuth({ apiKeys: path }), limits: { streams: 8 } });
   const streams = [];
   for (let count = 0; count < 3; count += 1) {
     streams.push(await listen(url, '/v2/events?namespace=eve', bearer(keys.eve)));
@@ -174,7 +174,7 @@ it('a foreign namespace is refused or left out without a look at the store', asy
       return store.read(key);
     },
   };
-  const { call } = await stage({ store: counting, auth: createAuth({ keys: path }) });
+  const { call } = await stage({ store: counting, auth: createAuth({ apiKeys: path }) });
   const as = bearer(keys.eve);
   for (const query of ['namespace=ann', 'key=ann/a']) {
     expect((await call('GET', `/v2/locks?${query}`, undefined, as)).status).toBe(403);
@@ -188,7 +188,7 @@ it('a foreign namespace is refused or left out without a look at the store', asy
 
 it('a client that has gone before it is looked at is no internal error', async () => {
   const { path, keys } = await keyFile({ eve: ['read:eve'] });
-  const { url, lines, get } = await stage({ auth: createAuth({ keys: path }) });
+  const { url, lines, get } = await stage({ auth: createAuth({ apiKeys: path }) });
   const { port } = new URL(url);
   const request = `GET /v2/locks?namespace=eve HTTP/1.1\r\nhost: 127.0.0.1\r\nauthorization: Bearer ${keys.eve}\r\n\r\n`;
   for (let count = 0; count < 100; count += 1) {

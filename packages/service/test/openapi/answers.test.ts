@@ -114,7 +114,7 @@ describe('real answers are as the OpenAPI document says', () => {
 
   it('of a principal that is not known, may not, or reached a limit', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:own'], bob: ['lock:other'], god: ['admin:*'] });
-    const scene = await stage({ auth: createAuth({ keys: path, limits: { held: 1 } }) });
+    const scene = await stage({ auth: createAuth({ apiKeys: path, limits: { held: 1 } }) });
     const seen = new Seen(scene, await documentOf(scene));
     const acquire = (name: string, key: string) =>
       seen.call('POST', `/v2/locks/own/${name}/acquire`, { ttl: '30s' }, bearer(key));

@@ -129,7 +129,7 @@ describe('the OpenAPI document', () => {
     const open = await theDocument();
     expect(open).toHaveProperty('security', [{ bearer: [] }, {}]);
     const { path } = await keyFile({ ada: ['read:*'] });
-    const { get } = await stage({ auth: createAuth({ keys: path }) });
+    const { get } = await stage({ auth: createAuth({ apiKeys: path }) });
     const { body } = await get('/v2/openapi.json');
     expect(body).toHaveProperty('security', [{ bearer: [] }]);
     expect(body).toHaveProperty('components.securitySchemes.bearer.scheme', 'bearer');

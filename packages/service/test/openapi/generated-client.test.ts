@@ -93,7 +93,7 @@ it(
   'a client generated from the document takes, waits for, renews and releases a lock',
   async () => {
     const { path, keys } = await keyFile({ ada: ['lock:reports'] });
-    const { url } = await stage({ auth: createAuth({ keys: path }) });
+    const { url } = await stage({ auth: createAuth({ apiKeys: path }) });
     const folder = mkdtempSync(join(tmpdir(), 'holdfast-client-'));
     atTheEnd(() => rmSync(folder, { recursive: true }));
     symlinkSync(MODULES, join(folder, 'node_modules'));

@@ -14,7 +14,7 @@ for (const [name, newStore] of Object.entries(STORES)) {
     const { url, token } = await issuer();
     const { path, keys } = await keyFile({ ann: ['lock:own'] });
     const jwt = { issuer: url, audience: AUDIENCE };
-    const { call, post } = await stage({ store: newStore(), auth: createAuth({ keys: path, jwt }) });
+    const { call, post } = await stage({ store: newStore(), auth: createAuth({ apiKeys: path, jwt }) });
     const [byKey, byToken] = [bearer(keys.ann), bearer(await token({ sub: 'ann' }))];
     for (const [holder, other] of [
       [byKey, byToken],

@@ -149,7 +149,7 @@ describe('everything else has message and errorId', () => {
   it('who is not known, may not, asks too often, or has too much', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:billing'], bob: ['lock:own'] });
     const limits = { held: 1, requestBurst: 2, requestsPerSecond: 0.001 };
-    const { url } = await stage({ auth: createAuth({ keys: path, limits }) });
+    const { url } = await stage({ auth: createAuth({ apiKeys: path, limits }) });
     const as = (key: string, name = 'order-1'): Sent => ({
       ...{ ...acquire, path: `/v1/billing/lock/${name}/acquire`, headers: bearer(key) },
     });
@@ -170,7 +170,7 @@ describe('everything else has message and errorId', () => {
 
   it('a service that cannot check who asks', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:billing'] });
-    const { url } = await stage({ auth: createAuth({ keys: path }) });
+    const { url } = await stage({ auth: createAuth({ apiKeys: path }) });
     writeFileSync(path, 'no keys');
     await until(
       async () => (await send(url, { path: LOCK, headers: bearer(keys.ada) })).status === 503,

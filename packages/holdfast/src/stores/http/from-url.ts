@@ -1,6 +1,6 @@
 /**
  * `http://` and `https://`: a Holdfast service as a store. Its key stands before the @, or, where it should not be
- * seen in lists of processes, in the environment variable HOLDFAST_API_KEY. (HOLDFAST_KEY is what "holdfast run" tells
+ * seen in lists of processes, in the environment variable HOLDFAST_API_KEY. (HOLDFAST_LOCK is what "holdfast run" tells
  * its command: the key of the lock.)
  */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';

@@ -8,7 +8,7 @@ export interface HttpStoreOptions {
   readonly url?: string;
   /** Instead of `url`: services on one and the same store. While one does not answer, the next is asked. */
   readonly urls?: readonly string[];
-  /** An API key, as `holdfast key create` shows it. */
+  /** An API key, as `holdfast api-key create` shows it. */
   readonly key?: string;
   /** Instead of `key`: a JWT, or what gives the one that is valid now; asked before every request. */
   readonly token?: string | (() => string | Promise<string>);

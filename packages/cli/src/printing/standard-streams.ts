@@ -1,8 +1,8 @@
 /**
- * `process.stdin`, `process.stdout` and `process.stderr` for packages that open them, most by the way and while they are
- * loaded: database clients, and modules of Node. Node's own make a pipe or socket non-blocking, for everybody who shares
- * it: neighbours in a pipeline, which do not expect that and fail with EAGAIN. These here write through the outlets of the
- * command, and read nothing. Terminals are left as they are: Node opens those a second time.
+ * Replaces `process.stdin`, `process.stdout` and `process.stderr` for packages that open them, some while they are loaded:
+ * database clients, and modules of Node. Node's own make a pipe or socket non-blocking for every process that shares it,
+ * and the others then fail with EAGAIN. These write through the outlets of the command, and read nothing. Terminals stay
+ * as they are: Node opens those a second time.
  *
  * Loaded before everything else (bin/holdfast.js): a module of Node may open them when it is linked.
  */

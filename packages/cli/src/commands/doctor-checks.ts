@@ -1,9 +1,9 @@
-/** What `doctor` measures. It leaves nothing held, and touches no key but its own. */
+/** The checks of `doctor`. They leave nothing held, and use no key but their own. */
 import { AcquireTimeoutError, createLocks, type Locks, type Store } from 'holdfast';
-import { monotonicMs, wallMs } from './clock.js';
-import { formatDuration } from './duration.js';
-import type { Options } from './options.js';
-import { open, type Session, storeUrl } from './session.js';
+import { monotonicMs, wallMs } from '../clock.js';
+import type { Options } from '../options/options.js';
+import { formatDuration } from '../printing/describe.js';
+import { open, type Session, storeUrl } from '../session.js';
 
 export interface Check {
   readonly name: string;
@@ -16,14 +16,14 @@ export interface Examination {
   readonly checks: readonly Check[];
 }
 
-/** Nobody else's keys are here. */
+/** Has no keys but those of `doctor`. */
 const NAMESPACE = 'holdfast-doctor';
 const PROBES = 5;
 const WAKES = 3;
 const WAIT_MS = 5_000;
 const SKEW_MS_FINE = 1_000;
-/** A waiter that nobody wakes asks again after 700 ms, or at the store's vigil: sooner than half of that, somebody did. */
-const ASKS_AGAIN_MS = 700;
+/** A waiter that is not woken claims again after 700 ms, or at the store's liveness poll: half of that means it was woken. */
+const POLL_MS = 700;
 
 export async function examine(session: Session, options: Options): Promise<Examination> {
   const probes = [];
@@ -62,30 +62,27 @@ function clockCheck({ clock, clockErrorMs }: Store['traits'], skewMs: number): C
   }[clock];
   const direction = skewMs < 0 ? 'behind' : 'ahead of';
   const skew = `it is ${tenths(Math.abs(skewMs))} ${direction} this machine's wall clock`;
-  // No decision uses the wall clock; what people read (since, until) is off by so much.
+  // No decision uses the wall clock; only the times that people read (since, until) are off.
   const level = Math.abs(skewMs) <= SKEW_MS_FINE ? 'good' : 'note';
   return { name: 'clock', level, text: `Clock: ${whose}; ${skew}.` };
 }
 
-/** Two processes would be two connections: so a second one is opened where that reaches the same locks. */
+/** Opens a second connection where it reaches the same locks, as a second process would. */
 async function pushCheck(store: Store, options: Options): Promise<Check> {
   const name = 'push';
   if (!store.traits.push) {
     return {
       name,
       level: 'note',
-      text: 'Push: the store cannot wake waiters; they ask again every 50 to 500 ms.',
+      text: 'Push: the store cannot wake waiters; they poll every 50 to 500 ms.',
     };
   }
   const alone = store.traits.shared === 'process';
   const other = alone ? store : await open(await storeUrl(options, process.env));
   try {
     const times: number[] = [];
-    for (let count = 0; count < WAKES; count++) times.push(await timeOfWaking(store, other));
-    return wakingCheck(
-      Math.min(...times),
-      Math.min(ASKS_AGAIN_MS, store.traits.vigilMs ?? ASKS_AGAIN_MS) / 2,
-    );
+    for (let count = 0; count < WAKES; count++) times.push(await wakeUpMs(store, other));
+    return wakingCheck(Math.min(...times), Math.min(POLL_MS, store.traits.vigilMs ?? POLL_MS) / 2);
   } catch (error) {
     if (!(error instanceof AcquireTimeoutError)) throw error;
     return {
@@ -107,14 +104,14 @@ function wakingCheck(bestMs: number, wokenMsMax: number): Check {
   return { name, level: 'good', text: `Push: works; a waiter has the lock ${after}.` };
 }
 
-async function timeOfWaking(store: Store, other: Store): Promise<number> {
+async function wakeUpMs(store: Store, other: Store): Promise<number> {
   const owner = `doctor:${process.pid}`;
   const key = `push:${process.pid}:${wallMs()}`;
   const options = { ttl: WAIT_MS, wait: WAIT_MS };
   const first = createLocks(store, { namespace: NAMESPACE, owner });
   const second = createLocks(other, { namespace: NAMESPACE, owner });
   const lease = await first.acquire(key, options);
-  // Releasing before the other has met it would measure nothing.
+  // Releasing before the other waits would measure nothing.
   const met = new Promise<void>((resolve) => {
     second.on('contended', () => resolve());
   });
@@ -142,7 +139,7 @@ function durableCheck({ durable, shared }: Store['traits']): Check {
     return {
       name,
       level: 'note',
-      text: 'Durable: as the server is set up; what a restart costs is said below.',
+      text: 'Durable: as the server is configured; see the findings below.',
     };
   }
   return { name, level: 'warning', text: 'Durable: no; a restart of the store frees every lock.' };

@@ -1,4 +1,4 @@
-/** What people see: colour only where it is wanted, aligned columns, and nothing that could drive their terminal. */
+/** Output for people: colour where it is wanted, aligned columns, no control characters from others. */
 
 export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
@@ -16,15 +16,15 @@ export interface Terminal {
   readonly rows: number;
   /** Resolves once stdout has taken everything, or has failed. */
   flushed(): Promise<void>;
-  /** Whether nobody will read stdout any more. */
-  readerLeft(): boolean;
+  /** Whether stdout cannot be written any more: its reader has left, or its disk is full. */
+  failed(): boolean;
   /** A line on stdout. */
   out(line: string): void;
-  /** As it is, without a line's end. */
+  /** Text on stdout, without a line break. */
   raw(text: string): void;
   /** A line on stderr. */
   err(line: string): void;
-  /** Something that people should know although the command goes on: a line on stderr, JSON where that was asked for. */
+  /** A warning while the command goes on: a line on stderr, as JSON with --json. */
   warn(text: string): void;
   paint(colour: Colour, text: string): string;
 }
@@ -34,7 +34,7 @@ interface Stream {
   readonly rows?: number;
   write(text: string): unknown;
   flushed?(): Promise<void>;
-  readerLeft?(): boolean;
+  readonly failure?: Error | null;
 }
 
 type Environment = { readonly [name: string]: string | undefined };
@@ -54,7 +54,7 @@ export function openTerminal(
       return stdout.rows || 24;
     },
     flushed: async () => stdout.flushed?.(),
-    readerLeft: () => stdout.readerLeft?.() ?? false,
+    failed: () => (stdout.failure ?? null) !== null,
     out: (line) => void stdout.write(`${line}\n`),
     raw: (text) => void stdout.write(text),
     err: (line) => void stderr.write(`${line}\n`),
@@ -69,7 +69,7 @@ export function openTerminal(
   };
 }
 
-/** Something went wrong, but not what was asked for. */
+/** Warns of a problem that does not change the outcome of the command. */
 export function warn(terminal: Terminal, text: string, error: unknown): void {
   const why = error instanceof Error ? error.message : String(error);
   terminal.warn(`warning: ${text}: ${why}`);

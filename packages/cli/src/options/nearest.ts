@@ -1,4 +1,4 @@
-/** The word that was probably meant. */
+/** The known word that a mistyped one is closest to. */
 
 /** Null when nothing is near enough to be worth naming. */
 export function nearest(word: string, candidates: readonly string[]): string | null {

@@ -1,8 +1,8 @@
 import type { Store } from 'holdfast';
 import { InvalidArgumentError } from 'holdfast';
 import { describe, expect, it } from 'vitest';
-import { openTerminal } from '../src/output.js';
-import { announceCommand } from '../src/process-register.js';
+import { openTerminal } from '../src/printing/terminal.js';
+import { recordCommand } from '../src/run/process-record.js';
 
 /** A store that is too busy to take so many notes. */
 function busyStore(times: number, error: () => Error = () => new Error('busy')) {
@@ -36,9 +36,9 @@ describe('the note of a command', () => {
   it('is made before the start, and exchanged for its process after it, however busy the store is', async () => {
     const { store, noted } = busyStore(3);
     const { terminal, written } = listener();
-    const noteStart = await announceCommand(store, { held: true }, terminal, never);
+    const recordStart = await recordCommand(store, { held: true }, terminal, never);
     expect(noted).toEqual(['+1']);
-    noteStart(42, never);
+    recordStart(42, never);
     await soon(() => noted.length === 3);
     expect(noted).toEqual(['+1', '+42', '-1']);
     expect(written).toEqual([]);
@@ -54,10 +54,10 @@ describe('the note of a command', () => {
         return looks < 3;
       },
     };
-    await announceCommand(store, lease, terminal, never);
+    await recordCommand(store, lease, terminal, never);
     expect(looks).toBe(3);
     const stopping = new AbortController();
-    const announcing = announceCommand(store, { held: true }, terminal, stopping.signal);
+    const announcing = recordCommand(store, { held: true }, terminal, stopping.signal);
     stopping.abort();
     await announcing;
     expect(noted).toEqual([]);
@@ -66,9 +66,9 @@ describe('the note of a command', () => {
   it('is a warning when the store refuses it for ever', async () => {
     const { store } = busyStore(1, () => new InvalidArgumentError('no such thing'));
     const { terminal, written } = listener();
-    await announceCommand(store, { held: true }, terminal, never);
+    await recordCommand(store, { held: true }, terminal, never);
     expect(written).toEqual([
-      'holdfast: warning: the store could not take note of the process of the command: no such thing\n',
+      'holdfast: warning: the process of the command could not be recorded: no such thing\n',
     ]);
   });
 });

@@ -1,16 +1,16 @@
 /**
- * A command and the lease that it runs under. The command never outlives the lease, unless it cannot be killed;
- * a command that ended well after its lease was lost is no success, as another may have run meanwhile.
+ * Runs a command under a lease. The command never outlives the lease, unless it cannot be killed. A command that ended
+ * with 0 after its lease was lost is a failure, because another may have run at the same time.
  */
 import type { Lease, Locks } from 'holdfast';
-import { type Child, prepareChild } from './child.js';
-import { formatDuration } from './duration.js';
-import { EXIT, Failure } from './exit.js';
+import { EXIT, Failure } from '../failure.js';
+import { formatDuration } from '../printing/describe.js';
+import { printable, type Terminal } from '../printing/terminal.js';
+import type { Session } from '../session.js';
+import { type Child, startChild } from './child.js';
 import { guardLease, type LeaseGuard } from './lease-guard.js';
-import { printable, type Terminal } from './output.js';
-import { announceCommand } from './process-register.js';
-import type { RunRequest } from './run-request.js';
-import type { Session } from './session.js';
+import { recordCommand } from './process-record.js';
+import type { RunRequest } from './request.js';
 import type { SignalRelay } from './signals.js';
 
 export interface Supervision {
@@ -19,56 +19,53 @@ export interface Supervision {
   readonly request: RunRequest;
   readonly relay: SignalRelay;
   readonly terminal: Terminal;
-  /** Called once the command runs. */
+  /** Called when the command has started. */
   readonly onStart: () => void;
 }
 
 /** The command's status. Rejects with a `Failure` when it could not be started or its lease was lost. */
 export async function superviseCommand(supervision: Supervision): Promise<number> {
   const { session, lease, request, relay, terminal } = supervision;
-  const trouble = noteTrouble(session.locks, lease);
-  const [start, noteStart] = await Promise.all([
-    prepareChild(),
-    announceCommand(session.store, lease, terminal, relay.stopped),
-  ]);
+  const reasons = followRenewals(session.locks, lease);
+  const recordStart = await recordCommand(session.store, lease, terminal, relay.stopped);
   relay.stopped.throwIfAborted();
   lease.assertHeld();
-  const child = await start(request.commandLine, {
+  const child = await startChild(request.commandLine, {
     ...process.env,
-    HOLDFAST_KEY: lease.key,
+    HOLDFAST_LOCK: lease.key,
     HOLDFAST_TOKEN: String(lease.token),
   });
   supervision.onStart();
   relay.passTo(child.signal);
-  const guard = guardLease(lease, request.graceMs, endable(supervision, child, trouble));
+  const guard = guardLease(lease, request.graceMs, endable(supervision, child, reasons));
   const over = new AbortController();
-  noteStart(child.pid, over.signal);
+  recordStart(child.pid, over.signal);
   const status = await child.ended;
-  // Before anything is awaited: a later look at the clocks says nothing about the time when the command ran.
+  // Before anything is awaited: the clocks are read for the moment at which the command ended.
   guard.stop();
   over.abort();
-  const verdict = judge(status, lease, guard, trouble);
+  const failure = failureOf(status, lease, guard, reasons);
   relay.passTo(null);
-  if (verdict) throw verdict;
+  if (failure) throw failure;
   return status;
 }
 
-function endable({ lease, terminal }: Supervision, child: Child, trouble: Trouble) {
+function endable({ lease, terminal }: Supervision, child: Child, reasons: Reasons) {
   return {
     terminate(remainingMs: number): void {
-      // First: telling may fail or take its time.
+      // Before the warning, which may fail or be slow.
       child.signal('SIGTERM');
-      const what = `"${lease.key}" could not be renewed${trouble.renewal()}`;
+      const what = `"${lease.key}" could not be renewed${reasons.renewal()}`;
       terminal.warn(`${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
     },
     kill: child.kill,
   };
 }
 
-function judge(status: number, lease: Lease, guard: LeaseGuard, trouble: Trouble): Failure | null {
+function failureOf(status: number, lease: Lease, guard: LeaseGuard, reasons: Reasons): Failure | null {
   const key = `"${printable(lease.key)}"`;
   const details = { code: 'lease-lost', key: lease.key, commandStatus: status };
-  const lost = lease.held ? 'could not be renewed' : `was lost${trouble.loss()}`;
+  const lost = lease.held ? 'could not be renewed' : `was lost${reasons.loss()}`;
   if (guard.intervened) {
     return new Failure(EXIT.leaseLost, `${key} ${lost}; the command was ended (status ${status})`, details);
   }
@@ -77,13 +74,13 @@ function judge(status: number, lease: Lease, guard: LeaseGuard, trouble: Trouble
   return new Failure(EXIT.leaseLost, text, details);
 }
 
-/** Why renewals fail and why the lease was lost, as far as known, in brackets. */
-interface Trouble {
+/** Reasons for failed renewals and for the loss, in brackets; empty when not known. */
+interface Reasons {
   readonly renewal: () => string;
   readonly loss: () => string;
 }
 
-function noteTrouble(locks: Locks, lease: Lease): Trouble {
+function followRenewals(locks: Locks, lease: Lease): Reasons {
   let cause: unknown;
   let reason = '';
   locks.on('jeopardy', (event) => {

@@ -1,9 +1,8 @@
-/** Keys and their holders, in words for people and as JSON for machines. Hold ids are not in what the library shows. */
+/** Keys, holders, durations and times, as text for people and as JSON for machines. Hold ids are not part of either. */
 import type { HolderInfo, KeyInfo, WaiterInfo } from 'holdfast';
-import { formatDuration, formatTime } from './duration.js';
-import { type Column, printable, type Terminal, table } from './output.js';
+import { type Column, printable, type Terminal, table } from './terminal.js';
 
-/** Messages name at most so many holders. */
+/** Messages name at most this many holders. */
 const NAMED_MAX = 3;
 
 /** `web-1:42 since 2026-03-01 14:05:09 (4.2s ago) until 14:05:39 (in 26s) unless renewed` */
@@ -11,7 +10,9 @@ export function holderText(holder: HolderInfo, now: Date): string {
   const since = `since ${formatTime(holder.acquiredAt)} (${formatDuration(elapsed(holder.acquiredAt, now))} ago)`;
   const until = `until ${formatTime(holder.expiresAt)} (in ${formatDuration(elapsed(now, holder.expiresAt))})`;
   const who = printable(holder.owner);
-  return holder.resting ? `${who}, released but at rest ${until}` : `${who} ${since} ${until} unless renewed`;
+  return holder.resting
+    ? `${who}, released, cooling down ${until}`
+    : `${who} ${since} ${until} unless renewed`;
 }
 
 export function holdersText({ holders, now }: KeyInfo): string {
@@ -38,7 +39,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'WAITING', right: true, colour: 'yellow' },
 ];
 
-/** One line a holder; a key that is only waited for has a line too. */
+/** One line per holder; a key that only has waiters has a line too. */
 export function keyTable(terminal: Terminal, keys: readonly KeyInfo[]): string[] {
   return table(terminal, COLUMNS, keys.flatMap(rowsOf));
 }
@@ -49,7 +50,7 @@ function rowsOf({ key, now, holders, waiters }: KeyInfo): string[][] {
   if (holders.length === 0) return [[name, '-', '-', '-', '-', '-', waiting]];
   return holders.map((holder, at) => [
     at === 0 ? name : '',
-    printable(holder.owner) + (holder.resting ? ' (at rest)' : ''),
+    printable(holder.owner) + (holder.resting ? ' (cooling down)' : ''),
     permitsText(holder),
     String(holder.token),
     formatDuration(elapsed(holder.acquiredAt, now)),
@@ -58,7 +59,7 @@ function rowsOf({ key, now, holders, waiters }: KeyInfo): string[][] {
   ]);
 }
 
-/** What `--json` prints of a key. Times are ISO 8601 by the store's clock. */
+/** The `--json` form of a key. Times are ISO 8601 by the store's clock. */
 export function keyJson({ key, now, holders, waiters }: KeyInfo): object {
   return { key, now: now.toISOString(), holders: holders.map(holderJson), waiters: waiters.map(waiterJson) };
 }
@@ -78,4 +79,29 @@ export function holderJson(holder: HolderInfo): object {
 
 function waiterJson({ owner, permits, capacity, since }: WaiterInfo): object {
   return { owner, permits, capacity, since: since.toISOString() };
+}
+
+/** At most two units: `12ms`, `4.2s`, `1m 4s`, `3h 5m`, `2d 1h`. */
+export function formatDuration(ms: number): string {
+  if (ms < 0) return `-${formatDuration(-ms)}`;
+  if (ms < 1_000) return `${Math.round(ms)}ms`;
+  if (ms < 9_950) return `${Number((ms / 1_000).toFixed(1))}s`;
+  const seconds = Math.round(ms / 1_000);
+  if (seconds < 60) return `${seconds}s`;
+  if (seconds < 3_600) return pair(Math.floor(seconds / 60), 'm', seconds % 60, 's');
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 1_440) return pair(Math.floor(minutes / 60), 'h', minutes % 60, 'm');
+  const hours = Math.floor(minutes / 60);
+  return pair(Math.floor(hours / 24), 'd', hours % 24, 'h');
+}
+
+function pair(large: number, largeUnit: string, small: number, smallUnit: string): string {
+  return small === 0 ? `${large}${largeUnit}` : `${large}${largeUnit} ${small}${smallUnit}`;
+}
+
+/** `2026-03-01 14:05:09`, in this machine's time zone. */
+export function formatTime(at: Date): string {
+  const two = (part: number): string => String(part).padStart(2, '0');
+  const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
+  return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }

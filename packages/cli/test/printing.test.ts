@@ -1,13 +1,16 @@
 import { describe, expect, it } from 'vitest';
-import { formatDuration, formatTime, parseDuration } from '../src/duration.js';
-import { nearest } from '../src/nearest.js';
-import { openTerminal, printable, table } from '../src/output.js';
+import { nearest } from '../src/options/nearest.js';
+import { Options } from '../src/options/options.js';
+import { formatDuration, formatTime } from '../src/printing/describe.js';
+import { openTerminal, printable, table } from '../src/printing/terminal.js';
 
 function terminal(isTTY: boolean, environment: { readonly [name: string]: string } = {}, json = false) {
   const written: string[] = [];
   const stream = { isTTY, write: (text: string) => written.push(text) };
   return { terminal: openTerminal(stream, stream, environment, json), written };
 }
+
+const durationIn = (text: string) => new Options(new Map([['ttl', text]])).durationMs('ttl');
 
 describe('durations', () => {
   it.each([
@@ -17,10 +20,10 @@ describe('durations', () => {
     ['5m', 300_000],
     ['1h', 3_600_000],
     ['0', 0],
-  ])('"%s" is %d ms', (text, ms) => expect(parseDuration('ttl', text)).toBe(ms));
+  ])('"%s" is %d ms', (text, ms) => expect(durationIn(text)).toBe(ms));
 
   it.each(['', '5', '5 s', '-5s', '1e3s', '5S', 's', 'NaN', 'Infinity', '5s5'])('"%s" is refused', (text) => {
-    expect(() => parseDuration('ttl', text)).toThrow(/is not a duration/);
+    expect(() => durationIn(text)).toThrow(/is not a duration/);
   });
 
   it.each([

@@ -5,19 +5,19 @@ import { usePlace } from './holdfast.js';
 
 const place = usePlace();
 const keys = (): string => join(place.folder, 'state', 'keys.json');
-const run = (...args: string[]) => place.run(['key', ...args, '--keys', keys()]);
+const run = (...args: string[]) => place.run(['api-key', ...args, '--api-keys', keys()]);
 const KEY = /^hfk_[0-9a-f]{12}_[\w-]{44}\n$/;
 
 describe('holdfast key', () => {
   it('create shows the key once, alone on stdout; the list and the files do not have it', async () => {
     const made = await run('create', 'billing', '--rights', 'lock:billing, read:team-*');
     expect([made.status, KEY.test(made.stdout)]).toEqual([0, true]);
-    expect(made.stderr).toContain('It is shown only now');
+    expect(made.stderr).toContain('It is shown only once');
     const secret = made.stdout.trim().slice(17);
     expect(made.stderr).not.toContain(secret);
     const listed = await run('list');
     expect(listed.stdout).toMatch(
-      /ID +NAME +STATE +MADE +RIGHTS\n[0-9a-f]{12} +billing +alive .* lock:billing, read:team-\*/,
+      /ID +NAME +STATE +CREATED +RIGHTS\n[0-9a-f]{12} +billing +valid .* lock:billing, read:team-\*/,
     );
     const audit = readFileSync(join(place.folder, 'state', 'audit.jsonl'), 'utf8');
     expect(JSON.parse(audit)).toMatchObject({ event: 'key-create', name: 'billing' });
@@ -35,20 +35,20 @@ describe('holdfast key', () => {
     expect([third.status, third.stdout]).toEqual([64, '']);
     expect(third.stderr).toMatch(/2 keys alive/);
     expect((await run('revoke', String(id))).stdout).toBe(`Revoked ${id} of "billing".\n`);
-    expect((await run('revoke', String(id))).stdout).toContain('was revoked before');
+    expect((await run('revoke', String(id))).stdout).toContain('was already revoked');
     const states = JSON.parse((await run('list', '--json')).stdout) as { alive: boolean }[];
     expect(states.map(({ alive }) => alive)).toEqual([true, false]);
   });
 
   it('says what is wrong, and makes nothing', async () => {
     const wrong: readonly (readonly [readonly string[], RegExp])[] = [
-      [['make'], /there are create, list and revoke/],
+      [['make'], /api-key has create, list and revoke/],
       [['create'], /needs a NAME/],
       [['revoke'], /needs an ID or a NAME/],
-      [['list', 'all'], /takes nothing more/],
+      [['list', 'all'], /takes no argument/],
       [['create', 'a'], /Say what the key may do/],
       [['create', 'a', '--rights', 'root:*'], /is no right/],
-      [['create', 'a', '--rights', 'read:*', '--expires', '0'], /of no use/],
+      [['create', 'a', '--rights', 'read:*', '--expires', '0'], /longer than 0/],
       [['revoke', 'nobody'], /no key "nobody"/],
     ];
     for (const [args, words] of wrong) {
@@ -63,7 +63,7 @@ describe('holdfast key', () => {
 describe('a service that runs', () => {
   it('goes by the keys as they are: one made later works, one revoked ends, within a second', async () => {
     const first = (await run('create', 'ada', '--rights', 'lock:own')).stdout.trim();
-    const service = place.start(['serve', '--port', '0', '--keys', keys(), '--log-level', 'info']);
+    const service = place.start(['serve', '--port', '0', '--api-keys', keys(), '--log-level', 'info']);
     const url = await new Promise<string>((resolve) => {
       let said = '';
       service.child.stderr?.on('data', (chunk) => {

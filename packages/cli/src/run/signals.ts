@@ -1,19 +1,19 @@
 /**
- * Signals that `run` gets: before its command starts they end the waiting, afterwards they are passed on.
+ * Signals to `run`: before its command starts they end the waiting, afterwards they are passed on.
  *
- * Ctrl-C and Ctrl-\ at a terminal reach every process of the foreground group, the command among them. Passing them on
- * too would be a second Ctrl-C, which many programs take for "stop at once, without cleaning up".
+ * Ctrl-C and Ctrl-\ at a terminal reach every process of the foreground group, also the command. Passing them on would be
+ * a second Ctrl-C, which many programs understand as "stop at once, without cleaning up".
  */
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
-import { SIGNAL_BASE } from './exit.js';
+import { SIGNAL_BASE } from '../failure.js';
 
-/** All that can be caught and mean something to another program. Without a listener, USR1 would open Node's debugger. */
+/** Signals that can be caught and that other programs use. Without a listener, USR1 would open Node's debugger. */
 const PASSED_ON = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
 const FROM_KEYBOARD: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']);
 
-/** Why waiting ended: somebody signalled this process. */
+/** Reason for the end of waiting: a signal to this process. */
 export class Interrupted extends Error {
   readonly signal: NodeJS.Signals;
 
@@ -25,7 +25,7 @@ export class Interrupted extends Error {
 }
 
 export interface SignalRelay {
-  /** Aborted with `Interrupted` by the first signal that came while there was nobody to pass it to. */
+  /** Aborted with `Interrupted` by the first signal that came before there was a command. */
   readonly stopped: AbortSignal;
   passTo(target: ((signal: NodeJS.Signals) => void) | null): void;
   end(): void;
@@ -47,7 +47,7 @@ export function relaySignals(): SignalRelay {
     passTo(next) {
       target = next;
       const { aborted, reason } = stopping.signal;
-      // It came while the target was being made.
+      // The signal came while the command was being started.
       if (aborted && reason instanceof Interrupted) next?.(reason.signal);
     },
     end: () => {
@@ -60,7 +60,7 @@ export function statusOfSignal(signal: NodeJS.Signals): number {
   return SIGNAL_BASE + constants.signals[signal];
 }
 
-/** Rejects as soon as the signal aborts; the work itself goes on and its outcome is of no interest any more. */
+/** Rejects as soon as the signal aborts. The work itself goes on, and its outcome is ignored. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop = (): void => undefined;
   const aborted = new Promise<never>((_, reject) => {
@@ -75,15 +75,15 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
   }
 }
 
-/** Asked anew each time: a job moves between foreground and background. */
+/** Read each time: a job moves between foreground and background. */
 function isInForeground(): boolean {
   if (process.platform !== 'linux') return isatty(0);
   return foregroundOf(readFileSync('/proc/self/stat', 'utf8'));
 }
 
-/** From a line of /proc/PID/stat: is its process group the one that its terminal sends keys to? */
+/** From a line of /proc/PID/stat: whether its process group gets the keys of its terminal. */
 export function foregroundOf(stat: string): boolean {
-  // The name in brackets may hold anything, brackets and spaces too.
+  // The name in brackets may contain anything, brackets and spaces too.
   const [, , processGroup, , terminal, foregroundGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return terminal !== '0' && processGroup === foregroundGroup;
 }

@@ -1,21 +1,21 @@
-/** What is said in the environment and has no effect: mistyped variables, and a store that another setting outdoes. */
+/** Warns of environment variables without effect: mistyped ones, and a store that another variable overrides. */
 
+import { CENTRAL } from '../session.js';
 import { nearest } from './nearest.js';
 import type { OptionName } from './options.js';
-import { CENTRAL } from './session.js';
 
 type Environment = { readonly [name: string]: string | undefined };
 
 const PREFIX = 'HOLDFAST_';
-/** Beside the settings of the service: the key for one, and what `run` tells its command. */
-const OTHERS = ['API_KEY', 'KEY', 'TOKEN'];
+/** Known besides the settings of the service: the API key for one, and the variables that `run` sets for its command. */
+const OTHERS = ['API_KEY', 'LOCK', 'TOKEN'];
 /** Kubernetes sets these for a service whose name begins with holdfast. */
 const OF_KUBERNETES = /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_|$)/;
 const PORT_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
 
 /**
- * `settings`: the options of the service that a variable may stand for. Other programs may have variables that begin like
- * ours, so those that look like none of ours are named only where `all` is asked for.
+ * `settings`: the options of the service that may come from a variable. Other programs may use the same prefix, so a
+ * variable that resembles none of ours is reported only with `all`.
  */
 export function mistypedVariables(
   environment: Environment,
@@ -30,13 +30,13 @@ export function mistypedVariables(
     const meant = nearest(word, known) ?? known.find((other) => word.startsWith(`${other}_`));
     if (meant === undefined && !all) return [];
     const question = meant === undefined ? '' : ` Did you mean ${PREFIX}${meant}?`;
-    return [`${name} is no setting of Holdfast, and not used.${question}`];
+    return [`${name} is not a setting of Holdfast, and is ignored.${question}`];
   });
 }
 
-/** Where both name a store, ours counts: whoever moves from LockServiceCentral should know. */
-export function outdoneStore(environment: Environment): string[] {
+/** Where both name a store, HOLDFAST_STORE wins: a user who moves from LockServiceCentral should know. */
+export function overriddenStore(environment: Environment): string[] {
   if (!environment.HOLDFAST_STORE) return [];
   const names = Object.keys(environment).filter((name) => CENTRAL.test(name) && environment[name]?.trim());
-  return names.length === 0 ? [] : [`${names.join(', ')}: not used, as HOLDFAST_STORE names the store.`];
+  return names.length === 0 ? [] : [`${names.join(', ')}: ignored, because HOLDFAST_STORE names the store.`];
 }

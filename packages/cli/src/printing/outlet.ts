@@ -1,16 +1,15 @@
 /**
- * Where the command's own lines go. A full pipe that nobody reads, a full disk or a reader that has left must never
- * keep `run` from ending its command in time: nothing here waits, and nothing throws.
+ * stdout and stderr of the command. A full pipe, a full disk or a reader that has left must never keep `run` from ending
+ * its command in time: nothing here waits, and nothing throws.
  *
- * A pipe or a terminal is opened a second time, as one that does not block. Making the one we were given non-blocking, as
- * Node's `process.stdout` does, would make it so for our neighbours in the pipeline too, which do not expect it (see
- * standard-streams.ts). Everything else (files, sockets, pipes where there is no /proc) is written by a thread. A thread
- * that hangs in a socket which nobody reads does not hold up the work, but Node ends only after it.
+ * A pipe or a terminal is opened a second time, non-blocking. Making the given one non-blocking, as Node's
+ * `process.stdout` does, would change it for the other programs of the pipeline too (see standard-streams.ts).
+ * Everything else (files, sockets, pipes without /proc) is written by a thread of Node's pool. A thread that hangs in a
+ * socket does not hold up the work, but Node ends only after it.
  */
 import { type BigIntStats, constants, fstatSync, openSync, write, writeSync } from 'node:fs';
 import { isatty } from 'node:tty';
-import { after } from './clock.js';
-import { followReaders } from './pipe-readers.js';
+import { after } from '../clock.js';
 
 const RETRY_MS = 5;
 const RETRY_MS_MAX = 50;
@@ -18,18 +17,16 @@ const RETRY_MS_MAX = 50;
 export interface Outlet {
   readonly isTTY: boolean;
   readonly rows: number;
-  /** Whether anything was to be written here. */
+  /** Whether anything was written here. */
   readonly used: boolean;
-  /** Why something was not written, the first time. */
+  /** The first failed write. */
   readonly failure: NodeJS.ErrnoException | null;
   write(text: string | Uint8Array): void;
-  /** Resolves once all that was written has gone out or has failed. */
+  /** Resolves once everything was written or has failed. */
   flushed(): Promise<void>;
-  /** Whether nobody will ever read this. Before a write fails it is known of pipes on Linux only. */
-  readerLeft(): boolean;
 }
 
-/** For stdout and stderr. Where these are the same thing, lines come out in the order in which they were written. */
+/** stdout and stderr. Where both are the same file, lines keep their order. */
 export function openOutlets(): { readonly stdout: Outlet; readonly stderr: Outlet } {
   const queue = new Queue();
   return {
@@ -41,8 +38,7 @@ export function openOutlets(): { readonly stdout: Outlet; readonly stderr: Outle
 class DescriptorOutlet implements Outlet {
   readonly #fd: number;
   readonly #queue: Queue;
-  readonly #haveReadersLeft: () => boolean;
-  /** Our own, which does not block; null until it is needed, and where there can be none. */
+  /** Our own non-blocking descriptor; null until it is needed, and where it cannot be opened. */
   #own: number | null = null;
   failure: NodeJS.ErrnoException | null = null;
   used = false;
@@ -50,7 +46,6 @@ class DescriptorOutlet implements Outlet {
   constructor(fd: number, queue: Queue) {
     this.#fd = fd;
     this.#queue = queue;
-    this.#haveReadersLeft = followReaders(fd);
   }
 
   get isTTY(): boolean {
@@ -58,7 +53,7 @@ class DescriptorOutlet implements Outlet {
   }
 
   get rows(): number {
-    // A terminal is never shared by this: Node opens it anew.
+    // Node opens a terminal a second time by itself, so it does not change the shared one.
     return this.#fd === 1 && this.isTTY ? process.stdout.rows : 0;
   }
 
@@ -71,12 +66,7 @@ class DescriptorOutlet implements Outlet {
     return this.#queue.emptied();
   }
 
-  readerLeft(): boolean {
-    if (this.failure) return true;
-    return isPipe(this.#fd) && this.#haveReadersLeft();
-  }
-
-  /** Calls back with how much was written; null to be asked again later. What fails counts as written, and is lost. */
+  /** Calls back with the number of bytes written; null to try again later. Failed bytes count as written, and are lost. */
   attempt(bytes: Buffer, done: (count: number | null) => void): void {
     const fail = (error: unknown): void => {
       if (codeOf(error) === 'EAGAIN') {
@@ -102,9 +92,9 @@ class DescriptorOutlet implements Outlet {
     try {
       this.#own ??= canOpenAgain(this.#fd) ? openAgain(this.#fd) : null;
     } catch (error) {
-      // Nobody has the pipe open for reading: what a write would call EPIPE.
+      // No reader has the pipe open: the same as EPIPE from a write.
       if (codeOf(error) === 'ENXIO') throw Object.assign(new Error('EPIPE: nobody reads'), { code: 'EPIPE' });
-      // Another user's, or no /proc: then by a thread.
+      // The pipe of another user, or no /proc: write by a thread.
       if (!(error instanceof Error && 'code' in error)) throw error;
     }
     return this.#own;
@@ -142,7 +132,7 @@ class Queue {
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
-  /** Whether to go on at once. */
+  /** Whether to continue at once. */
   #settle(count: number | null): boolean {
     const [chunk] = this.#chunks;
     if (count === null || !chunk) {
@@ -167,8 +157,8 @@ function openAgain(fd: number): number {
 }
 
 /**
- * As bigints, and only so: the numbers of a plain `fstat` stay behind in Node, and when they are a pipe's or a socket's,
- * its module loader leaves symbolic links unresolved, and misses the dependencies that lie beside their targets.
+ * As bigints only. The numbers of a plain `fstat` stay in a buffer that Node shares with its module loader: with those of
+ * a pipe or a socket, it does not resolve symbolic links, and misses the dependencies beside their targets.
  */
 function stateOf(fd: number): BigIntStats {
   return fstatSync(fd, { bigint: true });

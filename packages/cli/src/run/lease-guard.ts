@@ -1,12 +1,12 @@
 /**
- * Ends a command before its lease does: TERM a grace before the deadline, KILL at it, or at once when the lease is lost
- * sooner. It asks the lease and no event, so that it works however the renewals fail.
+ * Ends a command before its lease ends: TERM a grace before the deadline, KILL at the deadline, or at once when the lease is
+ * lost sooner. It reads the lease rather than events, so it works however renewals fail.
  */
 import type { Lease } from 'holdfast';
-import { after } from './clock.js';
+import { after } from '../clock.js';
 
-/** Timers stand still while a machine sleeps: look often enough to notice soon after it wakes. */
-const LOOK_MS_MAX = 1_000;
+/** Timers stop while a machine sleeps: check often enough to notice soon after it wakes. */
+const CHECK_MS_MAX = 1_000;
 
 export interface Endable {
   terminate(remainingMs: number): void;
@@ -14,7 +14,7 @@ export interface Endable {
 }
 
 export interface LeaseGuard {
-  /** Whether the command was told to end. */
+  /** Whether the command got TERM or KILL. */
   readonly intervened: boolean;
   stop(): void;
 }
@@ -28,7 +28,7 @@ export function guardLease(
   let stopped = false;
   let cancel = (): void => undefined;
 
-  function look(): void {
+  function check(): void {
     cancel();
     if (stopped || stage === 'killed') return;
     const remainingMs = lease.held ? lease.remainingMs : 0;
@@ -42,11 +42,11 @@ export function guardLease(
       target.terminate(remainingMs);
     }
     const nextMs = stage === 'watching' ? remainingMs - graceMs : remainingMs;
-    cancel = after(Math.min(Math.max(nextMs, 1), LOOK_MS_MAX), look);
+    cancel = after(Math.min(Math.max(nextMs, 1), CHECK_MS_MAX), check);
   }
 
-  lease.signal.addEventListener('abort', look);
-  look();
+  lease.signal.addEventListener('abort', check);
+  check();
   return {
     get intervened() {
       return stage !== 'watching';
@@ -54,7 +54,7 @@ export function guardLease(
     stop() {
       stopped = true;
       cancel();
-      lease.signal.removeEventListener('abort', look);
+      lease.signal.removeEventListener('abort', check);
     },
   };
 }

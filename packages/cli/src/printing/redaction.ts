@@ -1,6 +1,6 @@
-/** URLs as they may be shown: without a password, also where it was not escaped and so stands in the wrong place. */
+/** Removes passwords from URLs, also a password that was not escaped and so stands in the wrong place. */
 
-/** Says too little rather than too much. */
+/** Removes too much rather than too little. */
 export function redact(url: string): string {
   const start = url.indexOf('//') === -1 ? 0 : url.indexOf('//') + 2;
   const [authority = ''] = url.slice(start).split(/[/?#]/, 1);
@@ -15,11 +15,11 @@ export function redact(url: string): string {
 function shownUpTo(url: string, { start, colon, at }: Record<'start' | 'colon' | 'at', number>): string {
   if (at <= start) return url;
   if (colon !== -1 && colon < at) return `${url.slice(0, colon)}:***${url.slice(at)}`;
-  // Alone before the host, NATS has a token there, which is as good as a password.
+  // A single word before the host is a token in NATS URLs, as secret as a password.
   return /^nats/i.test(url) ? `${url.slice(0, start)}***${url.slice(at)}` : url;
 }
 
-/** Clients like to quote the URL that they were given. */
+/** Database clients quote the URL in their messages. */
 export function redactIn(message: string, url: string): string {
   return message.replaceAll(url, redact(url));
 }

@@ -1,39 +1,36 @@
-/** `holdfast key`: makes, lists and revokes the API keys of the service. A key is shown once, when it is made. */
+/** `holdfast api-key`: creates, lists and revokes the API keys of the service. An API key is shown once, when it is created. */
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { KeyChange, KeyInfo } from 'holdfast-service';
 import { wallMs } from '../clock.js';
 import type { Command } from '../command.js';
-import { formatDuration, formatTime } from '../duration.js';
-import { EXIT, usageFailure } from '../exit.js';
-import type { Options } from '../options.js';
-import { type Column, printable, type Terminal, table } from '../output.js';
+import { EXIT, usageFailure } from '../failure.js';
+import type { Options } from '../options/options.js';
+import { formatDuration, formatTime } from '../printing/describe.js';
+import { type Column, printable, type Terminal, table } from '../printing/terminal.js';
 import { statePath } from '../session.js';
 
-/** Only this command needs it, and it takes a while to load. */
+/** Loaded only here, because loading is slow. */
 type Service = typeof import('holdfast-service');
 
-export const key: Command = {
-  name: 'key',
+export const apiKey: Command = {
+  name: 'api-key',
   operands: { min: 1, max: 2, text: 'create NAME | list | revoke ID|NAME' },
   takesCommandLine: false,
-  options: ['rights', 'expires', 'keys', 'audit'],
-  summary: 'make, list and revoke the API keys of the service',
-  about: `Makes, lists and revokes the API keys by which clients of the service are known. "create" shows the key once, on
-stdout; kept is a hash of it. A right is ROLE:NAMESPACE: "lock:billing" is for one namespace, "read:team-*" for all that
-begin so, "admin:*" for everything; who may lock may read, and an admin may lock and evict. A name may have two keys
-alive, so that users can change from one to the other: make the second (it has the rights of the first unless told),
-hand it out, then revoke the first by its id. "revoke NAME" revokes all keys of that name. A running service sees every
-change within a second.`,
+  options: ['rights', 'expires', 'api-keys', 'audit'],
+  summary: 'create, list and revoke API keys of the service',
+  about: `Creates, lists and revokes the API keys of the service's clients. "create" prints the API key once, on stdout; the file
+keeps a hash of it. A right is ROLE:NAMESPACE: "lock:billing" is for one namespace, "read:team-*" for all that start
+with "team-", "admin:*" for everything. The role lock includes read; admin includes lock and evict. A name can have two
+valid API keys, so that a client can change from one to the other: create the second (by default with the rights of the
+first), give it to the client, then revoke the first by its id. "revoke NAME" revokes all API keys of that name. A
+running service follows every change within a second.`,
   examples: [
-    ['holdfast key create billing --rights lock:billing', 'a key that may use the locks of one namespace'],
-    [
-      'holdfast key create grafana --rights read:* --expires 720h',
-      'one that may look at everything, for 30 days',
-    ],
-    ['holdfast key create billing', 'a second key with the same rights, to change to'],
-    ['holdfast key list', 'without secrets'],
-    ['holdfast key revoke 3f9c2a1b7d04', 'at once'],
+    ['holdfast api-key create billing --rights lock:billing', 'may use the locks of one namespace'],
+    ['holdfast api-key create grafana --rights read:* --expires 720h', 'may read everything, for 30 days'],
+    ['holdfast api-key create billing', 'a second API key with the same rights'],
+    ['holdfast api-key list', 'shows no secrets'],
+    ['holdfast api-key revoke 3f9c2a1b7d04', 'takes effect within a second'],
   ],
 
   async run({ operands, options }, terminal) {
@@ -48,14 +45,16 @@ type Action = (service: Service, terminal: Terminal) => Promise<void>;
 
 function actionOf(action: string, subject: string | undefined, options: Options): Action {
   if (action === 'list') {
-    if (subject !== undefined) throw usageFailure(`key list takes nothing more, not "${subject}"`);
+    if (subject !== undefined) throw usageFailure(`api-key list takes no argument, but got "${subject}"`);
     return async (service, terminal) => list(service, options, terminal);
   }
   if (action !== 'create' && action !== 'revoke') {
-    throw usageFailure(`key does not know "${action}"; there are create, list and revoke`);
+    throw usageFailure(`unknown action "${action}"; api-key has create, list and revoke`);
   }
   if (subject === undefined) {
-    throw usageFailure(action === 'create' ? 'key create needs a NAME' : 'key revoke needs an ID or a NAME');
+    throw usageFailure(
+      action === 'create' ? 'api-key create needs a NAME' : 'api-key revoke needs an ID or a NAME',
+    );
   }
   const work = action === 'create' ? create : revoke;
   return (service, terminal) => work(service, subject, options, terminal);
@@ -67,7 +66,7 @@ async function create(service: Service, name: string, options: Options, terminal
     ?.split(',')
     .map((text) => text.trim());
   const ttlMs = options.durationMs('expires');
-  if (ttlMs === 0) throw usageFailure('--expires: a key that ends at once is of no use');
+  if (ttlMs === 0) throw usageFailure('--expires must be longer than 0');
   const { text, ...info } = await service.createKey(changeOf(service, options), {
     name,
     ...(rights === undefined ? {} : { rights }),
@@ -77,15 +76,17 @@ async function create(service: Service, name: string, options: Options, terminal
     terminal.out(JSON.stringify({ ...keyJson(info), key: text }));
     return;
   }
-  terminal.err(`Key ${info.id} of "${name}", for ${info.rights.join(', ')}. It is shown only now:`);
+  terminal.err(`API key ${info.id} of "${name}", rights ${info.rights.join(', ')}. It is shown only once:`);
   terminal.out(text);
-  terminal.err(`Its hash is in ${printable(keysPath(options))}: holdfast serve --keys FILE goes by that.`);
+  terminal.err(
+    `Its hash is in ${printable(keysPath(options))}; start the service with holdfast serve --api-keys FILE.`,
+  );
 }
 
 async function revoke(service: Service, which: string, options: Options, terminal: Terminal): Promise<void> {
   const revoked = await service.revokeKeys(changeOf(service, options), which);
   if (options.has('json')) terminal.out(JSON.stringify(revoked.map(keyJson), null, 2));
-  else if (revoked.length === 0) terminal.out(`"${printable(which)}" was revoked before.`);
+  else if (revoked.length === 0) terminal.out(`"${printable(which)}" was already revoked.`);
   else for (const { id, name } of revoked) terminal.out(`Revoked ${id} of "${name}".`);
 }
 
@@ -93,14 +94,14 @@ const COLUMNS: readonly Column[] = [
   { title: 'ID' },
   { title: 'NAME', colour: 'bold' },
   { title: 'STATE' },
-  { title: 'MADE' },
+  { title: 'CREATED' },
   { title: 'RIGHTS', colour: 'cyan' },
 ];
 
 function list(service: Service, options: Options, terminal: Terminal): void {
   const keys = service.listKeys(keysPath(options));
   if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
-  else if (keys.length === 0) terminal.err('There are no keys.');
+  else if (keys.length === 0) terminal.err('There are no API keys.');
   else for (const line of table(terminal, COLUMNS, keys.map(rowOf))) terminal.out(line);
 }
 
@@ -112,7 +113,7 @@ function rowOf(info: KeyInfo): readonly string[] {
 function stateOf({ alive, revokedAt, expiresAt }: KeyInfo): string {
   if (revokedAt !== null) return 'revoked';
   if (!alive) return 'expired';
-  return expiresAt === null ? 'alive' : `alive for ${formatDuration(expiresAt - wallMs())}`;
+  return expiresAt === null ? 'valid' : `valid for ${formatDuration(expiresAt - wallMs())}`;
 }
 
 function keyJson({ id, name, rights, createdAt, expiresAt, revokedAt, alive }: KeyInfo): object {
@@ -130,10 +131,10 @@ function changeOf({ auditFile }: Service, options: Options): KeyChange {
 }
 
 function keysPath(options: Options): string {
-  return options.text('keys') ?? (process.env.HOLDFAST_KEYS || statePath('keys.json', process.env));
+  return options.text('api-keys') ?? (process.env.HOLDFAST_API_KEYS || statePath('keys.json', process.env));
 }
 
-/** Whoever is logged in; the number, where the user has no name. */
+/** The user who is logged in; the user's number if there is no name. */
 function operator(): string {
   try {
     return `user:${userInfo().username}`;

@@ -1,0 +1,106 @@
+/** The command that runs under the lock: it inherits our input and output, gets our signals, and is killed with all it started. */
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync } from 'node:fs';
+import { EXIT, Failure } from '../failure.js';
+import { printable } from '../printing/terminal.js';
+import { statusOfSignal } from './signals.js';
+
+export interface Child {
+  readonly pid: number;
+  /** Exit status, 128 + n when signal n ended it. Never rejects. */
+  readonly ended: Promise<number>;
+  signal(name: NodeJS.Signals): void;
+  /** Sends KILL to the command and to every process under it. */
+  kill(): void;
+}
+
+/** Rejects with the shell's 126 or 127 when the command cannot be started. */
+export async function startChild(
+  commandLine: readonly string[],
+  environment: NodeJS.ProcessEnv,
+): Promise<Child> {
+  const [command = '', ...args] = commandLine;
+  try {
+    return await spawnChild(command, args, environment);
+  } catch (error) {
+    throw startFailure(command, error);
+  }
+}
+
+function spawnChild(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Child> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { stdio: 'inherit', env });
+    // Stays: a signal to a command that changed its user is an error too, and not worth a crash.
+    child.on('error', reject);
+    const ended = new Promise<number>((end) => {
+      child.once('exit', (status, signal) => end(status ?? (signal ? statusOfSignal(signal) : EXIT.other)));
+    });
+    const signal = (name: NodeJS.Signals): void => void child.kill(name);
+    child.once('spawn', () => {
+      const pid = child.pid as number;
+      const kill = (): void => {
+        const descendants = descendantsOf(pid);
+        signal('SIGKILL');
+        for (const descendant of descendants) sendKill(descendant);
+      };
+      resolve({ pid, ended, signal, kill });
+    });
+  });
+}
+
+function startFailure(command: string, error: unknown): Failure {
+  const name = printable(command);
+  const code = codeOf(error);
+  if (code === 'ENOENT')
+    return new Failure(EXIT.notFound, `${name}: command not found`, { code: 'not-found' });
+  const message = error instanceof Error ? error.message : String(error);
+  const why = code === 'EACCES' ? 'permission denied' : message;
+  return new Failure(EXIT.notExecutable, `${name}: cannot be executed: ${why}`, { code: 'not-executable' });
+}
+
+function sendKill(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    // It has ended already, or runs as another user: nothing more can be done.
+    if (codeOf(error) !== 'ESRCH' && codeOf(error) !== 'EPERM') throw error;
+  }
+}
+
+/**
+ * Processes that a process started, and those that they started. KILL gives a command no chance to end its own children.
+ * Reads /proc; empty where there is none.
+ */
+export function descendantsOf(pid: number): number[] {
+  if (process.platform !== 'linux') return [];
+  const children = new Map<number, number[]>();
+  for (const name of readdirSync('/proc')) {
+    const parent = /^\d+$/.test(name) ? parentOf(name) : null;
+    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+  }
+  const found: number[] = [];
+  const seen = [pid];
+  for (const next of seen) {
+    for (const child of children.get(next) ?? []) {
+      found.push(child);
+      seen.push(child);
+    }
+  }
+  return found;
+}
+
+/** Null when the process has ended meanwhile, or is hidden. */
+function parentOf(pid: string): number | null {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // The name in brackets may contain anything, brackets and spaces too.
+    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return null;
+  }
+}
+
+function codeOf(error: unknown): unknown {
+  return error instanceof Error && 'code' in error ? error.code : undefined;
+}
