@@ -6,11 +6,11 @@ import { openHoldfast } from './holdfast.js';
 /** @type {import('../types.d.ts').Contender} */
 export const contender = {
   async open({ ttlMs }) {
-    const { url, key, stop } = await startServer('service');
-    const store = httpStore({ url, key });
+    const { url, key: apiKey, stop } = await startServer('service');
+    const store = httpStore({ url, apiKey });
     return openHoldfast(store, {
       ttlMs,
-      openApart: async () => httpStore({ url, key }),
+      openApart: async () => httpStore({ url, apiKey }),
       async closed() {
         await store.close();
         stop();

@@ -11,7 +11,7 @@ afterEach(clearScene);
 const KEY = 'hf_a-secret-that-nobody-may-see';
 
 function storeAt(...fakes: readonly Pick<Fake, 'url'>[]): Store {
-  const store = httpStore({ urls: fakes.map(({ url }) => url), key: KEY });
+  const store = httpStore({ urls: fakes.map(({ url }) => url), apiKey: KEY });
   atTheEnd(() => store.close());
   return store;
 }
@@ -36,7 +36,7 @@ async function failureOf(reply: Promise<unknown>): Promise<Error> {
 
 describe('a refusal is known: nothing was done, and asking again does not help', () => {
   it.each([
-    [401, 'unauthorized', 'The key is not known.', /does not know who asks \(The key is not known\.\)/],
+    [401, 'unauthorized', 'The key is not known.', /rejected the credentials \(The key is not known\.\)/],
     [403, 'forbidden', 'No "lock" here.', /does not allow this \(No "lock" here\.\)/],
     [400, 'invalid-argument', 'body.commands.0 is wrong.', /refuses the request.*body\.commands\.0 is wrong/],
     [413, 'too-large', 'The body is larger.', /refuses the request: status 413/],
@@ -72,12 +72,12 @@ describe('everything else is unknown: never a refusal, never an answer', () => {
       200,
       'text/html',
       `<html>${'log in '.repeat(100)}`,
-      /no JSON: "<html>log in .{1,250}Is a proxy in between/,
+      /not JSON: "<html>log in .{1,250}Is a proxy in between/,
     ],
-    [200, 'application/json', '{"replies":[{"kind":"gran', /no JSON/],
-    [200, 'application/json', '{"replies":[]}', /no list of replies/],
+    [200, 'application/json', '{"replies":[{"kind":"gran', /not JSON/],
+    [200, 'application/json', '{"replies":[]}', /not a list of replies/],
     [200, 'application/json', '{"replies":[null]}', /unanswered/],
-    [200, 'application/json', 'null', /no list of replies/],
+    [200, 'application/json', 'null', /not a list of replies/],
     [
       200,
       'application/json',

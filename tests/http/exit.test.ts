@@ -103,8 +103,8 @@ it('closing ends every stream and every request in flight, at the other side too
   await expect(store.probe()).rejects.toMatchObject({ code: 'unsupported' });
 });
 
-it('closing ends what waits for a token that never comes', { timeout: 5_000 }, async () => {
-  const store = httpStore({ url: 'http://127.0.0.1:1', token: () => new Promise<never>(() => undefined) });
+it('closing ends a request that waits for a JWT that never comes', { timeout: 5_000 }, async () => {
+  const store = httpStore({ url: 'http://127.0.0.1:1', jwt: () => new Promise<never>(() => undefined) });
   const unanswered = store.read('k').catch((error: unknown) => error);
   await store.close();
   expect(await unanswered).toMatchObject({ message: 'The store was closed before the service answered.' });

@@ -19,7 +19,7 @@ async function guarded() {
   atTheEnd(() => service.close());
   const url = await service.listen();
   const storeOf = (key?: string) => {
-    const opened = httpStore(key === undefined ? { url } : { url, key });
+    const opened = httpStore(key === undefined ? { url } : { url, apiKey: key });
     atTheEnd(() => opened.close());
     return opened;
   };
@@ -47,8 +47,8 @@ it('with a key one locks, waits and is woken; the URL may have it, and no messag
 
 it('without a key, with a wrong one, or in a foreign namespace, locks and views are refused', async () => {
   const { ours, theirs, storeOf } = await guarded();
-  await expect(say(storeOf(), claimOf('ours/k'))).rejects.toThrow(/does not know who asks/);
-  await expect(say(storeOf(`${ours}x`), claimOf('ours/k'))).rejects.toThrow(/does not know who asks/);
+  await expect(say(storeOf(), claimOf('ours/k'))).rejects.toThrow(/rejected the credentials/);
+  await expect(say(storeOf(`${ours}x`), claimOf('ours/k'))).rejects.toThrow(/rejected the credentials/);
   const [own, foreign] = storeOf(ours).apply([claimOf('ours/k'), claimOf('theirs/k')]);
   expect((await own)?.kind).toBe('granted');
   await expect(foreign).rejects.toBeInstanceOf(UnsupportedError);

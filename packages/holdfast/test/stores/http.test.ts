@@ -46,14 +46,14 @@ describe('the options', () => {
     [{ urls: [] }, /1 to 64 addresses/],
     [{ url: 'locks.example.com' }, /begins with http:\/\/ or https:\/\//],
     [{ url: 'redis://a' }, /begins with http:\/\/ or https:\/\//],
-    [{ url: 'https://secret@a' }, /give it as key or token/],
+    [{ url: 'https://secret@a' }, /pass it as apiKey or jwt/],
     [{ url: 'https://a?key=secret' }, /no \? and no #/],
-    [{ url: 'https://a', key: 'secret', token: 'secret' }, /a key or a token, not both/],
-    [{ url: 'https://a', key: 'secret\r\nx: y' }, /key has to be text without blanks/],
-    [{ url: 'https://a', token: '' }, /token has to be text without blanks/],
-    [{ url: 'https://a', headers: { 'x-y': 'secret\n' } }, /header "x-y" is none/],
+    [{ url: 'https://a', apiKey: 'secret', jwt: 'secret' }, /an apiKey or a jwt, not both/],
+    [{ url: 'https://a', apiKey: 'secret\r\nx: y' }, /apiKey has to be text without spaces/],
+    [{ url: 'https://a', jwt: '' }, /jwt has to be text without spaces/],
+    [{ url: 'https://a', headers: { 'x-y': 'secret\n' } }, /header "x-y" is not valid/],
     [{ url: 'https://a', fetch: 7 }, /fetch has to be a function/],
-    [{ url: 'https://a', keys: 'secret' }, /no option "keys"/],
+    [{ url: 'https://a', key: 'secret' }, /no option "key"/],
   ])('%j are refused, without a secret in the message', (options, words) => {
     const open = (): Store => httpStore(options as never);
     expect(open).toThrow(words);
@@ -62,7 +62,9 @@ describe('the options', () => {
 
   it('say who asks, where, and what goes along; a path before /v2 is kept', async () => {
     const { asked, fetch } = recording();
-    await sayClaim(httpStore({ url: 'https://a/locks/', key: 'hf_1', headers: { 'X-Team': 'blue' }, fetch }));
+    await sayClaim(
+      httpStore({ url: 'https://a/locks/', apiKey: 'hf_1', headers: { 'X-Team': 'blue' }, fetch }),
+    );
     expect(asked[0]?.url).toBe('https://a/locks/v2/batch');
     expect(asked[0]?.request).toMatchObject({
       method: 'POST',
@@ -71,13 +73,13 @@ describe('the options', () => {
     });
   });
 
-  it('a token that is given by a function is asked for every time; without one nothing is sent', async () => {
+  it('a function that returns the JWT is called for every request; without one nothing is sent', async () => {
     const { asked, fetch } = recording();
-    const tokens = ['one', 'two', 'th ree'];
-    const store = httpStore({ url: 'https://a', token: async () => tokens.shift() ?? '', fetch });
+    const jwts = ['one', 'two', 'th ree'];
+    const store = httpStore({ url: 'https://a', jwt: async () => jwts.shift() ?? '', fetch });
     await sayClaim(store);
     await sayClaim(store);
-    await expect(sayClaim(store)).rejects.toThrow(/text without blanks/);
+    await expect(sayClaim(store)).rejects.toThrow(/text without spaces/);
     expect(asked.map(({ request }) => request.headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
   });
 });
@@ -86,15 +88,15 @@ describe('openStore', () => {
   it.each([
     ['http', '//localhost:8080', { urls: ['http://localhost:8080'] }],
     ['https', '//a,b:8443/locks/', { urls: ['https://a/locks', 'https://b:8443/locks'] }],
-    ['https', '//hf_k%40y@[::1]:8080', { urls: ['https://[::1]:8080'], key: 'hf_k@y' }],
+    ['https', '//hf_k%40y@[::1]:8080', { urls: ['https://[::1]:8080'], apiKey: 'hf_k@y' }],
   ] as const)('%s:%s', (scheme, rest, target) => {
     expect(httpTarget(scheme, rest)).toEqual(target);
   });
 
-  it('takes the key from the environment, unless the URL has one', () => {
-    expect(httpTarget('https', '//a', 'hf_1').key).toBe('hf_1');
-    expect(httpTarget('https', '//hf_2@a', 'hf_1').key).toBe('hf_2');
-    expect(httpTarget('https', '//a', '').key).toBeUndefined();
+  it('takes the API key from the environment, unless the URL has one', () => {
+    expect(httpTarget('https', '//a', 'hf_1').apiKey).toBe('hf_1');
+    expect(httpTarget('https', '//hf_2@a', 'hf_1').apiKey).toBe('hf_2');
+    expect(httpTarget('https', '//a', '').apiKey).toBeUndefined();
   });
 
   it.each(['//', '//secret@', '//user:secret@a', '//a?key=secret', 'a', '//a:99999'])(
@@ -137,7 +139,7 @@ describe('server-sent events', () => {
 });
 
 describe('wake-ups', () => {
-  afterEach(() => vi.restoreAllMocks());
+  afterEach(() => vi.useRealTimers());
 
   function streaming(pieces: readonly string[], signal?: AbortSignal): ResponseLike {
     return {
@@ -174,7 +176,8 @@ describe('wake-ups', () => {
     await store.close();
   });
 
-  it('F32: a stream that falls silent, though nobody ended it, is made again', async () => {
+  it('F32: a stream that falls silent, though nobody ended it, is opened again', async () => {
+    vi.useFakeTimers();
     const said = 'event: ready\ndata: {}\n\n';
     const { asked, fetch } = recording((url, { signal }) =>
       url.endsWith('/events') ? streaming([said], signal) : json({ replies: [{ kind: 'released', now: 1 }] }),
@@ -189,15 +192,14 @@ describe('wake-ups', () => {
     );
     await sayClaim(store);
     expect(streams()).toBe(1);
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + 46_000);
-    await sayClaim(store);
-    await expect.poll(() => hearing).toEqual([false, true]);
+    await vi.advanceTimersByTimeAsync(46_000);
+    expect(hearing).toEqual([false, true]);
     expect(streams()).toBe(2);
     await store.close();
   });
 
   it('one that never says that it is listened to, behind a proxy that keeps it back, is given up', async () => {
+    vi.useFakeTimers();
     const { fetch } = recording((url, { signal }) =>
       url.endsWith('/events')
         ? streaming(['retry: 1000\n\n'], signal)
@@ -207,10 +209,7 @@ describe('wake-ups', () => {
     const listening = Promise.resolve(store.listen?.('inbox', () => undefined)).catch(
       (error: unknown) => error,
     );
-    await sayClaim(store);
-    const now = performance.now.bind(performance);
-    vi.spyOn(performance, 'now').mockImplementation(() => now() + 11_000);
-    await sayClaim(store);
+    await vi.advanceTimersByTimeAsync(11_000);
     expect(await listening).toMatchObject({ message: 'The stream of wake-ups fell silent.' });
   });
 

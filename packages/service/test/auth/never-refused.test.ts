@@ -73,7 +73,7 @@ describe('a tenant over its rate', () => {
 
   it('keeps a lease of the library through several ttls', async () => {
     const scene = await tenant(noMoreThan(20));
-    const store = httpStore({ url: scene.url, key: scene.apiKey });
+    const store = httpStore({ url: scene.url, apiKey: scene.apiKey });
     const locks = createLocks(store, { namespace: 'own' });
     atTheEnd(() => locks.close());
     const lost: unknown[] = [];

@@ -1,11 +1,11 @@
 /**
- * Errors of clients when there is no server, or not the right one: what is wrong and what to do, and whether a command
- * that failed so was certainly not executed.
+ * Errors of client packages: what is wrong, what to do, and whether the command was certainly not executed. One table
+ * for all stores, because Node's own codes come through every client.
  */
 import { NotExecutedError, type Retry } from '../../protocol/index.js';
 
-/** Codes of Node, OpenSSL, PostgreSQL, Redis, AWS and NATS, and what they mean. */
-const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
+/** Codes of Node, OpenSSL, PostgreSQL, Redis, AWS and NATS, explained. `where` is the server's address. */
+const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
   [
     /^ECONNREFUSED$/,
     (where) => `nothing listens at ${where}: is the server running, and is that its address?`,
@@ -16,7 +16,7 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
   ],
   [
     /^(ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|CONNECT_TIMEOUT|ConnectionTimeoutError|UND_ERR_CONNECT_TIMEOUT)$/,
-    (where) => `${where} does not answer: is that its address, and does a firewall let you through?`,
+    (where) => `${where} does not answer: is that its address, and does a firewall allow the connection?`,
   ],
   [
     /^(WRONGPASS|NOAUTH|28P01|28000|AuthorizationError|UserAuthenticationExpiredError)$/,
@@ -29,12 +29,11 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
   [/^3D000$/, (where) => `the database does not exist at ${where}: create it, or name another`],
   [
     /^(NOPERM|42501|PermissionViolationError)$/,
-    (where) => `this user may not do that at ${where}: see the permissions on the page of the store`,
+    (where) => `this user may not do that at ${where}: see the permissions in the documentation of the store`,
   ],
   [
     /^(ECONNRESET|EPIPE|CONNECTION_CLOSED|CONNECTION_ENDED|57P01)$/,
-    (where) =>
-      `the connection to ${where} broke: try again, and look into the log of the server if it stays so`,
+    (where) => `the connection to ${where} broke: try again, and read the server's log if it happens again`,
   ],
   [/^53300$/, (where) => `${where} has no connection left: raise max_connections, or use fewer`],
   [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
@@ -78,8 +77,8 @@ const MEANINGS: readonly (readonly [pattern: RegExp, text: (where: string) => st
 ];
 
 /**
- * Codes that only occur before a command is executed, and whether asking again may help. A connection that breaks is not
- * among them: what was sent over it may have been executed.
+ * Codes that only occur before a command is executed, and whether to ask again. A broken connection is not one of them:
+ * a command sent over it may have been executed.
  */
 const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
   [
@@ -98,8 +97,8 @@ const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
   [/^CredentialsProviderError$/, 'while-waiting'],
 ];
 
-/** What clients say in words, and give no code or the wrong one. */
-const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
+/** Codes for messages of clients that give no code, or the wrong one. */
+const CODES_BY_MESSAGE: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN)\b/, '$1'],
   [/isn't (?:writeable|ready) and enableOfflineQueue|client is offline/i, 'OFFLINE'],
   [/is not queryable$/, 'NOT_QUERYABLE'],
@@ -121,35 +120,35 @@ const WORDS: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/cluster support disabled/i, 'NO_CLUSTER'],
 ];
 
-/** What a client says of a connection that is not there, which helps nobody: why it is not there does. */
-const ONLY_THAT_THERE_IS_NONE =
+/** Messages that say only that there is no connection. The reason why there is none helps more. */
+const NOT_CONNECTED =
   /^NATS did not answer|^there is no connection to Redis now|isn't (?:writeable|ready)|Connection is closed|client is (?:offline|closed)|max retries per request|Socket closed|None of startup nodes/i;
 
 /**
- * The error in words. `trouble`: why there is no connection, where that is known. `where`: the server's address, never
- * with a password. A `NotExecutedError` stays one: only a store knows what its client had sent.
+ * The error with an explanation. `connectionError`: why there is no connection; null where that is not known. `where`:
+ * the server's address without a password. A `NotExecutedError` stays one: only a store knows what its client had sent.
  */
-export function explain(error: unknown, trouble: unknown, where: string): Error {
+export function explain(error: unknown, connectionError: unknown, where: string): Error {
   const isCertain = error instanceof NotExecutedError;
   const thrown = isCertain ? (error.cause ?? error) : error;
-  const said = thrown instanceof Error ? thrown.message : String(thrown);
-  const why = trouble !== null && ONLY_THAT_THERE_IS_NONE.test(said) ? trouble : thrown;
-  const text = meaningOf(why, where);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const why = connectionError !== null && NOT_CONNECTED.test(message) ? connectionError : thrown;
+  const text = explanationOf(why, where);
   if (!isCertain) return new Error(text, { cause: error });
   const retry = error.retry === 'at-once' ? 'at-once' : (retryOf(why) ?? error.retry);
   return new NotExecutedError(text, retry, thrown);
 }
 
 /**
- * For stores: the error of a client as a `NotExecutedError`, where it is one that only occurs before a command is
- * executed; else null. `trouble` as above.
+ * The error of a client as a `NotExecutedError`; null unless it only occurs before a command is executed.
+ * `connectionError` as above.
  */
-export function notExecuted(error: unknown, trouble: unknown = null): NotExecutedError | null {
+export function notExecuted(error: unknown, connectionError: unknown = null): NotExecutedError | null {
   if (error instanceof NotExecutedError) return error;
   const retry = retryOf(error);
   if (retry === null) return null;
-  const why = trouble ?? error;
-  return new NotExecutedError(meaningOf(why, addressIn(why)), retryOf(why) ?? retry, error);
+  const why = connectionError ?? error;
+  return new NotExecutedError(explanationOf(why, addressIn(why)), retryOf(why) ?? retry, error);
 }
 
 /** When to ask again; null when the command may have been executed. */
@@ -172,17 +171,17 @@ function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
 }
 
-function meaningOf(error: unknown, where: string): string {
+function explanationOf(error: unknown, where: string): string {
   const code = codeOf(error);
-  const meaning = MEANINGS.find(([pattern]) => pattern.test(code))?.[1];
-  return meaning ? `${meaning(where)} (${wordsOf(error)})` : `${where}: ${wordsOf(error)}`;
+  const explanation = EXPLANATIONS.find(([pattern]) => pattern.test(code))?.[1];
+  return explanation ? `${explanation(where)} (${messageOf(error)})` : `${where}: ${messageOf(error)}`;
 }
 
-/** Looks into what wraps others: the attempts on each address of a name, and the last error of a cluster's nodes. */
+/** Looks inside wrapping errors: one attempt per address of a host name, and the last error of a cluster's nodes. */
 function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
   // First: the AWS SDK gives one code to a connection that was not made and to a server that does not answer.
-  for (const [pattern, code] of WORDS) {
+  for (const [pattern, code] of CODES_BY_MESSAGE) {
     const found = pattern.exec(error.message);
     if (found) return code.replace('$1', found[1] ?? '');
   }
@@ -190,16 +189,18 @@ function codeOf(error: unknown): string {
   if (error instanceof AggregateError) return codeOf(error.errors[0]);
   if ('lastNodeError' in error) {
     const { lastNodeError: last } = error;
-    return ONLY_THAT_THERE_IS_NONE.test(wordsOf(last)) ? 'NO_NODE' : codeOf(last);
+    return NOT_CONNECTED.test(messageOf(last)) ? 'NO_NODE' : codeOf(last);
   }
   return error.cause === undefined ? error.name : codeOf(error.cause);
 }
 
-function wordsOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(wordsOf).join('; ');
-  // Of `fetch`, which says no more than that.
-  if (error.message === 'fetch failed' && error.cause !== undefined) return wordsOf(error.cause);
-  const words = error.message || error.name;
-  return 'lastNodeError' in error && error.lastNodeError ? `${words} ${wordsOf(error.lastNodeError)}` : words;
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
+  // `fetch` gives the reason only as the cause.
+  if (/^(?:fetch failed|terminated)$/.test(error.message) && error.cause) return messageOf(error.cause);
+  const message = error.message || error.name;
+  return 'lastNodeError' in error && error.lastNodeError
+    ? `${message} ${messageOf(error.lastNodeError)}`
+    : message;
 }

@@ -1,12 +1,12 @@
-/** Reads server-sent events as they come, piece by piece: the part of the format that is used. */
+/** Parser of server-sent events, fed piece by piece. Reads `event` and `data`, and ignores the other fields. */
 
 export interface ServerEvent {
   readonly event: string;
   readonly data: string;
 }
 
-/** A line that goes on for longer is no event of ours. */
-const LETTERS_MAX = 65_536;
+/** The service sends no longer event. */
+const CHARS_MAX = 65_536;
 
 export class EventStream {
   readonly #decoder = new TextDecoder();
@@ -14,13 +14,13 @@ export class EventStream {
   #event = '';
   #data: string[] = [];
 
-  /** The events that are complete with this. */
+  /** The events that these bytes complete. */
   push(bytes: Uint8Array): readonly ServerEvent[] {
     const text = this.#rest + this.#decoder.decode(bytes, { stream: true });
     const lines = text.split(/\r\n|\n|\r(?=.)/s);
     this.#rest = lines.pop() ?? '';
-    const letters = this.#data.reduce((sum, { length }) => sum + length, this.#rest.length);
-    if (letters > LETTERS_MAX) throw new Error('The stream of wake-ups has an event without end.');
+    const chars = this.#data.reduce((sum, { length }) => sum + length, this.#rest.length);
+    if (chars > CHARS_MAX) throw new Error('The stream of wake-ups has an event without end.');
     return lines.flatMap((line) => this.#take(line) ?? []);
   }
 

@@ -9,8 +9,8 @@ import { parseServerUrl } from '../clients/url.js';
 import { type HttpStoreOptions, httpStore } from './index.js';
 
 export async function openStore(scheme: string, rest: string): Promise<Store> {
-  const { urls, key } = httpTarget(scheme, rest, process.env.HOLDFAST_API_KEY);
-  const store = httpStore(key === undefined ? { urls } : { urls, key });
+  const { urls, apiKey } = httpTarget(scheme, rest, process.env.HOLDFAST_API_KEY);
+  const store = httpStore(apiKey === undefined ? { urls } : { urls, apiKey });
   // The connections are those of `fetch`: nothing to end.
   return connectedStore(store, { where: urls.join(', '), error: () => null, end: async () => undefined });
 }
@@ -19,7 +19,7 @@ export function httpTarget(
   scheme: string,
   rest: string,
   keyOfEnvironment?: string,
-): Required<Pick<HttpStoreOptions, 'urls'>> & Pick<HttpStoreOptions, 'key'> {
+): Required<Pick<HttpStoreOptions, 'urls'>> & Pick<HttpStoreOptions, 'apiKey'> {
   const url = parseServerUrl(scheme, rest, `${scheme}://KEY@HOST:PORT,HOST:PORT/PATH`, []);
   if (url.addresses.some(({ host }) => host === '') || url.addresses.length === 0) {
     throw new InvalidArgumentError(
@@ -36,6 +36,6 @@ export function httpTarget(
     const name = host.includes(':') ? `[${host}]` : host;
     return `${scheme}://${name}${port === null ? '' : `:${port}`}/${path}`.replace(/\/+$/, '');
   });
-  const key = url.user ?? (keyOfEnvironment || undefined);
-  return key === undefined ? { urls } : { urls, key };
+  const apiKey = url.user ?? (keyOfEnvironment || undefined);
+  return apiKey === undefined ? { urls } : { urls, apiKey };
 }

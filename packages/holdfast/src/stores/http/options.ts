@@ -1,59 +1,76 @@
-/** The options of `httpStore`, checked once. No message quotes a key, a token or a header's value. */
+/** The options of `httpStore`, checked once. No message quotes an API key, a JWT or a header's value. */
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import type { FetchLike } from './client.js';
+
+/** The part of `fetch` that is used: Node's own, or a function like it. */
+export type FetchLike = (url: string, request: RequestLike) => Promise<ResponseLike>;
+
+export interface RequestLike {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  /** A followed redirect would turn a POST into a GET, and send the API key to another host. */
+  readonly redirect: 'manual';
+  readonly signal: AbortSignal;
+}
+
+export interface ResponseLike {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: AsyncIterable<Uint8Array> | null;
+  text(): Promise<string>;
+}
 
 export interface HttpStoreOptions {
-  /** Where the service is, such as https://locks.example.com; with a path where a proxy puts it under one. */
+  /** Address of the service, such as https://locks.example.com; with a path where a proxy adds one. */
   readonly url?: string;
-  /** Instead of `url`: services on one and the same store. While one does not answer, the next is asked. */
+  /** Instead of `url`: services on one and the same store. When one does not answer, the next is asked. */
   readonly urls?: readonly string[];
-  /** An API key, as `holdfast api-key create` shows it. */
-  readonly key?: string;
-  /** Instead of `key`: a JWT, or what gives the one that is valid now; asked before every request. */
-  readonly token?: string | (() => string | Promise<string>);
+  /** An API key, as `holdfast api-key create` prints it. */
+  readonly apiKey?: string;
+  /** Instead of `apiKey`: a JWT, or a function that returns the current one and is called before every request. */
+  readonly jwt?: string | (() => string | Promise<string>);
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Instead of Node's own. */
+  /** Default: Node's `fetch`. */
   readonly fetch?: FetchLike;
 }
 
-export interface Checked {
+export interface CheckedOptions {
   readonly urls: readonly string[];
-  /** Whether something secret is sent along. */
-  readonly secret: boolean;
+  /** Whether an API key or a JWT is sent. */
+  readonly hasCredential: boolean;
   headers(): Promise<Readonly<Record<string, string>>>;
   readonly fetch: FetchLike;
 }
 
-const NAMES = ['url', 'urls', 'key', 'token', 'headers', 'fetch'];
+const NAMES = ['url', 'urls', 'apiKey', 'jwt', 'headers', 'fetch'];
 const HEADER_NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/;
 const CREDENTIAL = /^[\x21-\x7e]+$/;
 const URLS_MAX = 64;
 
-export function checkOptions(options: HttpStoreOptions): Checked {
+export function checkOptions(options: HttpStoreOptions): CheckedOptions {
   checkOptionNames(options, NAMES);
-  const { url, urls, key, token, fetch = globalThis.fetch } = options;
+  const { url, urls, apiKey, jwt, fetch = globalThis.fetch } = options;
   if ((url === undefined) === (urls === undefined)) {
-    throw new InvalidArgumentError('httpStore needs either url, or urls for services on one store.');
+    throw new InvalidArgumentError('httpStore needs either url, or urls for several services on one store.');
   }
-  if (key !== undefined && token !== undefined) {
-    throw new InvalidArgumentError('Give httpStore a key or a token, not both.');
+  if (apiKey !== undefined && jwt !== undefined) {
+    throw new InvalidArgumentError('httpStore takes an apiKey or a jwt, not both.');
   }
   if (typeof fetch !== 'function') {
-    throw new InvalidArgumentError('fetch has to be a function like that of Node.');
+    throw new InvalidArgumentError("fetch has to be a function like Node's.");
   }
   const given = checkedHeaders(options.headers ?? {});
-  const fixed = key ?? (typeof token === 'string' ? token : undefined);
+  const fixed = apiKey ?? (typeof jwt === 'string' ? jwt : undefined);
   const all =
-    fixed === undefined ? given : { ...given, ...bearer(fixed, key === undefined ? 'token' : 'key') };
+    fixed === undefined ? given : { ...given, ...bearer(fixed, apiKey === undefined ? 'jwt' : 'apiKey') };
   return {
     urls: checkedUrls(url === undefined ? urls : [url]),
-    secret: key !== undefined || token !== undefined,
-    headers: async () =>
-      typeof token === 'function' ? { ...given, ...bearer(await token(), 'token') } : all,
-    // Called as a plain function: that of Node minds what it is called on.
+    hasCredential: apiKey !== undefined || jwt !== undefined,
+    headers: async () => (typeof jwt === 'function' ? { ...given, ...bearer(await jwt(), 'jwt') } : all),
+    // Called as a plain function: Node's `fetch` rejects another `this`.
     fetch: (where, request) => fetch(where, request),
   };
 }
@@ -73,32 +90,32 @@ function checkedUrl(text: unknown): string {
     );
   }
   if (url.username !== '' || url.password !== '') {
-    throw new InvalidArgumentError('There is a user name or key in the url: give it as key or token.');
+    throw new InvalidArgumentError('The url contains a user name or an API key: pass it as apiKey or jwt.');
   }
   if (url.search !== '' || url.hash !== '') {
-    throw new InvalidArgumentError('The url of a service has no ? and no #: leave out what follows.');
+    throw new InvalidArgumentError('The url of a service has no ? and no #: remove the part that follows.');
   }
   return url.href.replace(/\/+$/, '');
 }
 
 function checkedHeaders(headers: unknown): Readonly<Record<string, string>> {
   if (typeof headers !== 'object' || headers === null) {
-    throw new InvalidArgumentError('headers has to be an object: names and values.');
+    throw new InvalidArgumentError('headers has to be an object of names and values.');
   }
   const checked: Record<string, string> = {};
   for (const [name, value] of Object.entries(headers)) {
     if (!HEADER_NAME.test(name) || typeof value !== 'string' || !HEADER_VALUE.test(value)) {
-      throw new InvalidArgumentError(`The header ${JSON.stringify(name)} is none that HTTP can carry.`);
+      throw new InvalidArgumentError(`The header ${JSON.stringify(name)} is not valid in HTTP.`);
     }
     checked[name.toLowerCase()] = value;
   }
   return checked;
 }
 
-/** Keys and tokens alike. Checked here: what HTTP cannot carry, `fetch` would quote in its error. */
-function bearer(credential: unknown, what: 'key' | 'token'): { readonly authorization: string } {
+/** Checked here, because `fetch` quotes an invalid header value in its error. */
+function bearer(credential: unknown, option: 'apiKey' | 'jwt'): { readonly authorization: string } {
   if (typeof credential === 'string' && CREDENTIAL.test(credential)) {
     return { authorization: `Bearer ${credential}` };
   }
-  throw new InvalidArgumentError(`The ${what} has to be text without blanks, as it was given out.`);
+  throw new InvalidArgumentError(`The ${option} has to be text without spaces, exactly as it was issued.`);
 }

@@ -1,30 +1,29 @@
 /**
- * The lock service as a store.
+ * Locks kept by a Holdfast service.
  *
- * Layout and atomicity are those of the store behind the service: a batch of commands is one POST, which the service
- * gives to that store as it is. Holds are made here, and the service keeps nothing of them, so any service on the same
- * store can answer the next command, and one that is restarted has forgotten nothing. Renewals go in requests of their
- * own.
+ * Layout and atomicity: those of the store behind the service. A batch of commands is one POST, and the service passes
+ * the batch to its store unchanged. Hold ids are made by the client and the service keeps no state, so any service on
+ * the same store can answer the next command, also one that was restarted. Renewals travel in requests of their own.
  *
- * Clock: that of the store behind the service; how far it is in doubt comes along with each reply.
+ * Clock: that of the store behind the service. Each reply says how far that clock is in doubt.
  *
- * A reply is lost whenever a request or its answer is: the service may have done it or not, and the core asks again
- * with the same hold, of the next service where there are several. What a service refuses was not done.
+ * A lost reply: the service may have executed the command or not. The core sends it again with the same hold, to the
+ * next service where there are several. A command that the service refuses was not executed.
  *
- * Hints come as server-sent events, one stream an inbox. While a stream is lost, or the store behind the service has
- * none, the core is told that nothing is heard.
+ * Wake-ups arrive as server-sent events, one stream per inbox. While a stream is lost, or the store behind the service
+ * has no wake-ups, the core is told that nothing arrives.
  *
- * Nothing here waits or sets a timer: what hangs is given up, and what was lost is made again, when commands are sent.
- * Connections are those of `fetch`, kept alive by it; an open stream keeps the process alive until the store is closed.
+ * The only timers open lost streams again. Requests that hang are given up when the next one is sent. `fetch` keeps
+ * connections alive; an open stream keeps the process alive until the store is closed.
  */
 import type { Store, Traits } from '../../protocol/index.js';
-import { Batches } from './batches.js';
-import { Ears } from './ears.js';
-import { Line } from './line.js';
-import { looks, probe } from './looks.js';
-import type { Checked } from './options.js';
+import { CommandRequests } from './command-requests.js';
+import { Connection } from './connection.js';
+import { checkOptions, type HttpStoreOptions } from './options.js';
+import { probe, reads } from './reads.js';
+import { WakeListeners } from './wake-listener.js';
 
-/** True of every service: what its store is like beyond that, `probe` tells. */
+/** True for every service; `probe` reports the rest about its store. */
 const TRAITS: Traits = {
   clock: 'store',
   clockErrorMs: 0,
@@ -35,35 +34,37 @@ const TRAITS: Traits = {
   vigilMs: null,
 };
 
-export function storeOver(parts: Checked): Store {
-  const line = new Line(parts, (url) => ears.left(url));
-  const ears = new Ears(line);
-  const batches = new Batches(line);
-  const exposed = parts.secret && parts.urls.some(isInTheOpen);
+/**
+ * Locks kept by a Holdfast service, for clients that cannot or should not reach its store. `urls` are services on one
+ * and the same store: when one does not answer, the next is asked.
+ */
+export function httpStore(options: HttpStoreOptions): Store {
+  const checked = checkOptions(options);
+  const connection = new Connection(checked, (url) => listeners.onServiceLeft(url));
+  const listeners = new WakeListeners(connection);
+  const requests = new CommandRequests(connection);
+  const isExposed = checked.hasCredential && checked.urls.some(isPlainHttp);
 
   return {
     name: 'http',
     traits: TRAITS,
-    apply(commands) {
-      ears.mend();
-      return batches.apply(commands);
+    apply: (commands) => requests.apply(commands),
+    async listen(inbox, onWake, onListening = () => undefined) {
+      connection.checkOpen();
+      return await listeners.listen(inbox, onWake, onListening);
     },
-    async listen(inbox, wake, hears = () => undefined) {
-      line.checkOpen();
-      return await ears.listen(inbox, wake, hears);
-    },
-    ...looks(line),
-    probe: () => probe(line, { deafness: ears.trouble(), exposed }),
+    ...reads(connection),
+    probe: () => probe(connection, { listenError: listeners.error(), isExposed }),
     async close() {
-      ears.close();
-      line.close();
+      listeners.close();
+      connection.close();
     },
   };
 }
 
 const LOOPBACK = /^(?:localhost|127(?:\.\d{1,3}){3}|\[::1\])$/;
 
-function isInTheOpen(url: string): boolean {
+function isPlainHttp(url: string): boolean {
   const { protocol, hostname } = new URL(url);
   return protocol === 'http:' && !LOOPBACK.test(hostname);
 }

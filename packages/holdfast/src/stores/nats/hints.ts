@@ -3,14 +3,13 @@
  * nothing is heard, the listeners are told so, and every waiter asks by itself.
  */
 import { type Stop, UnsupportedError, type Wake, type Why } from '../../protocol/index.js';
+import { deliverWake } from '../clients/wake-up.js';
 import { type NatsConnection, type NatsSubscription, textOf } from './connection.js';
 import { tokenOf } from './keys.js';
 import { wordsOf } from './trouble.js';
 
 type Listener = (key: string, why: Why) => void;
 type Hears = (hearing: boolean) => void;
-
-const WHYS: readonly string[] = ['turn', 'waiting', 'evicted'] satisfies Why[];
 
 /** What hints are published under. */
 export function hintsBegin(bucket: string): string {
@@ -55,7 +54,7 @@ export class Hints {
     const subject = `${this.#begin}${tokenOf(inbox)}`;
     const subscription = this.#connection.subscribe(subject, {
       callback: (error, { data }) => {
-        if (!error) return hear(textOf(data), listener);
+        if (!error) return deliverWake(textOf(data), '', listener);
         refused = error;
         this.#trouble = error;
         hears(false);
@@ -111,12 +110,6 @@ export class Hints {
   #tell(hearing: boolean): void {
     for (const { hears } of this.#ears) hears(hearing);
   }
-}
-
-function hear(text: string, listener: Listener): void {
-  const cut = text.indexOf(':');
-  const why = text.slice(0, cut);
-  if (WHYS.includes(why)) listener(text.slice(cut + 1), why as Why);
 }
 
 function deafness(error: Error, begin: string): UnsupportedError {

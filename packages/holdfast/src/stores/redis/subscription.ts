@@ -3,6 +3,7 @@
  * lost: while the connection is away, nothing is heard, and every waiter asks by itself now and then.
  */
 import { type Stop, UnsupportedError, type Why } from '../../protocol/index.js';
+import { deliverWake } from '../clients/wake-up.js';
 import type { Heard, Hears, Subscriber } from './connection.js';
 
 type Listener = (key: string, why: Why) => void;
@@ -12,8 +13,6 @@ interface Channel {
   readonly listeners: Map<Listener, Hears>;
   readonly subscribed: Promise<unknown>;
 }
-
-const WHYS: readonly string[] = ['turn', 'waiting', 'evicted'] satisfies Why[];
 
 export interface Subscription {
   /** Rejects when it cannot be subscribed now. */
@@ -42,11 +41,8 @@ export function subscription(
 
   function hear(channel: string, message: string): void {
     const heard = channels.get(channel);
-    const cut = message.indexOf(':');
-    const why = message.slice(0, cut);
-    if (!heard || !WHYS.includes(why) || !message.startsWith(keysBegin, cut + 1)) return;
-    const key = message.slice(cut + 1 + keysBegin.length);
-    for (const listener of heard.listeners.keys()) listener(key, why as Why);
+    if (!heard) return;
+    for (const listener of heard.listeners.keys()) deliverWake(message, keysBegin, listener);
   }
 
   function tell(hearing: boolean): void {

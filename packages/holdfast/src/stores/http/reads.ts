@@ -1,19 +1,20 @@
-/** Looking at keys, and at what the service's store promises. */
+/** Reads of keys, and of the guarantees of the service's store. */
 import type { Finding, Guarantees, ListQuery, Snapshot, Store } from '../../protocol/index.js';
-import type { Line } from './line.js';
+import type { Connection } from './connection.js';
 
-/** The most that a service gives in one answer. */
-const PAGE = 1_000;
+/** The most that a service lists in one response. */
+const PAGE_MAX = 1_000;
 
 interface Page {
   readonly locks: readonly Snapshot[];
   readonly next: string | null;
 }
 
-export function looks(line: Line): Pick<Store, 'read' | 'list'> {
+export function reads(connection: Connection): Pick<Store, 'read' | 'list'> {
   async function page(query: Readonly<Record<string, string>>): Promise<Page> {
-    const found = await line.ask(`/v2/locks?${new URLSearchParams({ ...query, metadata: 'text' })}`);
-    return pageIn(found);
+    return pageIn(
+      await connection.request(`/v2/locks?${new URLSearchParams({ ...query, metadata: 'text' })}`),
+    );
   }
   return {
     async read(key) {
@@ -24,8 +25,8 @@ export function looks(line: Line): Pick<Store, 'read' | 'list'> {
       let left = limit;
       let last = after;
       while (left > 0) {
-        const most = String(Math.min(left, PAGE));
-        const query = { prefix, limit: most, ...(last !== undefined && { after: last }) };
+        const size = String(Math.min(left, PAGE_MAX));
+        const query = { prefix, limit: size, ...(last !== undefined && { after: last }) };
         const { locks, next }: Page = await page(query);
         for (const lock of locks) {
           if (left <= 0) return;
@@ -41,7 +42,7 @@ export function looks(line: Line): Pick<Store, 'read' | 'list'> {
 
 function pageIn(body: unknown): Page {
   const { locks, next = null } = objectIn(body);
-  if (!Array.isArray(locks)) throw new Error('The service answered something that is no list of locks.');
+  if (!Array.isArray(locks)) throw new Error('The response of the service is not a list of locks.');
   return { locks: locks.map(snapshotIn), next: typeof next === 'string' ? next : null };
 }
 
@@ -50,42 +51,45 @@ function snapshotIn(lock: unknown): Snapshot {
   if (typeof key === 'string' && Array.isArray(holders) && Array.isArray(waiters)) {
     return { key, now: Number(now), token: Number(token), holders, waiters };
   }
-  throw new Error('The service answered something that is no lock.');
+  throw new Error('The response of the service contains an entry that is not a lock.');
 }
 
-export interface Circumstances {
-  /** Why wake-ups are not heard now, if they are not. */
-  readonly deafness: unknown;
-  /** Whether a key or token goes over the network as it is. */
-  readonly exposed: boolean;
+export interface ConnectionState {
+  /** Why no wake-ups arrive now; null while they do. */
+  readonly listenError: unknown;
+  /** Whether an API key or a JWT travels unencrypted. */
+  readonly isExposed: boolean;
 }
 
-export async function probe(line: Line, { deafness, exposed }: Circumstances): Promise<Guarantees> {
-  const { server, now, findings, traits } = objectIn(await line.ask('/v2/probe'));
+export async function probe(
+  connection: Connection,
+  { listenError, isExposed }: ConnectionState,
+): Promise<Guarantees> {
+  const { server, now, findings, traits } = objectIn(await connection.request('/v2/probe'));
   if (typeof server !== 'string' || typeof now !== 'number' || !Array.isArray(findings)) {
-    throw new Error('The service answered something that says nothing of its store.');
+    throw new Error('The response of the service says nothing about its store.');
   }
   const own: Finding[] = [
     {
       level: 'good',
-      text: `Commands go through the lock service at ${line.servers.current}, and its store decides.`,
+      text: `Commands go through the lock service at ${connection.url}, and its store decides.`,
     },
   ];
-  if (line.servers.count > 1 && objectIn(traits).shared === 'process') {
+  if (connection.serviceCount > 1 && objectIn(traits).shared === 'process') {
     own.push({
       level: 'warning',
-      text: 'Each of the services has locks of its own, in its memory: urls are for services on one store.',
+      text: 'Each of these services keeps locks of its own in its memory: urls are for services on one store.',
     });
   }
-  if (exposed) {
+  if (isExposed) {
     own.push({
       level: 'warning',
-      text: 'The key or token is sent over plain HTTP, for anybody in between to read: use https.',
+      text: 'The API key or JWT is sent over plain HTTP, where others can read it: use https.',
     });
   }
-  if (deafness) {
-    const why = deafness instanceof Error ? deafness.message : String(deafness);
-    own.push({ level: 'note', text: `No wake-ups are heard now, so waiters ask more often: ${why}` });
+  if (listenError) {
+    const why = listenError instanceof Error ? listenError.message : String(listenError);
+    own.push({ level: 'note', text: `No wake-ups arrive now, so waiters ask more often: ${why}` });
   }
   return {
     server: `${server}, through a Holdfast service`,
