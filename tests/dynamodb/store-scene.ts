@@ -1,6 +1,6 @@
 /** DynamoDB as the store's tests need it: a client and a table each. */
 import { DynamoDB, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
-import { LINE_MAX } from 'holdfast/compare-and-swap';
+import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
 import type { Harness } from 'holdfast/testkit';
@@ -73,7 +73,7 @@ export function harnessOf(
       });
     },
     doubtMs: DOUBT_MS,
-    lineMax: LINE_MAX,
+    lineMax: WAITERS_MAX,
   };
 }
 

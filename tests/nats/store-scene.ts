@@ -1,6 +1,6 @@
 /** NATS as the store's tests need it: connections that end with what they were opened for, and a look at the bucket. */
 import { connect, headers, type MsgHdrs, type NatsConnection } from '@nats-io/transport-node';
-import { LINE_MAX } from 'holdfast/compare-and-swap';
+import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import { type NatsStoreOptions, natsStore } from 'holdfast/nats';
 import type { Store } from 'holdfast/protocol';
 import type { Harness } from 'holdfast/testkit';
@@ -82,7 +82,7 @@ export function harnessOf(
     name,
     // The error of the estimate on both sides, and what a busy machine adds to a round trip.
     doubtMs: 60,
-    lineMax: LINE_MAX,
+    lineMax: WAITERS_MAX,
     open: () => openStore(urls(), options),
     async forget(key) {
       const record = await recordOf(plain(), key);

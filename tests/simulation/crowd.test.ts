@@ -1,4 +1,4 @@
-import { LINE_MAX } from 'holdfast/compare-and-swap';
+import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import { describe, expect, it } from 'vitest';
 import { Crowd, waitInCrowd } from './crowd.js';
 
@@ -28,12 +28,12 @@ describe.each(ENGINES)(`${CLIENTS} processes wait for one key on an engine $name
     const heldMs = 2 * TTL_MS;
     await schedule.runUntil(schedule.nowMs + heldMs);
     expect(lease.held).toBe(true);
-    expect(crowd.lineLength).toBe(LINE_MAX);
+    expect(crowd.lineLength).toBe(WAITERS_MAX);
     const perSecond = (name: 'reads' | 'writes' | 'stored'): number =>
       ((count[name] - before[name]) * 1_000) / heldMs;
     // One refresh per place in 2 s, and one renewal per second.
-    expect(perSecond('stored')).toBeLessThan(LINE_MAX);
-    expect(perSecond('writes')).toBeLessThan(3 * LINE_MAX);
+    expect(perSecond('stored')).toBeLessThan(WAITERS_MAX);
+    expect(perSecond('writes')).toBeLessThan(3 * WAITERS_MAX);
     // Every client reads about once a second; without wake-ups the queue reads more often.
     expect(perSecond('reads')).toBeLessThan(3 * CLIENTS);
 

@@ -1,7 +1,7 @@
 import { describe, it } from 'vitest';
 import { casesOf, isLongRun, sequencesOf } from '../../../../tests/long-run.js';
 import type { State } from '../../src/protocol/index.js';
-import { LINE_MAX } from '../../src/stores/compare-and-swap/index.js';
+import { WAITERS_MAX } from '../../src/stores/compare-and-swap/index.js';
 import { conformanceSuite, type Harness } from '../../src/testkit/index.js';
 import { type Manners, Paper, paperStore } from './paper.js';
 
@@ -12,7 +12,7 @@ function harnessOf(name: string, manners: readonly Manners[]): Harness {
   return {
     name,
     doubtMs: 2 * Math.max(...manners.map(({ errorMs = 0, lateMs = 0 }) => errorMs + lateMs)),
-    lineMax: LINE_MAX,
+    lineMax: WAITERS_MAX,
     async open() {
       return paperStore(paper, manners[opened++ % manners.length]);
     },

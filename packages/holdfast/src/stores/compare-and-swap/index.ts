@@ -1,5 +1,5 @@
-/** For engines with compare-and-swap: what they offer, and the store that comes of it. */
-export { CompareAndSwap, type CompareAndSwapOptions } from './adapter.js';
-export { LINE_MAX } from './crowd.js';
+/** For engines with compare-and-swap: the interface they implement, and the store made of it. */
+export { CompareAndSwap, type CompareAndSwapOptions } from './compare-and-swap.js';
+export { WAITERS_MAX } from './contention.js';
 export type { Found, Reading, Register, StoreTime, Written } from './register.js';
 export { TimeEstimate } from './time-estimate.js';

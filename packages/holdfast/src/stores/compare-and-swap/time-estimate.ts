@@ -1,46 +1,46 @@
 /**
- * The store's time where it is told only in passing, with its replies. Every reply says that the store's time was
- * between two values somewhere between sending and receiving; so the offset between its clock and this process's
- * monotonic one lies in an interval, and many replies make that interval small. A second read off a header is enough:
- * where it ticks over, it is exact.
+ * An estimate of the store's time, from the times in its replies. Every reply says that the store's time was between two
+ * values somewhere between sending and receiving; so the offset between its clock and this process's monotonic clock
+ * lies in an interval, and many replies make that interval small. Whole seconds of a header are enough: where the
+ * second changes, the time is exact.
  *
- * The interval grows with the time since, as clocks drift. Once the wall clock and the monotonic one no longer go
- * together, the machine slept or its clock was set: then nothing is known until the store tells its time again.
+ * The interval grows with time, as clocks drift. Once the wall clock and the monotonic clock disagree, the machine slept
+ * or its clock was set: then the time is unknown until the next reply.
  */
 import { type Clock, systemClock } from '../../clock.js';
 import type { Reading } from './register.js';
 
-/** More than two clocks drift apart that anybody still calls clocks. */
+/** More than two working clocks drift apart. */
 const DRIFT_SHARE = 0.000_5;
-/** By so much the two clocks of this process may differ without anything being wrong. */
+/** The two clocks of this process may drift apart this far without a jump. */
 const APART_MS = 10;
-/** Two looks at clocks this close are as good as one. */
+/** Two clock reads this close count as one. */
 const CLOSE_MS = 1;
-/** A take-over goes by a time that the store told no longer ago than this. */
+/** An expired holder is only replaced by a time this fresh. */
 const FRESH_MS = 1_000;
 
 interface Bound {
-  /** Between the store's clock and the monotonic one. */
+  /** The store's clock minus the monotonic clock. */
   readonly offsetMs: number;
   readonly atMs: number;
 }
 
 export class TimeEstimate {
   readonly #clock: Clock;
-  /** What the store's own servers may differ by, and what a nap too short to be noticed may hide. */
+  /** How far the store's own servers may differ, and how long a suspension may go unnoticed. */
   readonly #allowanceMs: number;
   #low: Bound | null = null;
   #high: Bound | null = null;
   #apartMs = 0;
   #jumps = 0;
-  #toldAtMs = Number.NEGATIVE_INFINITY;
+  #notedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(allowanceMs = APART_MS, clock: Clock = systemClock) {
     this.#allowanceMs = allowanceMs;
     this.#clock = clock;
   }
 
-  /** Somewhere between these two moments of the monotonic clock, the store's time was from `from` to `until`. */
+  /** Somewhere between these two moments of the monotonic clock, the store's time was between `from` and `until`. */
   note(sentMs: number, receivedMs: number, from: number, until: number): void {
     this.#forgetIfApart();
     const low = this.#lowAt(receivedMs);
@@ -49,17 +49,17 @@ export class TimeEstimate {
     const newHigh = until - sentMs;
     const gapMs = Math.max(newLow - high, low - newHigh);
     if (gapMs > this.#allowanceMs) {
-      // What contradicts is neither believed nor dropped: the time is anywhere between, until the store tells again.
+      // A contradiction: the time is anywhere between both, until the next reply.
       this.#jumps += 1;
       this.#set(Math.min(low, newLow), Math.max(high, newHigh), receivedMs);
     } else if (gapMs > 0) {
-      // Two of the store's servers, which differ a little: the gap between what they tell, give or take that.
+      // Two servers of the store that differ a little: the time is in the gap between theirs.
       this.#set(Math.min(high, newHigh), Math.max(low, newLow), receivedMs);
     } else this.#set(Math.max(low, newLow), Math.min(high, newHigh), receivedMs);
-    this.#toldAtMs = sentMs;
+    this.#notedAtMs = sentMs;
   }
 
-  /** How often it was told a time that cannot be, by what it was told before. */
+  /** How often a time contradicted the earlier ones. */
   get jumps(): number {
     return this.#jumps;
   }
@@ -84,7 +84,7 @@ export class TimeEstimate {
   }
 
   isFresh(): boolean {
-    return this.#clock.monotonicMs() - this.#toldAtMs <= FRESH_MS && !this.#isApart();
+    return this.#clock.monotonicMs() - this.#notedAtMs <= FRESH_MS && !this.#isApart();
   }
 
   #set(low: number, high: number, atMs: number): void {
@@ -116,10 +116,10 @@ export class TimeEstimate {
     this.#apartMs = apartMs;
   }
 
-  /** A process may be held up between two looks at clocks: the closest looks count, and how close they were. */
+  /** A process may be paused between two clock reads: the closest pair counts, and how close it was. */
   #compare(): { readonly apartMs: number; readonly errorMs: number } {
     let closest = { apartMs: 0, errorMs: Number.POSITIVE_INFINITY };
-    for (let looks = 0; looks < 3 && closest.errorMs > CLOSE_MS; looks++) {
+    for (let reads = 0; reads < 3 && closest.errorMs > CLOSE_MS; reads++) {
       const before = this.#clock.monotonicMs();
       const wall = this.#clock.wallMs();
       const errorMs = (this.#clock.monotonicMs() - before) / 2;

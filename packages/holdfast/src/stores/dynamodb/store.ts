@@ -25,7 +25,7 @@ import {
   snapshotOf,
   type Traits,
 } from '../../protocol/index.js';
-import { CompareAndSwap } from '../compare-and-swap/adapter.js';
+import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { callsOf, type DynamodbClient } from './client.js';
 import { Aliases } from './expressions.js';
 import { itemRegister } from './item-register.js';

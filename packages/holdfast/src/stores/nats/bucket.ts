@@ -4,7 +4,7 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import { KEEP_MS, UnsupportedError } from '../../protocol/index.js';
-import { Question } from '../compare-and-swap/question.js';
+import { SharedCall } from '../compare-and-swap/shared-call.js';
 import { type ApiAnswer, askApi, type NatsConnection, type StreamConfig } from './connection.js';
 import type { Layout } from './layout.js';
 import { API, isRefusal, JetStreamError } from './trouble.js';
@@ -73,7 +73,7 @@ export class Bucket {
   #looking = false;
   #created: string | undefined;
   #seenMs = Number.NEGATIVE_INFINITY;
-  readonly #sight: Question<ApiAnswer>;
+  readonly #sight: SharedCall<ApiAnswer>;
   readonly #onAnew: () => void;
   readonly #clock: Clock;
 
@@ -88,7 +88,7 @@ export class Bucket {
     this.#parts = parts;
     this.#onAnew = onAnew;
     this.#clock = clock;
-    this.#sight = new Question(() => this.info(), clock);
+    this.#sight = new SharedCall(() => this.info(), clock);
     this.stream = streamOf(parts.bucket);
   }
 
@@ -121,7 +121,7 @@ export class Bucket {
 
   /**
    * It may be gone: looked at by the way, and made anew. Nothing waits for that: as a rule it has only no leader for a
-   * while, and then a question to the server would only hold up the renewals.
+   * while, and then a request to the server would only delay the renewals.
    */
   suspect(): void {
     if (this.#config === null || this.#looking) return;
@@ -147,7 +147,7 @@ export class Bucket {
   isSame(): boolean {
     const sinceMs = this.#clock.monotonicMs() - this.#seenMs;
     // By the way. Where that fails, the next has to wait for an answer, and is told what is wrong.
-    if (sinceMs > SAME_MS / 2) this.#sight.put().then(undefined, () => this.lostSight());
+    if (sinceMs > SAME_MS / 2) this.#sight.run().then(undefined, () => this.lostSight());
     return sinceMs <= SAME_MS;
   }
 
@@ -155,7 +155,7 @@ export class Bucket {
   async confirm(): Promise<boolean> {
     const seen = this.#seenMs;
     const created = this.#created;
-    await this.#sight.put();
+    await this.#sight.run();
     return Number.isFinite(seen) && created === this.#created;
   }
 

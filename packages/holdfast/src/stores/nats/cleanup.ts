@@ -4,6 +4,7 @@
  * time, and nobody waits for it. What a crashed process leaves goes by the bucket's max_age.
  */
 import { expendableAt, type State } from '../../protocol/index.js';
+import { RecentMap } from '../compare-and-swap/recent-map.js';
 import type { StreamConfig } from './connection.js';
 
 /** A key in the queue. It stays there while the key is used, so that it is there once however often that is. */
@@ -38,9 +39,8 @@ export class Cleanup {
   /** From `#head` on. */
   #queue: Left[] = [];
   #head = 0;
-  /** The last sequences deleted, and those before them. */
-  #gone = new Set<number>();
-  #goneBefore = new Set<number>();
+  /** The sequences deleted last. */
+  readonly #gone = new RecentMap<number, true>(QUEUED_MAX);
   #underWay = 0;
   #trouble: unknown;
 
@@ -71,7 +71,7 @@ export class Cleanup {
 
   /** Whether this process deleted the message: its subject is empty then, unless somebody wrote there since. */
   isGone(sequence: number): boolean {
-    return this.#gone.has(sequence) || this.#goneBefore.has(sequence);
+    return this.#gone.get(sequence) === true;
   }
 
   step(earliest: number): void {
@@ -109,7 +109,7 @@ export class Cleanup {
       if (deny_delete === true) {
         await this.#parts.ask('PURGE', { filter: this.#parts.subjectOf(kvKey), seq: sequence + 1 });
       } else await this.#parts.ask('MSG.DELETE', { seq: sequence, no_erase: true });
-      this.#forget(sequence);
+      this.#gone.set(sequence, true);
     } catch (error) {
       // It was replaced, or it stays until the bucket's max_age.
       this.#trouble = error;
@@ -118,20 +118,11 @@ export class Cleanup {
     }
   }
 
-  #forget(sequence: number): void {
-    if (this.#gone.size >= QUEUED_MAX / 2) {
-      this.#goneBefore = this.#gone;
-      this.#gone = new Set();
-    }
-    this.#gone.add(sequence);
-  }
-
   /** The bucket may be another, where the same sequences are other messages. */
   forget(): void {
     this.#left.clear();
     this.#queue = [];
     this.#head = 0;
     this.#gone.clear();
-    this.#goneBefore.clear();
   }
 }

@@ -27,7 +27,7 @@ import {
   type Traits,
   UnsupportedError,
 } from '../../protocol/index.js';
-import { CompareAndSwap } from '../compare-and-swap/adapter.js';
+import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { Bucket, type BucketParts, subjectOf } from './bucket.js';
 import { Cleanup } from './cleanup.js';
 import { askApi, type NatsConnection } from './connection.js';

@@ -1,0 +1,253 @@
+/**
+ * Makes a store of any engine that can replace a record on the condition that it is still the one that was seen.
+ *
+ * 1. Takes the key's record from the cache, or reads it.
+ * 2. Decides the commands on it with `decide`.
+ * 3. Writes the result on the condition that the record is unchanged, then settles the commands.
+ * 4. When another process was faster, decides again on the record that is there now.
+ *
+ * So a record changes only by decisions on what it really was. Step 1 with a cached record makes an operation one call
+ * while nobody else uses the key. A refusal (busy, lost) on a cached record is never believed: it is read first.
+ * A rejection means that a write may or may not have been executed; then the key's record leaves the cache.
+ */
+import { type Clock, systemClock } from '../../clock.js';
+import {
+  type Command,
+  type Reply,
+  type Snapshot,
+  snapshotOf,
+  UnsupportedError,
+} from '../../protocol/index.js';
+import { type Attempt, backoffAfter, isCrowded, isFree, pauseMsMax } from './contention.js';
+import {
+  decideAll,
+  isSame,
+  KeyCommands,
+  type Outcome,
+  onlyClaim,
+  type PendingCommand,
+} from './pending-commands.js';
+import { RecentMap } from './recent-map.js';
+import type { Found, Reading, Register, StoreTime } from './register.js';
+import { SharedCall } from './shared-call.js';
+
+export interface CompareAndSwapOptions {
+  /** The store's name, for messages. */
+  readonly name: string;
+  /** Whether claims may join the queue. */
+  readonly queue: boolean;
+  readonly clock?: Clock;
+}
+
+/** After this many lost races the outcome counts as unknown, and the core asks again. */
+const TRIES_MAX = 24;
+const CACHED_MAX = 50_000;
+/** A write on an older cached record is likely to fail where many wait, so the record is read first. */
+const FRESH_MS = 100;
+
+interface CachedRecord<V> {
+  readonly found: Found<V>;
+  readonly atMs: number;
+  /** See `Attempt`. */
+  readonly backoff: number;
+}
+
+export class CompareAndSwap<V> {
+  readonly #register: Register<V>;
+  readonly #time: StoreTime;
+  readonly #name: string;
+  readonly #queue: boolean;
+  readonly #clock: Clock;
+  readonly #cache = new RecentMap<string, CachedRecord<V>>(CACHED_MAX);
+  readonly #sample: SharedCall<void>;
+  readonly #byKey = new Map<string, KeyCommands>();
+  #closed = false;
+
+  constructor(register: Register<V>, time: StoreTime, options: CompareAndSwapOptions) {
+    this.#register = register;
+    this.#time = time;
+    this.#name = options.name;
+    this.#queue = options.queue;
+    this.#clock = options.clock ?? systemClock;
+    this.#sample = new SharedCall(() => time.sample(), this.#clock);
+  }
+
+  apply(commands: readonly Command[]): readonly Promise<Reply>[] {
+    const byKey = new Map<string, PendingCommand[]>();
+    const replies = commands.map(
+      (given) =>
+        new Promise<Reply>((resolve, reject) => {
+          const command = given.kind === 'claim' && !this.#queue ? { ...given, queue: false } : given;
+          const pending = byKey.get(command.key);
+          if (pending) pending.push({ command, resolve, reject });
+          else byKey.set(command.key, [{ command, resolve, reject }]);
+        }),
+    );
+    for (const [key, pending] of byKey) this.#start(key, pending);
+    return replies;
+  }
+
+  async read(key: string): Promise<Snapshot | null> {
+    this.#checkOpen();
+    const { state, lateMs } = await this.#register.read(key);
+    const { earliest } = await this.#reading();
+    return snapshotOf(key, state, earliest - lateMs);
+  }
+
+  /** The store's time; asks the store where it is not known. */
+  async now(): Promise<Reading> {
+    this.#checkOpen();
+    return await this.#reading();
+  }
+
+  /** Empties the cache: another engine may answer now, where the same version is another record. */
+  forget(): void {
+    this.#cache.clear();
+  }
+
+  close(): void {
+    this.#closed = true;
+    this.forget();
+  }
+
+  #checkOpen(): void {
+    if (this.#closed) throw new UnsupportedError(`This ${this.#name} store is closed.`);
+  }
+
+  #start(key: string, all: readonly PendingCommand[]): void {
+    const ofKey = this.#byKey.get(key) ?? new KeyCommands(this.#clock);
+    const commands = all.filter((one) => this.#admit(one)).map((one) => ofKey.noting(one));
+    if (commands.length === 0) return;
+    this.#byKey.set(key, ofKey);
+    const batch = ofKey.begin(commands);
+    const work = (): Promise<void> => this.#settle(key, commands, ofKey, batch);
+    const claims = commands.every(({ command }) => command.kind === 'claim');
+    const onEnd = (): void => {
+      ofKey.count -= 1;
+      if (ofKey.count === 0) this.#byKey.delete(key);
+    };
+    (claims ? ofKey.inTurn(work) : work()).then(onEnd, (error: unknown) => {
+      onEnd();
+      this.#cache.delete(key);
+      for (const { reject } of commands) reject(error);
+    });
+  }
+
+  #admit({ command, reject }: PendingCommand): boolean {
+    try {
+      this.#checkOpen();
+      this.#register.check?.(command);
+      return true;
+    } catch (error) {
+      reject(error);
+      return false;
+    }
+  }
+
+  async #settle(
+    key: string,
+    all: readonly PendingCommand[],
+    ofKey: KeyCommands,
+    batch: number,
+  ): Promise<void> {
+    const register = this.#register;
+    let commands = all.filter((one) => !ofKey.settleIfAnswered(one, batch));
+    if (commands.length === 0) return;
+    const cached = this.#cache.get(key);
+    const sinceMs = this.#clock.monotonicMs();
+    const isFresh = cached !== undefined && sinceMs - cached.atMs < FRESH_MS;
+    const isGuessed = cached
+      ? isFresh || !isCrowded(cached.found.state)
+      : commands.some(({ command }) => command.kind === 'claim');
+    let certain = !isGuessed;
+    let base = isGuessed ? (cached?.found ?? register.absent) : await register.read(key);
+    const backoff = cached?.backoff ?? 0;
+    const draw = this.#clock.random();
+    let races = 0;
+    const attempt = (): Attempt => ({
+      races,
+      backoff,
+      draw,
+      tookMs: this.#clock.monotonicMs() - sinceMs,
+    });
+    const finish = (found: Found<V>, outcome: Outcome): void => {
+      const atMs = this.#clock.monotonicMs();
+      this.#finish(key, { found, atMs, backoff: backoffAfter(attempt(), outcome.changed) }, outcome);
+    };
+    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+      commands = commands.filter((one) => !ofKey.rejectIfReleased(one, batch));
+      if (commands.length === 0) return;
+      const reading = this.#readingFor(base) ?? (await this.#sampled());
+      const { jumps } = this.#time;
+      const outcome = decideAll(base, commands, reading, attempt());
+      const next = outcome.changed ? outcome.state : null;
+      if (next === null && certain) return finish(base, outcome);
+      if (next === null || !(certain || outcome.decisive || isFresh)) {
+        base = await register.read(key);
+        certain = true;
+        continue;
+      }
+      // A key that was seen free, or never: the engine may be able to do better than to replace the record seen.
+      const taken = register.take && !certain && isFree(base.state) ? onlyClaim(commands) : null;
+      const written = await (taken && register.take
+        ? register.take(taken, next, reading.latest)
+        : register.write(key, next, base, reading.latest));
+      if (written.kind === 'written') {
+        if (this.#time.jumps !== jumps && next.holders.length > 0) {
+          // The holder would count a whole ttl from now, and everybody else from a time long ago.
+          throw new Error(
+            `A clock stood still while the record of "${key}" was written: that of the ${this.#name} store or of this machine.`,
+          );
+        }
+        const { version, lateMs, state = next } = written;
+        return finish({ version, lateMs, state }, outcome);
+      }
+      if (certain) races += 1;
+      const pauseMs = pauseMsMax(attempt(), outcome.urgent);
+      if (pauseMs > 0) await this.#pause(pauseMs);
+      // A record found before a pause is probably outdated after it.
+      base = (pauseMs > 0 ? null : written.found) ?? (await register.read(key));
+      certain = true;
+      // The client sent the write twice, and the first one had been executed (F4).
+      const isTimely = this.#time.jumps === jumps;
+      if (register.repeats && isTimely && isSame(base.state, next, taken !== null)) {
+        return finish(base, outcome);
+      }
+    }
+    throw new Error(
+      `Other processes changed the record of "${key}" ${TRIES_MAX} times in a row before this one could.`,
+    );
+  }
+
+  #finish(key: string, record: CachedRecord<V>, { wakes, settlers }: Outcome): void {
+    if (!this.#closed) this.#cache.set(key, record);
+    for (const settle of settlers) settle();
+    if (wakes.length > 0) this.#register.wake?.(key, wakes);
+  }
+
+  /** Null when the store has to be asked first: an expired holder is only replaced by a fresh reading. */
+  #readingFor({ state, lateMs }: Found<V>): Reading | null {
+    const reading = this.#time.reading();
+    if (!reading || !state) return reading;
+    const earliest = reading.earliest - lateMs;
+    const takesOver = state.holders.some(({ expiresAt }) => expiresAt <= earliest);
+    return takesOver && !this.#time.isFresh() ? null : reading;
+  }
+
+  async #reading(): Promise<Reading> {
+    return this.#time.reading() ?? (await this.#sampled());
+  }
+
+  async #sampled(): Promise<Reading> {
+    await this.#sample.run();
+    const reading = this.#time.reading();
+    if (reading) return reading;
+    throw new Error(`The time of the ${this.#name} store is not known: this machine's clock was just set.`);
+  }
+
+  #pause(msMax: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.#clock.timer(this.#clock.random() * msMax, resolve);
+    });
+  }
+}

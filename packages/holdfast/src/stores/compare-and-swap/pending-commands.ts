@@ -1,0 +1,226 @@
+/** Commands that wait for their replies: decided one after the other on one record, and coordinated per key. */
+import type { Clock, Timer } from '../../clock.js';
+import {
+  ATTEMPT_MS,
+  type Busy,
+  type Claim,
+  type Command,
+  decide,
+  type HoldId,
+  type Reply,
+  type State,
+  sameHold,
+  type Wake,
+} from '../../protocol/index.js';
+import { type Attempt, isDecisive, isUrgent, isWorthWriting, unqueuedIfFull } from './contention.js';
+import type { Found, Reading } from './register.js';
+
+export interface PendingCommand {
+  readonly command: Command;
+  readonly resolve: (reply: Reply) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export interface Outcome {
+  readonly state: State | null;
+  /** Whether there is anything to write. */
+  readonly changed: boolean;
+  /** Whether it may be written on a cached record. */
+  readonly decisive: boolean;
+  /** Whether it is tried again at once after a lost race. */
+  readonly urgent: boolean;
+  readonly wakes: readonly Wake[];
+  /** Settle the commands; called once the state is stored. */
+  readonly settlers: readonly (() => void)[];
+}
+
+export function decideAll<V>(
+  base: Found<V>,
+  commands: readonly PendingCommand[],
+  { earliest, latest }: Reading,
+  attempt: Attempt,
+): Outcome {
+  const doubtMs = latest - earliest + base.lateMs;
+  const wakes: Wake[] = [];
+  const replies: Reply[] = [];
+  const settlers: (() => void)[] = [];
+  let { state } = base;
+  let changed = false;
+  let urgent = false;
+  /** The stored decision number, where nothing is written; null while each reply has its own. */
+  let storedDecision: number | null = null;
+  for (const { command, resolve, reject } of commands) {
+    try {
+      const asked = unqueuedIfFull(command, state, latest - doubtMs, attempt);
+      const decision = decide(state, asked, latest, doubtMs);
+      if (decision.changed) state = decision.state;
+      changed ||= decision.changed;
+      wakes.push(...decision.wakes);
+      const { reply } = decision;
+      replies.push(reply);
+      urgent ||= isUrgent(command, reply, base.state);
+      settlers.push(() => resolve(storedDecision === null ? reply : { ...reply, decision: storedDecision }));
+    } catch (error) {
+      // This command alone: the others of its batch are independent.
+      settlers.push(() => reject(error));
+    }
+  }
+  const isRefused = replies.every(({ kind }) => kind === 'busy' || kind === 'withdrawn');
+  if (
+    changed &&
+    base.state &&
+    state &&
+    isRefused &&
+    !isWorthWriting(base.state, state, commands, latest - doubtMs, attempt)
+  ) {
+    storedDecision = base.state.decision;
+    return { state: base.state, changed: false, decisive: false, urgent, wakes, settlers };
+  }
+  return { state, changed, decisive: replies.some(isDecisive), urgent, wakes, settlers };
+}
+
+export function onlyClaim(commands: readonly PendingCommand[]): Claim | null {
+  const [only] = commands;
+  return commands.length === 1 && only?.command.kind === 'claim' ? only.command : null;
+}
+
+/** Whether the record is the one that was written. Commands decided in one millisecond share a number; marks tell them apart, except those that `take` kept. */
+export function isSame(there: State | null, written: State, taken: boolean): boolean {
+  if (there?.decision !== written.decision || there.token !== written.token) return false;
+  if (bodyOf(there) !== bodyOf(written)) return false;
+  return taken || JSON.stringify(there.ended) === JSON.stringify(written.ended);
+}
+
+function bodyOf({ holders, rests, waiters }: State): string {
+  return JSON.stringify([holders, rests, waiters]);
+}
+
+/** With one, two or more running batches of claims: how long after the last one began the next may begin. Calls give up before the last of these. */
+const START_AFTER_MS = [ATTEMPT_MS, 4 * ATTEMPT_MS, 10_000] as const;
+
+interface EndedHold {
+  readonly number: number;
+  readonly batch: number;
+}
+
+interface BusyReply {
+  readonly hold: HoldId;
+  readonly reply: Busy;
+  /** The last batch that had begun by then. */
+  readonly batch: number;
+}
+
+/** The pending commands of one key. Batches are numbered as they begin. */
+export class KeyCommands {
+  readonly #clock: Clock;
+  /** The highest released hold of each process. */
+  readonly #ended = new Map<string, EndedHold>();
+  /** The last busy reply to each process. */
+  readonly #busyReplies = new Map<string, BusyReply>();
+  #batches = 0;
+  /** Batches of claims that wait for their turn. */
+  readonly #waiting: (() => void)[] = [];
+  #running = 0;
+  #startedMs = 0;
+  #timer: Timer | null = null;
+  /** How many batches are pending. */
+  count = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Registers a batch, and returns its number. */
+  begin(commands: readonly PendingCommand[]): number {
+    this.count += 1;
+    const batch = ++this.#batches;
+    for (const { command } of commands) {
+      if (command.kind !== 'release') continue;
+      const { process, number } = command.hold;
+      const before = this.#ended.get(process)?.number ?? 0;
+      this.#ended.set(process, { number: Math.max(number, before), batch });
+    }
+    return batch;
+  }
+
+  /** The same command; a busy reply is noted for `settleIfAnswered`. */
+  noting(pending: PendingCommand): PendingCommand {
+    const { command, resolve } = pending;
+    if (command.kind !== 'claim') return pending;
+    return {
+      ...pending,
+      resolve: (reply) => {
+        if (reply.kind === 'busy') {
+          this.#busyReplies.set(command.hold.process, { hold: command.hold, reply, batch: this.#batches });
+        }
+        resolve(reply);
+      },
+    };
+  }
+
+  /**
+   * Settles a claim whose earlier attempt was answered busy while this one waited for its turn: a slow store is not
+   * asked twice. Not for grants: their time counts from before the attempt that is answered.
+   */
+  settleIfAnswered({ command, resolve }: PendingCommand, batch: number): boolean {
+    if (command.kind !== 'claim') return false;
+    const busy = this.#busyReplies.get(command.hold.process);
+    if (!busy || busy.batch < batch || !sameHold(busy.hold, command.hold)) return false;
+    resolve(busy.reply);
+    return true;
+  }
+
+  /** Rejects a claim whose hold a later batch has released: it would take a lock that nobody wants any more. */
+  rejectIfReleased({ command, reject }: PendingCommand, batch: number): boolean {
+    if (command.kind !== 'claim') return false;
+    const ended = this.#ended.get(command.hold.process);
+    if (!ended || ended.batch <= batch || ended.number < command.hold.number) return false;
+    reject(new Error(`The claim of "${command.key}" was withdrawn while it was pending.`));
+    return true;
+  }
+
+  /**
+   * Claims of one process would only race each other, so they run one after the other. A claim that hangs delays the
+   * next one by an attempt's time, and those after it by more: a slow store gets no extra work.
+   */
+  inTurn(work: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push(() => {
+        this.#running += 1;
+        this.#startedMs = this.#clock.monotonicMs();
+        const onEnd = (): void => {
+          this.#running -= 1;
+          this.#startNext();
+        };
+        work().then(
+          () => {
+            onEnd();
+            resolve();
+          },
+          (error: unknown) => {
+            onEnd();
+            reject(error);
+          },
+        );
+      });
+      if (this.#running === 0) this.#startNext();
+      else this.#scheduleNext();
+    });
+  }
+
+  #startNext(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#waiting.shift()?.();
+    this.#scheduleNext();
+  }
+
+  #scheduleNext(): void {
+    if (this.#waiting.length === 0 || this.#timer) return;
+    const afterMs = START_AFTER_MS[this.#running - 1] ?? START_AFTER_MS[2];
+    const dueMs = this.#startedMs + afterMs;
+    const timer = this.#clock.timer(dueMs - this.#clock.monotonicMs(), () => this.#startNext());
+    timer.keepAlive(false);
+    this.#timer = timer;
+  }
+}
