@@ -138,7 +138,9 @@ describe.runIf(available('redis'))('clients of one server', () => {
   it('options are checked', () => {
     expect(() => redisStore(plain, { prefx: 'a' } as never)).toThrow(/no option "prefx"/);
     expect(() => redisStore(plain, { prefix: '' })).toThrow(InvalidArgumentError);
-    expect(() => redisStore(plain, { subscriber: {} as never })).toThrow(/The subscriber is no Redis client/);
+    expect(() => redisStore(plain, { subscriber: {} as never })).toThrow(
+      /The subscriber is not a Redis client/,
+    );
   });
 
   it('an ioredis client that was closed is refused at once', async () => {
@@ -226,7 +228,7 @@ describe.runIf(available('redis'))('clients of one server', () => {
       expect((await say(store, releaseOf(claim))).kind).toBe('released');
       await expect(store.listen?.('y', () => undefined)).rejects.toThrow(/NOPERM/);
       const texts = (await store.probe()).findings.map(({ text }) => text);
-      expect(texts.some((text) => text.startsWith('Hints may not be published'))).toBe(true);
+      expect(texts.some((text) => text.startsWith('Wake-ups may not be published'))).toBe(true);
       await store.close();
     } finally {
       client.disconnect();

@@ -38,7 +38,7 @@ describe.runIf(available('redis'))('probe', () => {
   it('F13: warns where nothing is written to disk', async () => {
     const findings = await probed({ save: '""', appendonly: 'no' });
     expect(textsOf(findings, 'warning')).toContain('a restart loses every lock');
-    expect(textsOf(findings, 'good')).toContain("Time is the server's");
+    expect(textsOf(findings, 'good')).toContain("The server's clock decides");
     expect(textsOf(findings, 'good')).toContain('No lock is thrown out');
   });
 

@@ -94,7 +94,7 @@ describe.runIf(available('redis'))('what is stored in Redis', () => {
       const result = results[index + 1];
       const reason: unknown = result?.status === 'rejected' ? result.reason : null;
       expect(reason, name).toBeInstanceOf(UnsupportedError);
-      expect(String(reason), name).toContain(`"holdfast:${name}" holds something that is no lock`);
+      expect(String(reason), name).toContain(`"holdfast:${name}" is not a lock of Holdfast`);
     }
     expect(await client.get('holdfast:text')).toBe('hello');
     expect(await client.hgetall('holdfast:hash')).toEqual({ a: 'b' });

@@ -1,6 +1,7 @@
-/** Tells the clients apart by what they can do: nothing is imported to recognise them. */
+/** Recognises a client by its methods: no client package is imported. */
 import { InvalidArgumentError } from '../../protocol/index.js';
-import type { Connection, Heard, Hears, Subscriber } from './connection.js';
+import type { OnListening } from '../clients/wake-up.js';
+import type { Connection, OnMessage, Subscriber } from './connection.js';
 import {
   type IoredisClient,
   type IoredisCluster,
@@ -30,11 +31,15 @@ export function connectionTo(client: RedisClient): Connection {
   return isIoredis(known) ? ioredisConnection(known) : nodeRedisConnection(known);
 }
 
-/** Listens on a connection that the user keeps for it. */
-export function subscriberOn(client: RedisClient, heard: Heard, hears: Hears): Subscriber {
+/** Listens on a connection that belongs to the user. */
+export function subscriberOn(
+  client: RedisClient,
+  onMessage: OnMessage,
+  onListening: OnListening,
+): Subscriber {
   return isIoredis(client)
-    ? ioredisSubscriber(client, heard, hears)
-    : nodeRedisSubscriber(client, heard, hears);
+    ? ioredisSubscriber(client, onMessage, onListening)
+    : nodeRedisSubscriber(client, onMessage, onListening);
 }
 
 export function checkClient(client: unknown, what: string): RedisClient {
@@ -43,7 +48,7 @@ export function checkClient(client: unknown, what: string): RedisClient {
     if (isNodeRedis(client)) return client;
   }
   throw new InvalidArgumentError(
-    `The ${what} is no Redis client that Holdfast knows. Give it a Redis or Cluster of ioredis 5 or later, or what ` +
-      'createClient, createCluster or createSentinel of redis 5 or later return; a pool, a pipeline or a URL is none.',
+    `The ${what} is not a Redis client that Holdfast knows. Pass a Redis or Cluster of ioredis 5 or later, or the result ` +
+      'of createClient, createCluster or createSentinel of redis 5 or later; not a pool, a pipeline or a URL.',
   );
 }

@@ -1,17 +1,17 @@
-/** ioredis: a single server, one found through Sentinel, or a Cluster. Described by what is used of it. */
+/** ioredis: a single server, one found through Sentinel, or a Cluster. Typed by the members that are used. */
 import { type Finding, UnsupportedError } from '../../protocol/index.js';
+import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
-  type Heard,
-  type Hears,
   ignoreConnectionErrors,
+  type OnMessage,
   prefixOf,
   reconnectMs,
   type Server,
   type Subscriber,
   type Verb,
 } from './connection.js';
-import { Gate, type State } from './gate.js';
+import { type ConnectionState, OfflineGuard } from './offline-guard.js';
 
 interface IoredisOptions {
   readonly keyPrefix?: string | undefined;
@@ -31,11 +31,11 @@ interface IoredisCommon {
   disconnect(): void;
   subscribe(...channels: string[]): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
-  on(event: 'message', listener: Heard): unknown;
+  on(event: 'message', listener: OnMessage): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
   on(event: 'close' | 'ready', listener: () => void): unknown;
   on(event: string | symbol, listener: (error?: unknown) => void): unknown;
-  off(event: 'message', listener: Heard): unknown;
+  off(event: 'message', listener: OnMessage): unknown;
   off(event: 'close' | 'ready', listener: () => void): unknown;
 }
 
@@ -65,13 +65,13 @@ function isCluster(client: IoredisClient | IoredisCluster): client is IoredisClu
   return 'isCluster' in client && client.isCluster;
 }
 
-/** What a connection that only listens needs, whatever the client it is made from was told. */
-const LISTENING = {
+/** Options of a connection that only listens, whatever options its original has. */
+const LISTENING_OPTIONS = {
   lazyConnect: true,
   keyPrefix: '',
   enableOfflineQueue: true,
   autoResubscribe: true,
-  // A subscription that is being made again when the connection breaks once more must not be given up.
+  // Otherwise a subscription in progress is given up when the connection breaks again.
   autoResendUnfulfilledCommands: true,
   maxRetriesPerRequest: null,
   retryStrategy: reconnectMs,
@@ -80,12 +80,12 @@ const LISTENING = {
   commandTimeout: undefined,
   socketTimeout: undefined,
   enableAutoPipelining: false,
-  // A connection that is dead does not answer its end, and would keep the process alive for as long.
+  // A dead connection does not answer the end of the connection, and would keep the process alive.
   disconnectTimeout: 200,
 } as const;
 
 export function ioredisConnection(client: IoredisClient | IoredisCluster): Connection {
-  // Made anew, because automatic pipelining takes the first word of a command for its key, here the script's name.
+  // Not the client's own methods: automatic pipelining would take the script's name for the key.
   const run: Readonly<Record<Verb, Run>> = {
     evalsha: builtin(client, 'evalsha'),
     eval: builtin(client, 'eval'),
@@ -93,7 +93,7 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
 
   async function servers(): Promise<readonly Server[]> {
     if (!isCluster(client)) return [{ send: (command, ...words) => client.call(command, ...words) }];
-    // A cluster that nobody used yet knows no servers.
+    // A cluster client that was not used yet knows no servers.
     if (client.nodes('master').length === 0) await client.call('PING');
     return client
       .nodes('master')
@@ -103,31 +103,31 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
   return {
     isCluster: isCluster(client),
     keyPrefix: prefixOf(client.options.keyPrefix),
-    gate: Gate.of(client, 'close', {
+    offlineGuard: OfflineGuard.of(client, 'close', {
       state: () => stateOf(client),
-      // Of a lazy client, which connects when something is asked of it.
+      // A lazy client connects with its first command.
       connect: () => {
         if (client.status === 'wait') client.connect().catch(ignoreConnectionErrors);
       },
     }),
     checkUsable() {
       if (client.status !== 'end') return;
-      throw new UnsupportedError('The ioredis client was closed, or gave up connecting: make another one.');
+      throw new UnsupportedError('The ioredis client was closed, or gave up connecting: create a new one.');
     },
     run: (verb, script, keys, texts) => run[verb](script, keys.length, ...keys, ...texts),
     servers,
-    subscriber(heard, hears) {
+    subscriber(onMessage, onListening) {
       const listening = isCluster(client)
         ? client.duplicate([], {
-            ...LISTENING,
-            redisOptions: { ...client.options.redisOptions, ...LISTENING },
+            ...LISTENING_OPTIONS,
+            redisOptions: { ...client.options.redisOptions, ...LISTENING_OPTIONS },
           })
-        : client.duplicate({ ...LISTENING, autoResubscribe: false });
+        : client.duplicate({ ...LISTENING_OPTIONS, autoResubscribe: false });
       listening.on('error', ignoreConnectionErrors);
-      const heeding = ioredisSubscriber(listening, heard, hears);
+      const subscriber = ioredisSubscriber(listening, onMessage, onListening);
       return {
-        ...heeding,
-        ...(isCluster(listening) ? {} : subscribedAgain(listening, hears)),
+        ...subscriber,
+        ...(isCluster(listening) ? {} : resubscribing(listening, onListening)),
         connect: () => listening.connect(),
         close: () => listening.disconnect(),
       };
@@ -136,22 +136,23 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
   };
 }
 
-function stateOf(client: IoredisClient | IoredisCluster): State {
+function stateOf(client: IoredisClient | IoredisCluster): ConnectionState {
   if (client.status === 'ready') return 'ready';
   return ['wait', 'connecting', 'connect'].includes(client.status) ? 'connecting' : 'broken';
 }
 
 /**
- * Subscribes anew whenever the connection is back. ioredis would do that by itself, but nobody would take the error when
- * the connection ends meanwhile, and that would end the process (F8).
+ * Subscribes again whenever the connection is back. ioredis can do that by itself, but when the connection ends
+ * meanwhile, its error is unhandled and ends the process (F8).
  */
-function subscribedAgain(
+function resubscribing(
   listening: IoredisClient,
-  hears: Hears,
+  onListening: OnListening,
 ): Pick<Subscriber, 'subscribe' | 'unsubscribe'> {
   const channels = new Set<string>();
   listening.on('ready', () => {
-    if (channels.size > 0) listening.subscribe(...channels).then(() => hears(true), ignoreConnectionErrors);
+    if (channels.size > 0)
+      listening.subscribe(...channels).then(() => onListening(true), ignoreConnectionErrors);
   });
   return {
     subscribe(channel) {
@@ -165,25 +166,25 @@ function subscribedAgain(
   };
 }
 
-/** One that the user opened and closes: only what is heard on it is taken back. */
+/** On a connection that the user opened and closes: `close` only removes the listeners. */
 export function ioredisSubscriber(
   client: IoredisClient | IoredisCluster,
-  heard: Heard,
-  hears: Hears,
+  onMessage: OnMessage,
+  onListening: OnListening,
 ): Subscriber {
-  const broke = (): void => hears(false);
-  const back = (): void => hears(true);
-  client.on('message', heard);
-  client.on('close', broke);
-  client.on('ready', back);
+  const onClose = (): void => onListening(false);
+  const onReady = (): void => onListening(true);
+  client.on('message', onMessage);
+  client.on('close', onClose);
+  client.on('ready', onReady);
   return {
     connect: () => Promise.resolve(),
     subscribe: (channel) => client.subscribe(channel),
     unsubscribe: (channel) => client.unsubscribe(channel),
     close: () => {
-      client.off('message', heard);
-      client.off('close', broke);
-      client.off('ready', back);
+      client.off('message', onMessage);
+      client.off('close', onClose);
+      client.off('ready', onReady);
     },
   };
 }
@@ -192,7 +193,7 @@ function builtin(client: IoredisClient | IoredisCluster, name: Verb): Run {
   return (client.createBuiltinCommand(name).string as Run).bind(client);
 }
 
-/** What is said for its nodes, but for the queue, which is the cluster's own. */
+/** The options of the nodes, but for the offline queue, which belongs to the cluster client. */
 function settingsOfNodes({ options }: IoredisCluster): IoredisOptions {
   const { enableOfflineQueue }: IoredisOptions = options;
   return { ...options.redisOptions, enableOfflineQueue };
@@ -203,20 +204,20 @@ function settingsOf(options: IoredisOptions): readonly Finding[] {
   const note = (text: string): void => void findings.push({ level: 'note', text });
   if (options.enableOfflineQueue !== false) {
     note(
-      'ioredis keeps commands while it is disconnected and sends them later (enableOfflineQueue). Locks stay correct, ' +
-        'because a late command changes nothing that has ended since; with enableOfflineQueue: false it fails sooner.',
+      'ioredis queues commands while it is disconnected and sends them later (enableOfflineQueue). Locks stay correct, ' +
+        'because a late command cannot revive an ended hold; with enableOfflineQueue: false commands fail sooner.',
     );
   }
   if (options.autoResendUnfulfilledCommands !== false) {
     note(
-      'ioredis sends commands again whose answer was lost (autoResendUnfulfilledCommands). Locks stay correct: the ' +
-        'same command again gives the same grant.',
+      'ioredis sends a command again when its reply was lost (autoResendUnfulfilledCommands). Locks stay correct: ' +
+        'the same command gives the same grant.',
     );
   }
   if (options.maxRetriesPerRequest === null) {
     note(
-      'ioredis never gives up a command (maxRetriesPerRequest: null). Holdfast counts an attempt as unanswered after a ' +
-        'while all the same, and asks again.',
+      'ioredis never gives up a command (maxRetriesPerRequest: null). Holdfast still counts an attempt as unanswered ' +
+        'after its time, and asks again.',
     );
   }
   if (options.commandTimeout === undefined) {

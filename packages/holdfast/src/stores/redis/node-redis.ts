@@ -1,17 +1,17 @@
-/** node-redis (the package `redis`): a client, a cluster or a sentinel. Described by what is used of it. */
+/** node-redis (the package `redis`): a client, a cluster or a sentinel. Typed by the members that are used. */
 import { errorMonitor } from 'node:events';
 import { type Finding, UnsupportedError } from '../../protocol/index.js';
+import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
-  type Heard,
-  type Hears,
   ignoreConnectionErrors,
+  type OnMessage,
   prefixOf,
   reconnectMs,
   type Server,
   type Subscriber,
 } from './connection.js';
-import { Gate } from './gate.js';
+import { OfflineGuard } from './offline-guard.js';
 
 interface NodeRedisOptions {
   readonly keyPrefix?: string | Uint8Array | undefined;
@@ -29,7 +29,7 @@ interface NodeRedisCommon {
   off(event: string, listener: () => void): unknown;
 }
 
-/** What `createClient` makes. */
+/** The result of `createClient`. */
 export interface NodeRedisClient extends NodeRedisCommon {
   readonly isReady: boolean;
   readonly options?: NodeRedisOptions | undefined;
@@ -37,7 +37,7 @@ export interface NodeRedisClient extends NodeRedisCommon {
   duplicate(overrides?: object): NodeRedisClient;
 }
 
-/** What `createCluster` makes. */
+/** The result of `createCluster`. */
 export interface NodeRedisCluster extends NodeRedisCommon {
   readonly masters: readonly object[];
   nodeClient(node: never): unknown;
@@ -49,7 +49,7 @@ export interface NodeRedisCluster extends NodeRedisCommon {
   duplicate(overrides?: object): NodeRedisCluster;
 }
 
-/** What `createSentinel` makes. */
+/** The result of `createSentinel`. */
 export interface NodeRedisSentinel extends NodeRedisCommon {
   getSentinelNode(): unknown;
   sendCommand(isReadonly: boolean | undefined, words: string[]): Promise<unknown>;
@@ -91,7 +91,7 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
   return {
     isCluster: isCluster(client),
     keyPrefix,
-    gate: gateOf(client),
+    offlineGuard: offlineGuardOf(client),
     checkUsable() {
       if (client.isOpen) return;
       throw new UnsupportedError(
@@ -99,17 +99,17 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
       );
     },
     run(verb, script, keys, texts) {
-      // Commands sent as they are do not get the client's own prefix.
+      // `sendCommand` does not add the client's own prefix.
       const full = keyPrefix === '' ? keys : keys.map((key) => keyPrefix + key);
       return send(full[0], [verb, script, String(full.length), ...full, ...texts]);
     },
     servers,
-    subscriber(heard, hears) {
+    subscriber(onMessage, onListening) {
       const state = { connected: false };
       const listening = listeningClient(client, state);
       listening.on('error', ignoreConnectionErrors);
       return {
-        ...nodeRedisSubscriber(listening, heard, hears),
+        ...nodeRedisSubscriber(listening, onMessage, onListening),
         async connect() {
           await listening.connect();
           state.connected = true;
@@ -123,10 +123,10 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
   };
 }
 
-/** Only a client tells whether it is ready; a cluster and a sentinel do not. */
-function gateOf(client: NodeRedis): Gate | null {
+/** Only a plain client reports whether it is ready; a cluster and a sentinel do not. */
+function offlineGuardOf(client: NodeRedis): OfflineGuard | null {
   if (!('isReady' in client)) return null;
-  return Gate.of(client, errorMonitor, {
+  return OfflineGuard.of(client, errorMonitor, {
     state: () => (client.isReady ? 'ready' : 'connecting'),
     connect: () => undefined,
   });
@@ -137,7 +137,7 @@ function optionsOf(client: NodeRedis): NodeRedisOptions {
   return 'options' in client ? (client.options ?? {}) : {};
 }
 
-/** Never gives up once it was connected; before that, the first failure is told. */
+/** Reconnects for ever once it was connected; before that, the first failure is reported. */
 function listeningClient(client: NodeRedis, state: { readonly connected: boolean }): NodeRedis {
   if (isCluster(client)) return client.duplicate({ minimizeConnections: true });
   if (isSentinel(client)) return client.duplicate();
@@ -149,27 +149,31 @@ function listeningClient(client: NodeRedis, state: { readonly connected: boolean
   });
 }
 
-/** One that the user opened and closes. */
-export function nodeRedisSubscriber(client: NodeRedis, heard: Heard, hears: Hears): Subscriber {
-  const listener = (message: string, channel: string): void => heard(channel, message);
-  const broke = (): void => hears(false);
-  const back = (): void => hears(true);
-  // A cluster or a sentinel says neither: there, nobody knows.
-  client.on('reconnecting', broke);
-  client.on('ready', back);
+/** On a connection that the user opened and closes. */
+export function nodeRedisSubscriber(
+  client: NodeRedis,
+  onMessage: OnMessage,
+  onListening: OnListening,
+): Subscriber {
+  const listener = (message: string, channel: string): void => onMessage(channel, message);
+  const onBroken = (): void => onListening(false);
+  const onReady = (): void => onListening(true);
+  // A cluster or a sentinel emits neither.
+  client.on('reconnecting', onBroken);
+  client.on('ready', onReady);
   return {
     connect: () => Promise.resolve(),
     subscribe: (channel) => client.subscribe(channel, listener),
     unsubscribe: (channel) => client.unsubscribe(channel),
     close: () => {
-      client.off('reconnecting', broke);
-      client.off('ready', back);
+      client.off('reconnecting', onBroken);
+      client.off('ready', onReady);
     },
   };
 }
 
 function settingsOf(client: NodeRedis): readonly Finding[] {
-  // A cluster's own options name what its nodes are told.
+  // A cluster's options contain those of its nodes as `defaults`.
   const { disableOfflineQueue, defaults }: NodeRedisOptions & { defaults?: NodeRedisOptions } =
     optionsOf(client);
   if (disableOfflineQueue ?? defaults?.disableOfflineQueue) return [];
@@ -177,8 +181,8 @@ function settingsOf(client: NodeRedis): readonly Finding[] {
     {
       level: 'note',
       text:
-        'node-redis keeps commands while it is disconnected and sends them later. Locks stay correct, because a late ' +
-        'command changes nothing that has ended since; with disableOfflineQueue: true it fails sooner.',
+        'node-redis queues commands while it is disconnected and sends them later. Locks stay correct, because a late ' +
+        'command cannot revive an ended hold; with disableOfflineQueue: true commands fail sooner.',
     },
   ];
 }

@@ -1,11 +1,12 @@
-/** What a Redis server, as configured, really promises to locks: what a crash, a failover or a full memory costs. */
+/** What a Redis server, as configured, guarantees: what a crash, a failover or a full memory costs. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
+import { listOf, numberOf, textOf } from './codec.js';
 import type { Connection, Server } from './connection.js';
-import { listOf, numberOf, textOf } from './items.js';
 
 type Facts = ReadonlyMap<string, string>;
 
-interface Looked {
+interface ServerFacts {
   readonly info: Facts;
   /** Null where it may not be read. */
   readonly config: Facts | null;
@@ -17,24 +18,24 @@ const CONFIG_NAMES = ['save', 'appendfsync'] as const;
 
 export async function probe(
   connection: Connection,
-  channelsBegin: string,
-  trouble: unknown,
+  channelPrefix: string,
+  listenError: unknown,
 ): Promise<Guarantees> {
   const servers = await connection.servers();
-  const all = await Promise.all(servers.map(look));
+  const all = await Promise.all(servers.map(factsOf));
   const [first] = all;
   const [server] = servers;
-  if (!first || !server) throw new Error('The cluster has no server that can be asked.');
+  if (!first || !server) throw new Error('The cluster client knows no server yet.');
   const findings = [
     ...all.flatMap(({ info, config }) => findingsOf(info, config)),
     ...clusterFindings(connection, first.info),
-    ...(await hintFindings(server, channelsBegin, trouble)),
+    ...(await wakeUpFindings(server, channelPrefix, listenError)),
     ...connection.settings(),
   ];
   return { server: nameOf(first.info, servers.length), now: first.now, findings: distinct(findings) };
 }
 
-async function look(server: Server): Promise<Looked> {
+async function factsOf(server: Server): Promise<ServerFacts> {
   const [time, info, ...config] = await Promise.all([
     server.send('TIME'),
     server.send('INFO'),
@@ -86,7 +87,7 @@ function findingsOf(info: Facts, config: Facts | null): readonly Finding[] {
 function versionFindings(info: Facts): readonly Finding[] {
   const time: Finding = {
     level: 'good',
-    text: "Time is the server's, read where it is decided: no client's clock matters.",
+    text: "The server's clock decides, read inside the script: no client's clock matters.",
   };
   const version = info.get('redis_version') ?? '';
   if (!(Number.parseInt(version, 10) < VERSION_MIN)) return [time];
@@ -168,33 +169,29 @@ function clusterFindings({ isCluster }: Connection, info: Facts): readonly Findi
   return [{ level: 'warning', text }];
 }
 
-/** Publishes to a channel that nobody listens to, to see whether it may. */
-async function hintFindings(
+/** Publishes to a channel without listeners, to learn whether that is allowed. */
+async function wakeUpFindings(
   server: Server,
-  channelsBegin: string,
-  trouble: unknown,
+  channelPrefix: string,
+  listenError: unknown,
 ): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
-  const slow = 'Waiters are not woken and ask by themselves, which is slower.';
+  const slow = 'Waiters are not woken and poll instead, which is slower.';
   try {
-    await server.send('PUBLISH', `${channelsBegin}probe`, 'probe');
+    await server.send('PUBLISH', `${channelPrefix}probe`, 'probe');
   } catch (error) {
     findings.push({
       level: 'warning',
-      text: `Hints may not be published (${wordsOf(error)}). ${slow} Remedy: allow the channels ${channelsBegin}*.`,
+      text: `Wake-ups may not be published (${messageOf(error)}). ${slow} Remedy: allow the channels ${channelPrefix}*.`,
     });
   }
-  if (trouble !== undefined) {
+  if (listenError !== undefined) {
     findings.push({
       level: 'note',
-      text: `The last trouble with listening was: ${wordsOf(trouble)}. ${slow}`,
+      text: `The last error while listening: ${messageOf(listenError)}. ${slow}`,
     });
   }
   return findings;
-}
-
-function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 function distinct(findings: readonly Finding[]): readonly Finding[] {

@@ -1,22 +1,29 @@
 /**
- * The script that runs inside Redis: `decide` in Lua, applied to one or more commands, each on a key of its own.
+ * The script that runs inside Redis, and how it is called: `decide` in Lua, applied to one or more commands.
  *
  *   KEYS[i]   the key of the ith command
- *   ARGV[i]   what it says, as in commands.ts
+ *   ARGV[i]   the command, as codec.ts encodes it
  *
- * It answers with the server's time, then with an answer a command, which begins with one of the codes in
- * lua/layout.ts: a text or a list. Where all are texts, as they nearly always are, the whole is one text, because that
- * is what clients take apart fastest. Every command is decided under `pcall`: the trouble of one is only its own. It
- * writes once, as its last step before the hints, so what fails before has changed nothing. A hint that may not be
- * published is none: waiters ask by themselves.
+ * The answer is the server's time, then one answer per command, a text or a list that begins with a code of
+ * lua/layout.ts. Where all are texts, as nearly always, the whole answer is one text, because clients parse that
+ * fastest. Every command is decided under `pcall`, so that an error fails one command only. The write is the last step
+ * before the wake-ups, so a command that fails before it has changed nothing. A wake-up that may not be published is
+ * lost: waiters poll as well.
+ *
+ * The script is called by its hash. A server that does not know it (restarted, flushed, failed over) answers NOSCRIPT
+ * before it executes anything, and is sent the text. That is not a retry: nothing was executed.
  */
 import { createHash } from 'node:crypto';
-import { ANSWERS_LUA } from './lua/answers.js';
+import { UnsupportedError } from '../../protocol/index.js';
+import { notExecuted } from '../clients/errors.js';
+import { type Answers, answersOf } from './codec.js';
+import type { Connection } from './connection.js';
+import { COMMANDS_LUA } from './lua/commands.js';
+import { FAST_PATH_LUA } from './lua/fast-path.js';
 import { compiled } from './lua/layout.js';
-import { LINE_LUA } from './lua/line.js';
-import { QUICK_LUA } from './lua/quick.js';
+import { QUEUE_LUA } from './lua/queue.js';
 import { RECORD_LUA } from './lua/record.js';
-import { SHAPES_LUA } from './lua/shapes.js';
+import { SHORT_RECORD_LUA } from './lua/short-record.js';
 
 const HEAD_LUA = `
 local time = redis.call('TIME')
@@ -35,14 +42,14 @@ local function publish(key, channel, why)
   redis.pcall('PUBLISH', channel, why .. ':' .. key)
 end
 
--- Whoever was called and still stands in line, and whoever was called and has not come yet.
-local function sendHints(key)
+-- Waiters woken by this command that still queue, and waiters woken before that have not come yet.
+local function sendWakeUps(key)
   if wakes then
     for i = 1, #wakes, 2 do publish(key, wakes[i], wakes[i + 1]) end
   end
   for i = 1, #waiters do
     local waiter = waiters[i]
-    if waiter[INBOX] and (called and called[waiter] or isOverdue(waiter)) then
+    if waiter[INBOX] and (woken and woken[waiter] or isOverdue(waiter)) then
       publish(key, waiter[INBOX], 'turn')
     end
   end
@@ -54,44 +61,44 @@ return function(key, text)
   local refusal = load(key)
   if refusal then return refusal end
   local kind = string.byte(text)
-  if kind == LOOK then return { RECORD, token, decision, holders, rests, waiters, ended } end
+  if kind == READ then return { RECORD, token, decision, holders, rests, waiters, ended } end
   local head = waiters[1]
   sweep()
-  if #waiters > 0 then callNext() end
+  if #waiters > 0 then wakeNext() end
   local answer, process = answerTo[kind](text)
-  if #waiters > 0 then callNext() end
-  -- Whoever comes to the head while the key rests has to learn how long: nothing else will wake it.
+  if #waiters > 0 then wakeNext() end
+  -- A waiter that comes to the head during a rest has to learn how long the rest is: nothing else wakes it.
   local first = waiters[1]
-  if #rests > 0 and head and first and not isSame(first, head[PROCESS], head[NUMBER]) then call(first) end
+  if #rests > 0 and head and first and not isSame(first, head[PROCESS], head[NUMBER]) then wakeWaiter(first) end
   if changed then
     decision = rise(decision)
     save(key)
   end
   answer[2] = decision
   if #waiters > 0 then answer[3] = doOthersWait(process) end
-  if wakes or #waiters > 0 then sendHints(key) end
+  if wakes or #waiters > 0 then sendWakeUps(key) end
   return answer
 end
 `;
 
 const MAIN_LUA = `
--- Made when it is needed, because making it takes longer than most commands.
+-- Created when it is needed, because creating its functions takes longer than most commands.
 local function makeDecide()
-${SHAPES_LUA}${RECORD_LUA}${LINE_LUA}${ANSWERS_LUA}${DECIDE_LUA}
+${SHORT_RECORD_LUA}${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
 end
 
 local answers, decide = { now }, nil
 for i = 1, #KEYS do
-  local decided, answer = pcall(decideQuickly, KEYS[i], ARGV[i])
+  local decided, answer = pcall(decideFast, KEYS[i], ARGV[i])
   if not decided or not answer then
     decide = decide or makeDecide()
     decided, answer = pcall(decide, KEYS[i], ARGV[i])
   end
   if not decided then
-    local trouble = tostring(type(answer) == 'table' and answer.err or answer)
-    -- A replica writes nothing, so nothing was decided. Clients that leave one for its master look for this error.
-    if string.find(trouble, '^READONLY') then return { err = trouble } end
-    answer = { FAILED, trouble }
+    local message = tostring(type(answer) == 'table' and answer.err or answer)
+    -- A replica writes nothing, so nothing was decided. Clients that look for the master need this error as it is.
+    if string.find(message, '^READONLY') then return { err = message } end
+    answer = { FAILED, message }
   end
   answers[i + 1] = answer
 end
@@ -99,7 +106,49 @@ if not decide then return table.concat(answers, ';') end
 return answers
 `;
 
-export const SCRIPT = compiled(HEAD_LUA + QUICK_LUA + MAIN_LUA);
+const SCRIPT = compiled(HEAD_LUA + FAST_PATH_LUA + MAIN_LUA);
 
-/** What Redis calls the script, once it has seen it. */
-export const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
+const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
+
+/** One encoded command per key. Keys are without the client's own prefix. */
+export type Call = <T>(
+  keys: readonly string[],
+  texts: readonly string[],
+  decode: (answers: Answers) => T,
+) => Promise<T>;
+
+export function scriptCall(connection: Connection): Call {
+  return (keys, texts, decode) => {
+    const decoded = (reply: unknown) => decode(answersOf(reply, keys.length));
+    return attempt(connection, 'evalsha', SCRIPT_SHA, keys, texts).then(decoded, (error: unknown) => {
+      if (!startsWith(error, 'NOSCRIPT')) throw explained(error, connection);
+      return connection.run('eval', SCRIPT, keys, texts).then(decoded);
+    });
+  };
+}
+
+/** A client that throws has sent nothing of this call; the other calls of the batch go on. */
+function attempt(connection: Connection, ...call: Parameters<Connection['run']>): Promise<unknown> {
+  const { offlineGuard } = connection;
+  try {
+    if (offlineGuard && !offlineGuard.isReady) return offlineGuard.wait().then(() => connection.run(...call));
+    return connection.run(...call);
+  } catch (error) {
+    return Promise.reject(error);
+  }
+}
+
+function startsWith(error: unknown, word: string): boolean {
+  return error instanceof Error && error.message.startsWith(word);
+}
+
+/** A node that redirects has executed nothing. */
+function explained(error: unknown, { isCluster }: Connection): unknown {
+  if (isCluster || !(startsWith(error, 'MOVED') || startsWith(error, 'CROSSSLOT')))
+    return notExecuted(error) ?? error;
+  return new UnsupportedError(
+    'This server is part of a Redis Cluster, and the client is for a single server. ' +
+      'Use Cluster of ioredis, or createCluster of node-redis.',
+    { cause: error },
+  );
+}

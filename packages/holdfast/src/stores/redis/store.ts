@@ -1,27 +1,28 @@
 /**
  * Locks in Redis: one server, one behind Sentinel, or a Cluster.
  *
- * Layout: one key a lock, the prefix and the lock's key, with the whole state in one string of bytes (see
- * lua/layout.ts), and nothing else. Every write sets its time to live by the rule in `expendableAt`, so records go by
- * themselves. A key is whole on one server of a Cluster: there is no CROSSSLOT.
+ * Layout: one Redis key per lock, named by the prefix and the lock's key. Its value is the whole state in one string of
+ * bytes (see lua/layout.ts). Every write sets a time to live by the rule of `expendableAt`, so unused records expire. On
+ * a Cluster each key is on one server: there is no CROSSSLOT.
  *
- * Atomic: a script decides inside Redis, which does nothing else meanwhile. A batch is one call, cut so that no call
- * blocks the server for long; on a Cluster it is one call a key, all sent at once, each settling alone. Commands of
+ * Atomic: a script decides inside Redis, which runs nothing else meanwhile. A batch is one call, split so that no call
+ * blocks the server for long; on a Cluster it is one call per key, all sent at once, each settling alone. Commands of
  * one key are always in one call, in order.
  *
- * Clock: the server's, by TIME inside the script. On a Cluster every key has the clock of the server that has it.
+ * Clock: the server's, by TIME inside the script. On a Cluster each key has the clock of its server.
  *
- * Hints are published by the script, after the write, to one channel an inbox. They are plain publications on a
- * Cluster too: a sharded one to a channel of another server would fail after the write went through.
+ * Wake-ups are published by the script, after the write, to one channel per inbox. On a Cluster too they are plain
+ * publications: a sharded one to a channel of another server would fail after the write.
  *
- * A reply is lost with its connection, or when the client gives up: the command may have been applied or not, and the
- * core asks again. Clients that keep commands and send them late or twice do no harm: the hold is the same. A crash
- * loses what the server had not written to disk, a failover what the replica had not got: `probe` says what that is.
+ * A lost reply: the command may have been executed or not, and the core asks again. Clients that send commands late or
+ * twice do no harm: the hold is the same. A crash loses the changes that were not on disk, a failover those that had not
+ * reached the replica; `probe` reports both.
  *
- * Nothing here waits, retries or sets a timer; the clients reconnect by themselves.
+ * The store never waits, retries or sets a timer; the clients reconnect by themselves.
  */
 import {
   type Command,
+  InvalidArgumentError,
   type Reply,
   type Snapshot,
   type Store,
@@ -29,18 +30,20 @@ import {
   type Traits,
   UnsupportedError,
 } from '../../protocol/index.js';
-import { caller } from './caller.js';
-import { connectionTo, type RedisClient, subscriberOn } from './clients.js';
-import { READ, textOfCommand } from './commands.js';
-import { keysListed } from './listing.js';
+import { checkOptionNames } from '../../protocol/option-names.js';
+import { checkClient, connectionTo, type RedisClient, subscriberOn } from './clients.js';
+import { type Answers, encodeCommand, isForeignAt, READ, replyOf, timeOf } from './codec.js';
+import { scanKeys } from './key-scan.js';
 import { probe } from './probe.js';
-import { type Answers, isForeignAt, replyOf, timeOf } from './replies.js';
-import { stateOf } from './states.js';
-import { subscription } from './subscription.js';
+import { scriptCall } from './script.js';
+import { storedState } from './stored-state.js';
+import { wakeListener } from './wake-listener.js';
 
-export interface StoreParts {
-  readonly prefix: string;
-  readonly subscriber: RedisClient | undefined;
+export interface RedisStoreOptions {
+  /** The prefix of all keys and channels. Default 'holdfast:'. Processes that share locks use the same. */
+  readonly prefix?: string;
+  /** A connected client for listening, instead of a connection that the store opens. The store does not close it. */
+  readonly subscriber?: RedisClient;
 }
 
 const TRAITS: Traits = {
@@ -53,20 +56,35 @@ const TRAITS: Traits = {
   vigilMs: null,
 };
 
-/** How many commands one call has at most. Client and server work at the same time when a batch is cut in two. */
+/** Commands per call. With a batch split in two, client and server work at the same time. */
 const CALL_MAX = 32;
-/** Nobody waits for renewals, and thousands may be due at once: fewer calls, each a millisecond or two of the server. */
+/** Renewals per call. Nobody waits for them and thousands may be due at once: fewer calls of a millisecond or two. */
 const RENEWALS_MAX = 256;
 
-export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts): Store {
+/** The client is used as it is and never closed; for listening, the store opens one connection like it. */
+export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
+  checkOptionNames(options, ['prefix', 'subscriber']);
+  const { prefix = 'holdfast:', subscriber } = options;
+  if (typeof prefix !== 'string' || prefix === '') {
+    throw new InvalidArgumentError('The prefix has to be a non-empty text, such as "holdfast:".');
+  }
   const connection = connectionTo(client);
-  const keysBegin = connection.keyPrefix + prefix;
-  const channelsBegin = `${keysBegin}inbox:`;
-  const run = caller(connection);
-  const hints = subscription(
-    (heard, hears) =>
-      subscriber ? subscriberOn(subscriber, heard, hears) : connection.subscriber(heard, hears),
-    keysBegin,
+  if (subscriber !== undefined) checkClient(subscriber, 'subscriber');
+  if (subscriber === client) {
+    throw new InvalidArgumentError(
+      'The subscriber has to be another client: a connection that listens takes no commands. ' +
+        'Pass a duplicate of the client, or leave it out.',
+    );
+  }
+  const keyPrefix = connection.keyPrefix + prefix;
+  const channelPrefix = `${keyPrefix}inbox:`;
+  const run = scriptCall(connection);
+  const wakes = wakeListener(
+    (onMessage, onListening) =>
+      subscriber
+        ? subscriberOn(subscriber, onMessage, onListening)
+        : connection.subscriber(onMessage, onListening),
+    keyPrefix,
   );
   let closed = false;
 
@@ -77,12 +95,12 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
 
   function call<T>(commands: readonly Command[], decode: (answers: Answers) => T): Promise<T> {
     const keys = commands.map(({ key }) => prefix + key);
-    const texts = commands.map((command) => textOfCommand(command, channelsBegin));
+    const texts = commands.map((command) => encodeCommand(command, channelPrefix));
     return run(keys, texts, decode);
   }
 
   function replyTo(command: Command, answers: Answers, index: number): Reply {
-    return replyOf(answers, index, command, keysBegin + command.key);
+    return replyOf(answers, index, command, keyPrefix + command.key);
   }
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
@@ -110,8 +128,8 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
     return replies;
   }
 
-  /** The records of these keys, as they are. */
-  function look(keys: readonly string[]): Promise<Answers> {
+  /** The stored records of these keys. */
+  function readRecords(keys: readonly string[]): Promise<Answers> {
     return run(
       keys.map((key) => prefix + key),
       keys.map(() => READ),
@@ -119,45 +137,45 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
     );
   }
 
-  function viewOf(key: string, answers: Answers, index: number): Snapshot | null {
-    return snapshotOf(key, stateOf(answers, index, key, keysBegin + key), timeOf(answers));
+  function snapshot(key: string, answers: Answers, index: number): Snapshot | null {
+    return snapshotOf(key, storedState(answers, index, key, keyPrefix + key), timeOf(answers));
   }
 
-  /** The views of so many keys, those in use only. */
-  async function viewsOf(keys: readonly string[]): Promise<readonly Snapshot[]> {
+  /** The snapshots of those keys that are in use. */
+  async function snapshots(keys: readonly string[]): Promise<readonly Snapshot[]> {
     const pages = connection.isCluster ? keys.map((key) => [key]) : [keys];
-    const views = pages.map(async (page) => {
+    const found = pages.map(async (page) => {
       checkUsable();
-      const answers = await look(page);
+      const answers = await readRecords(page);
       return page.flatMap((key, index) => {
-        // What is no lock is nobody's business here; a command on it would say so.
+        // A list leaves out keys that are not locks; a command on one fails.
         if (isForeignAt(answers, index)) return [];
-        return viewOf(key, answers, index) ?? [];
+        return snapshot(key, answers, index) ?? [];
       });
     });
-    return (await Promise.all(views)).flat();
+    return (await Promise.all(found)).flat();
   }
 
   return {
     name: 'redis',
     traits: TRAITS,
     apply,
-    async listen(inbox, wake, hears = () => undefined) {
+    async listen(inbox, onWake, onListening = () => undefined) {
       checkUsable();
-      return hints.listen(channelsBegin + inbox, wake, hears);
+      return wakes.listen(channelPrefix + inbox, onWake, onListening);
     },
     async read(key) {
       checkUsable();
-      return viewOf(key, await look([key]), 0);
+      return snapshot(key, await readRecords([key]), 0);
     },
     async *list(query) {
       checkUsable();
       let left = query.limit ?? Number.POSITIVE_INFINITY;
       if (left <= 0) return;
-      const found = await keysListed(connection, keysBegin, query);
-      for (let from = 0; from < found.length; from += CALL_MAX) {
-        for (const view of await viewsOf(found.slice(from, from + CALL_MAX))) {
-          yield view;
+      const keys = await scanKeys(connection, keyPrefix, query);
+      for (let from = 0; from < keys.length; from += CALL_MAX) {
+        for (const one of await snapshots(keys.slice(from, from + CALL_MAX))) {
+          yield one;
           left -= 1;
           if (left <= 0) return;
         }
@@ -165,17 +183,17 @@ export function storeOn(client: RedisClient, { prefix, subscriber }: StoreParts)
     },
     async probe() {
       checkUsable();
-      return probe(connection, channelsBegin, hints.trouble());
+      return probe(connection, channelPrefix, wakes.error());
     },
     async close() {
       if (closed) return;
       closed = true;
-      await hints.close();
+      await wakes.close();
     },
   };
 }
 
-/** Indexes of the commands, call by call. All commands of a key are in the call that has its first one. */
+/** The indexes of the commands of each call. All commands of a key are in the call of its first one. */
 function inCalls(commands: readonly Command[], isCluster: boolean): readonly (readonly number[])[] {
   const calls: number[][] = [];
   const callOf = new Map<string, number[]>();

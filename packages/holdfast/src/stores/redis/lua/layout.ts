@@ -1,9 +1,9 @@
 /**
- * The names that the Lua texts use for places and numbers. They are replaced before the script is sent: a name that
- * Lua had to keep would be looked up by every function of every call.
+ * The stored layout, and the names that the Lua texts use for its positions and for constants. Names are replaced by
+ * numbers before the script is sent, because Lua would look each of them up in every call.
  *
  * A record is nested lists, stored as one MessagePack string, where integers stay exact (cjson would cut them to
- * fourteen digits), or shorter where it can be (see shapes.ts):
+ * fourteen digits), or in the short form of short-record.ts where possible:
  *
  *   record   { version, token, decision, holders, rests, waiters, ended }
  *   holder   { process, number, owner, permits, capacity, expiresAt, inbox, token, acquiredAt, metadata }
@@ -11,7 +11,7 @@
  *   waiter   { process, number, owner, permits, capacity, expiresAt, inbox, since, wokenAt }
  *   mark     { process, number, until }
  *
- * What is null in TypeScript is false here: a nil would end a list. Where the version is stays as it is for ever.
+ * Null of TypeScript is false here: a nil would end a list. The position of the version never changes.
  */
 import {
   HOLDERS_SHOWN,
@@ -40,13 +40,13 @@ export const ANSWER = {
   RECORD: 8,
   OTHER_VERSION: 9,
   FOREIGN: 10,
-  /** Decided quickly: the rest follows from the command and the time. */
-  JUST_GRANTED: 11,
-  JUST_RENEWED: 12,
-  JUST_RELEASED: 13,
+  /** Answers of the fast path: the rest follows from the command and the time. */
+  FAST_GRANTED: 11,
+  FAST_RENEWED: 12,
+  FAST_RELEASED: 13,
 } as const;
 
-const PLACES = {
+const POSITIONS = {
   VERSION: 1,
   RECORD_TOKEN: 2,
   DECISION: 3,
@@ -69,29 +69,29 @@ const PLACES = {
   UNTIL: 3,
 } as const;
 
-/** What a short record begins with: a byte that no MessagePack begins with. */
+/** The first byte of a short record. No MessagePack begins with it. */
 const SHORT = 0xc1;
 
-/** Its parts, as formats of the library `struct`: whole numbers of eight bytes, and texts after their length. */
+/** The parts of a short record, in formats of Lua's `struct`: integers of eight bytes, texts after their length. */
 const FORMATS = {
   /** SHORT, version, whether there is a holder, token, decision. */
   HEADER: '>BBBI8I8',
   /** Number, permits, capacity, expiresAt, token, acquiredAt, process, owner, inbox, metadata. */
   HOLDER: '>I8I8I8I8I8I8I2c0I2c0I2c0I2c0',
-  /** Until, number, process. As many as there are. */
+  /** Until, number, process; repeated. */
   MARK: '>I8I8I2c0',
 } as const;
 
-/** The first letter of a command, and its patterns: how its text is taken apart. See commands.ts. */
+/** The first letter of each command, and the pattern that parses it. See codec.ts. */
 const COMMANDS = {
   CLAIM: 'C'.charCodeAt(0),
   RENEW: 'N'.charCodeAt(0),
   RELEASE: 'R'.charCodeAt(0),
   EVICT: 'E'.charCodeAt(0),
-  LOOK: 'L'.charCodeAt(0),
-  /** Number, permits, capacity, ttl, whether to queue, the lengths of process, owner and inbox, where those begin. */
+  READ: 'L'.charCodeAt(0),
+  /** Number, permits, capacity, ttl, whether to queue, the lengths of process, owner and inbox, and where those begin. */
   CLAIM_TEXT: '^C (%d+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ()',
-  /** Number, ttl, whether a block is wanted, what is added, to which expiry or -1, process. */
+  /** Number, ttl, whether a block is wanted, the addition, the expiry it extends or -1, process. */
   RENEW_TEXT: '^N (%d+) (%d+) (%d) (%-?%d+) (%S+) (.*)$',
   /** Number, minHold, process. */
   RELEASE_TEXT: '^R (%d+) (%d+) (.*)$',
@@ -100,13 +100,13 @@ const COMMANDS = {
 
 const NAMES: Readonly<Record<string, number | string>> = {
   ...ANSWER,
-  ...PLACES,
+  ...POSITIONS,
   ...FORMATS,
   ...COMMANDS,
   SHORT,
-  /** Longer texts make a long record. */
+  /** A record with longer texts is not short. */
   SHORT_MAX: 4_096,
-  /** Below it there is room for one more mark: each is 18 bytes and the name of its process. */
+  /** Below it there is room for one more mark: each is at least 18 bytes. */
   MARKS_BYTES_MAX: (MARKS_MAX - 1) * 18,
   HOLDERS_SHOWN,
   KEEP_MS,
@@ -122,7 +122,7 @@ const NAMES: Readonly<Record<string, number | string>> = {
   WINDOW_MS,
 };
 
-/** The text as it is sent: names replaced, comments taken out. */
+/** The text that is sent: names replaced, comments removed. */
 export function compiled(lua: string): string {
   return lua
     .replaceAll(/^\s*--.*\n/gm, '')

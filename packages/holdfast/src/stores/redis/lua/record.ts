@@ -1,17 +1,17 @@
 /**
- * Lua: the record of a key and what is over in it, as in `protocol/draft.ts` and `protocol/state.ts`. Lists are
+ * Lua: the record of a key and what has expired in it, as in `protocol/draft.ts` and `protocol/state.ts`. Lists are
  * replaced where `decide` replaces them, because it tells entries apart by identity.
  */
 export const RECORD_LUA = `
--- The record being worked on.
+-- The record of the current command.
 local token, decision, holders, rests, waiters, ended
--- Whether there is anything to store; waiters to be told; other hints, as inbox and reason in turn.
-local changed, called, wakes
+-- Whether there is anything to store; waiters to wake; other wake-ups, as inbox and reason alternately.
+local changed, woken, wakes
 
--- Nil when all is well, else the answer that says why nothing can be decided.
+-- Nil, or the answer that says why nothing can be decided.
 local function load(key)
   local stored = redis.call('GET', key)
-  changed, called, wakes = false, nil, nil
+  changed, woken, wakes = false, nil, nil
   if not stored then
     token, decision, holders, rests, waiters, ended = 0, 0, {}, {}, {}, {}
     return nil
@@ -23,7 +23,7 @@ local function load(key)
   return nil
 end
 
--- Above everything before it, on this record and on any that was cleaned up: the clock had passed those.
+-- Above every earlier number, of this record and of a deleted one: the clock had passed those.
 local function rise(last)
   return math.max(last + 1, now * 1000)
 end
@@ -62,7 +62,7 @@ local function live(list, at)
   return alive
 end
 
--- A claim at or below its process's mark is refused, so a waiter there could never be granted: it leaves the line.
+-- A claim at or below its process's mark is refused, so a waiter there could never be granted: it leaves the queue.
 local function markEnded(process, number)
   local at, highest = nil, number
   for i = 1, #ended do
@@ -90,7 +90,7 @@ local function markOver(list)
   end
 end
 
--- Drops what is over. What expires has ended, so it is marked like anything else that ends.
+-- Drops expired entries. An expired hold has ended, so it is marked like a released one.
 local function sweep()
   if isAnyOver(ended, UNTIL) then
     ended = live(ended, UNTIL)
@@ -106,7 +106,7 @@ local function sweep()
     changed = true
     markOver(before)
   end
-  -- Only now: the end of a holder may have taken waiters of its process out of the line.
+  -- Only now: the end of a holder may have removed waiters of its process.
   if isAnyOver(waiters, EXPIRES_AT) then
     local before = waiters
     waiters = live(waiters, EXPIRES_AT)
@@ -115,7 +115,7 @@ local function sweep()
   end
 end
 
--- When Redis may delete the record by itself: all in it over, the clock past its token, and kept long enough.
+-- When Redis may delete the record: everything in it expired, the clock past its token, and kept for KEEP_MS.
 local function expendableAt()
   local at = math.max(math.floor(token / 1000), math.floor(decision / 1000) + KEEP_MS) + 1
   for i = 1, #holders do at = math.max(at, holders[i][EXPIRES_AT] + KEEP_MS) end

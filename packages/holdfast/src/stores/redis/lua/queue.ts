@@ -1,13 +1,13 @@
-/** Lua: the line of waiters, as in `protocol/line.ts`. */
+/** Lua: the queue of waiters, as in `protocol/line.ts`. */
 
-export const LINE_LUA = `
--- Woken, but did not come while its window was open: it holds nobody up, and keeps its place.
+export const QUEUE_LUA = `
+-- Woken, but did not come while its window was open: it blocks nobody, and keeps its place.
 local function missedItsWindow(waiter)
   local wokenAt = waiter[WOKEN_AT]
   return wokenAt and now >= wokenAt + WINDOW_MS
 end
 
--- The permits taken, and the smallest capacity that anybody concerned names.
+-- The permits in use, and the smallest capacity that a holder or rest names.
 local function taken()
   local permits, capacity = 0, MAX_SAFE
   for i = 1, #holders do
@@ -21,7 +21,7 @@ local function taken()
   return permits, capacity
 end
 
--- Whether a claimant behind the first so many waiters fits beside holders, rests and what is kept for the woken.
+-- Whether a claimant behind the first 'ahead' waiters fits beside holders, rests and the permits kept for woken waiters.
 local function hasRoom(ahead, wantsPermits, wantsCapacity)
   local permits, capacity = taken()
   for i = 1, ahead do
@@ -35,7 +35,7 @@ local function hasRoom(ahead, wantsPermits, wantsCapacity)
   return permits + wantsPermits <= math.min(capacity, wantsCapacity)
 end
 
--- A copy: whoever was called and is replaced afterwards was not called as it now is.
+-- A copy, because 'woken' tells waiters apart by identity: the replaced one was not woken.
 local function replaced(waiter, expiresAt, wokenAt)
   return {
     waiter[PROCESS], waiter[NUMBER], waiter[OWNER], waiter[PERMITS], waiter[CAPACITY], expiresAt,
@@ -43,14 +43,14 @@ local function replaced(waiter, expiresAt, wokenAt)
   }
 end
 
-local function call(waiter)
-  called = called or {}
-  called[waiter] = true
+local function wakeWaiter(waiter)
+  woken = woken or {}
+  woken[waiter] = true
 end
 
 -- Opens a window for every waiter that now fits, in order, and closes the windows of those that no longer do.
--- Behind the first who does not fit nobody is called: a large claim is never starved by small ones.
-local function callNext()
+-- Behind the first that does not fit nobody is woken: small claims never starve a large one.
+local function wakeNext()
   local permits, capacity = taken()
   local blocked = false
   for i = 1, #waiters do
@@ -69,20 +69,20 @@ local function callNext()
         if not wokenAt then
           waiters[i] = replaced(waiter, waiter[EXPIRES_AT], now)
           changed = true
-          call(waiters[i])
+          wakeWaiter(waiters[i])
         end
       end
     end
   end
 end
 
--- Called a while ago and not come yet: the hint may be lost, so it is named again.
+-- Woken a while ago and not come yet: the wake-up may be lost, so it is sent again.
 local function isOverdue(waiter)
   local wokenAt = waiter[WOKEN_AT]
   return wokenAt and now >= wokenAt + NAME_AGAIN_MS and now < wokenAt + WINDOW_MS
 end
 
--- How soon something that stands before this claimant may be over.
+-- How soon something that blocks this claimant may end.
 local function freeInMs(ahead)
   local at = MAX_SAFE
   for i = 1, #holders do at = math.min(at, holders[i][EXPIRES_AT]) end

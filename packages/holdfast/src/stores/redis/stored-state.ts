@@ -1,13 +1,12 @@
-/** Records that the script hands out as they are, made into states. */
+/** Stored records, as the script returns them to a read, decoded into states. */
 import { type Holder, type Rest, STATE_VERSION, type State, type Waiter } from '../../protocol/index.js';
-import { isAbsent, listOf, numberOf, textOf, textOrNull } from './items.js';
+import { type Answers, isAbsent, listOf, numberOf, scriptError, textOf, textOrNull } from './codec.js';
 import { ANSWER } from './lua/layout.js';
-import { type Answers, troubleOf } from './replies.js';
 
-/** The state of the nth key of a call, as it is stored. Throws where it cannot be read. */
-export function stateOf(answers: Answers, index: number, key: string, redisKey: string): State {
+/** The stored state of the nth key of a call. Throws where it cannot be read. */
+export function storedState(answers: Answers, index: number, key: string, redisKey: string): State {
   const answer = listOf(answers[index + 1]);
-  if (numberOf(answer[0]) !== ANSWER.RECORD) throw troubleOf(answer, key, redisKey);
+  if (numberOf(answer[0]) !== ANSWER.RECORD) throw scriptError(answer, key, redisKey);
   const [, token, decision, holders, rests, waiters, ended] = answer;
   return {
     version: STATE_VERSION,

@@ -1,6 +1,6 @@
 /**
- * Lua: the answers to the commands, as in `protocol/decide.ts`, each with the process that asked, or false. The second
- * and third item of an answer, the decision and whether others wait, are filled in last.
+ * Lua: the commands, as in `protocol/decide.ts`. Each returns its answer and the process that asked, or false. The
+ * second and third item of an answer, the decision and whether others wait, are filled in last.
  */
 
 const CLAIM_LUA = `
@@ -19,18 +19,18 @@ local function grantOf(holder)
   return { GRANTED, 0, 0, first, last, holder[ACQUIRED_AT], holder[EXPIRES_AT] }
 end
 
--- A process has one contender a key: a later claim of it ends what stood in line before, and others may be next.
+-- A process has one waiter per key: a later claim ends the earlier one, and then others may be next.
 local function endEarlierWaiters(process, number)
   local before = waiters
   for i = 1, #before do
     local waiter = before[i]
     if waiter[PROCESS] == process and waiter[NUMBER] < number then markEnded(process, waiter[NUMBER]) end
   end
-  if waiters ~= before then callNext() end
+  if waiters ~= before then wakeNext() end
 end
 
--- Keeps or takes a place; the position from 0, or -1 when it has none.
-local function standInLine(place, process, number, owner, permits, capacity, queue, inbox)
+-- Keeps or takes a place in the queue. The position from 0, or -1 for none.
+local function enqueue(place, process, number, owner, permits, capacity, queue, inbox)
   local expiresAt = now + WAITER_LIFE_MS
   if place then
     local waiter = waiters[place]
@@ -53,7 +53,7 @@ local function wake(inbox, why)
   wakes[#wakes + 1] = why
 end
 
--- Only exclusive holds are handed over within a process, so only they need to know that others wait.
+-- Only exclusive holds are passed on within a process, so only their holders need to know that others wait.
 local function tellHolders(process)
   for i = 1, #holders do
     local holder = holders[i]
@@ -62,7 +62,7 @@ local function tellHolders(process)
   end
 end
 
--- What anybody may see of a holder or a rest: never its hold, nor its inbox.
+-- The public part of a holder or a rest: without hold and inbox.
 local function viewsOf(list, views, resting)
   for i = 1, math.min(#list, HOLDERS_SHOWN - #views) do
     local holder = list[i]
@@ -101,15 +101,15 @@ local function claim(text)
     if place then waiters = without(waiters, place) end
     return grantOf(holder), process
   end
-  local position = standInLine(place, process, number, owner, permits, capacity, queue, inbox)
+  local position = enqueue(place, process, number, owner, permits, capacity, queue, inbox)
   if queue then tellHolders(process) end
   local shown = viewsOf(rests, viewsOf(holders, {}, 0), 1)
   return { BUSY, 0, 0, freeInMs(ahead), position, shown }, process
 end
 `;
 
-const ENDINGS_LUA = `
--- 'added' names the expiry it saw and applies only to that one.
+const END_LUA = `
+-- 'added' names the expiry that it extends, and applies only to that one.
 local function renew(text)
   local number, ttlMs, wantsBlock, addedMs, addedTo, process = string.match(text, 'RENEW_TEXT')
   local held = indexOf(holders, process, tonumber(number))
@@ -132,7 +132,7 @@ local function renew(text)
   return { RENEWED, 0, 0, expiresAt, first, last }, process
 end
 
-local function leave(holder, minHoldMs)
+local function leaveRest(holder, minHoldMs)
   changed = true
   local expiresAt = holder[ACQUIRED_AT] + minHoldMs
   if expiresAt <= now then return end
@@ -140,7 +140,7 @@ local function leave(holder, minHoldMs)
     false, false, holder[OWNER], holder[PERMITS], holder[CAPACITY], expiresAt, false, holder[TOKEN],
     holder[ACQUIRED_AT], false,
   }
-  if waiters[1] then call(waiters[1]) end
+  if waiters[1] then wakeWaiter(waiters[1]) end
 end
 
 local function release(text)
@@ -151,7 +151,7 @@ local function release(text)
   if not held then return { RELEASED, 0, 0, 0 }, process end
   local holder = holders[held]
   holders = without(holders, held)
-  leave(holder, tonumber(minHoldMs))
+  leaveRest(holder, tonumber(minHoldMs))
   return { RELEASED, 0, 0, 1 }, process
 end
 
@@ -176,4 +176,4 @@ local function evict(text)
 end
 `;
 
-export const ANSWERS_LUA = CLAIM_LUA + ENDINGS_LUA;
+export const COMMANDS_LUA = CLAIM_LUA + END_LUA;

@@ -1,8 +1,8 @@
 /**
- * Lua: a record as it is stored. Most have no line and no rests, and one holder at most: those are short, a fixed
- * sequence of numbers and texts that is read and written several times as fast as the lists of all others.
+ * Lua: the short form of a stored record. Most records have no waiters, no rests, and at most one holder. Those are
+ * stored as a fixed sequence of numbers and texts, which is read and written several times as fast as nested lists.
  */
-export const SHAPES_LUA = `
+export const SHORT_RECORD_LUA = `
 local function readShort(stored)
   local version = string.byte(stored, 2)
   if version ~= STATE_VERSION then return { version } end

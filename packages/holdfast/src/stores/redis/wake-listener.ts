@@ -1,0 +1,125 @@
+/**
+ * Receives wake-ups on one connection per store, which all its inboxes share. It is opened when somebody first listens.
+ * While it is lost nothing arrives, and waiters poll.
+ */
+import { type Stop, UnsupportedError } from '../../protocol/index.js';
+import { deliverWake, type OnListening, type OnWake } from '../clients/wake-up.js';
+import type { OnMessage, Subscriber } from './connection.js';
+
+interface Channel {
+  readonly listeners: Map<OnWake, OnListening>;
+  readonly subscribed: Promise<unknown>;
+}
+
+interface OpenSubscriber {
+  readonly subscriber: Subscriber;
+  readonly connected: Promise<unknown>;
+}
+
+export interface WakeListener {
+  /** Rejects when it cannot subscribe now. */
+  listen(channel: string, onWake: OnWake, onListening: OnListening): Promise<Stop>;
+  /** The last error that no caller was told; undefined for none. */
+  error(): unknown;
+  close(): Promise<void>;
+}
+
+/** `keyPrefix`: the prefix of every key in Redis. */
+export function wakeListener(
+  open: (onMessage: OnMessage, onListening: OnListening) => Subscriber,
+  keyPrefix: string,
+): WakeListener {
+  const channels = new Map<string, Channel>();
+  let current: OpenSubscriber | null = null;
+  let lastError: unknown;
+  let rejectClosed: (error: Error) => void = () => undefined;
+  const closed = new Promise<never>((_, reject) => {
+    rejectClosed = reject;
+  });
+  const noteError = (error: unknown): void => {
+    lastError = error;
+  };
+  closed.catch(noteError);
+
+  function onMessage(name: string, message: string): void {
+    const channel = channels.get(name);
+    if (!channel) return;
+    for (const onWake of channel.listeners.keys()) deliverWake(message, keyPrefix, onWake);
+  }
+
+  function setListening(listening: boolean): void {
+    for (const { listeners } of channels.values()) {
+      for (const onListening of listeners.values()) onListening(listening);
+    }
+  }
+
+  /** The open connection. After a failure, the next caller opens another one. */
+  function opened(): OpenSubscriber {
+    if (current) return current;
+    const subscriber = open(onMessage, setListening);
+    const opening = { subscriber, connected: subscriber.connect() };
+    current = opening;
+    opening.connected.catch((error: unknown) => {
+      noteError(error);
+      if (current === opening) current = null;
+      void end(subscriber);
+    });
+    return opening;
+  }
+
+  async function subscribe(channel: string): Promise<unknown> {
+    const { subscriber, connected } = opened();
+    await connected;
+    return subscriber.subscribe(channel);
+  }
+
+  async function end(subscriber: Subscriber): Promise<void> {
+    try {
+      await subscriber.close();
+    } catch (error) {
+      noteError(error);
+    }
+  }
+
+  function channelOf(name: string): Channel {
+    const known = channels.get(name);
+    if (known) return known;
+    const channel: Channel = {
+      listeners: new Map(),
+      subscribed: Promise.race([subscribe(name), closed]),
+    };
+    channels.set(name, channel);
+    channel.subscribed.catch((error: unknown) => {
+      noteError(error);
+      if (channels.get(name) === channel) channels.delete(name);
+    });
+    return channel;
+  }
+
+  return {
+    async listen(name, onWake, onListening) {
+      const channel = channelOf(name);
+      channel.listeners.set(onWake, onListening);
+      await channel.subscribed;
+      return async () => {
+        channel.listeners.delete(onWake);
+        if (channel.listeners.size > 0 || channels.get(name) !== channel) return;
+        channels.delete(name);
+        // Not awaited: while the connection is lost, that would last until it is back.
+        current?.subscriber.unsubscribe(name).catch(noteError);
+      };
+    },
+    error: () => lastError,
+    async close() {
+      rejectClosed(new UnsupportedError('This Redis store is closed.'));
+      const closing = current;
+      const names = [...channels.keys()];
+      channels.clear();
+      current = null;
+      if (!closing) return;
+      // A connection of the user's goes on, without the store's channels.
+      for (const name of names) closing.subscriber.unsubscribe(name).catch(noteError);
+      await end(closing.subscriber);
+    },
+  };
+}
