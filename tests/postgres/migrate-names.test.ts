@@ -4,7 +4,7 @@ import { migrate } from 'holdfast/postgres';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { functionsOf, RELATIONS } from '../../packages/holdfast/src/stores/postgres/sql/objects.js';
+import { functionsOf, RELATIONS } from '../../packages/holdfast/src/stores/postgres/sql/names.js';
 
 /** With the arguments that a well-known recipe for locks in PostgreSQL gives them. */
 const RECIPE = `

@@ -115,7 +115,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     const store = supabaseStore(scene.client('service_role'));
     const { server, findings } = await store.probe();
     expect(server).toMatch(/PostgreSQL \d+.*PostgREST/);
-    expect(findings.map(({ text }) => text).join(' ')).toMatch(/fsync is off.*HTTP brings no hints/);
+    expect(findings.map(({ text }) => text).join(' ')).toMatch(/fsync is off.*HTTP brings no wake-ups/);
     await store.close();
   });
 });

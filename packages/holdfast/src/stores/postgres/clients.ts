@@ -5,10 +5,9 @@
  */
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
-import { type Ears, type ListenClient, pgEars } from './ears.js';
-import { postgresJsEars } from './postgres-js-ears.js';
-import { quoteText } from './sql/quoting.js';
-import { oneAtATime } from './turns.js';
+import { postgresJsWakeListener } from './postgres-js-listener.js';
+import { quoteText } from './sql/names.js';
+import { type ListenClient, pgWakeListener, type WakeListener } from './wake-listener.js';
 
 interface PgQuery {
   readonly text: string;
@@ -41,7 +40,7 @@ export interface Database {
   /** How many commands one statement has at most. */
   readonly mostTogether: number;
   /** Null where nothing can be heard. */
-  readonly ears: Ears | null;
+  readonly listener: WakeListener | null;
 }
 
 /** A connection whose other end is gone without a word must not be one of the pool's for ever. */
@@ -65,7 +64,7 @@ function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefine
     mostTogether: TOGETHER_MAX,
     rows: async (text, values) => lastRows(await sql.unsafe(inline(text, values))),
     script: async (text) => lastRows(await sql.unsafe(text)),
-    ears: earsOf(listener, () => postgresJsEars(sql)),
+    listener: listenerOf(listener, () => postgresJsWakeListener(sql)),
   };
 }
 
@@ -101,14 +100,14 @@ function onPg(client: PgLike & PgInside, listener: PostgresListener | undefined)
         try {
           return lastRows(await query({ name: nameOf(text), text, values: [...values] }, urgent));
         } catch (error) {
-          if (!isNameTrouble(error)) throw error;
+          if (!isUnknownStatement(error)) throw error;
           named = false;
         }
       }
       return lastRows(await query({ text, values: [...values] }, urgent));
     },
     script: async (text, urgent = false) => lastRows(await query({ text }, urgent)),
-    ears: earsOf(listener, () => siblingEars(client, isPool)),
+    listener: listenerOf(listener, () => siblingListener(client, isPool)),
   };
 }
 
@@ -126,7 +125,7 @@ function names(): (text: string) => string {
 }
 
 /** The connection does not know the name, or knows it already. Either way nothing was executed. */
-function isNameTrouble(error: unknown): boolean {
+function isUnknownStatement(error: unknown): boolean {
   return isObject(error) && (error.code === '26000' || error.code === '42P05');
 }
 
@@ -147,11 +146,11 @@ function transactionCheck(client: PgInside): () => void {
 }
 
 /** A connection of its own beside the pool's, made as they are: a listening one belongs to nobody else. */
-function siblingEars(client: PgLike & PgInside, isPool: boolean): Ears | null {
+function siblingListener(client: PgLike & PgInside, isPool: boolean): WakeListener | null {
   const make = isPool ? client.Client : (client.constructor as PgInside['Client']);
   const options = isPool ? client.options : client.connectionParameters;
   if (typeof make !== 'function' || !isObject(options)) return null;
-  return pgEars(() => {
+  return pgWakeListener(() => {
     const copy = { ...options, keepAlive: true };
     // Hidden from those who print options, and so from the line above.
     Object.defineProperty(copy, 'password', { value: options.password, enumerable: false });
@@ -159,11 +158,14 @@ function siblingEars(client: PgLike & PgInside, isPool: boolean): Ears | null {
   });
 }
 
-function earsOf(listener: PostgresListener | undefined, otherwise: () => Ears | null): Ears | null {
+function listenerOf(
+  listener: PostgresListener | undefined,
+  otherwise: () => WakeListener | null,
+): WakeListener | null {
   if (listener === undefined) return otherwise();
   if (listener === false) return null;
-  if (isPostgresJs(listener)) return postgresJsEars(listener);
-  if (typeof listener === 'function') return pgEars(listener);
+  if (isPostgresJs(listener)) return postgresJsWakeListener(listener);
+  if (typeof listener === 'function') return pgWakeListener(listener);
   throw new InvalidArgumentError(
     'listener has to be a function that gives a new Client of pg, or what postgres(url) gives, or false.',
   );
@@ -188,4 +190,34 @@ function resultRows(result: unknown): unknown {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
+}
+
+/** Runs the queries of one connection one at a time, renewals first. */
+function oneAtATime<Q, R>(run: (query: Q) => Promise<R>): (query: Q, urgent?: boolean) => Promise<R> {
+  const urgentOnes: (() => Promise<void>)[] = [];
+  const others: (() => Promise<void>)[] = [];
+  let busy = false;
+
+  async function work(): Promise<void> {
+    busy = true;
+    for (let next = urgentOnes.shift() ?? others.shift(); next; next = urgentOnes.shift() ?? others.shift()) {
+      await next();
+    }
+    busy = false;
+  }
+
+  return (query, urgent = false) =>
+    new Promise<R>((resolve, reject) => {
+      (urgent ? urgentOnes : others).push(() => run(query).then(resolve, reject));
+      if (!busy) void work();
+    });
+}
+
+/** The only column of the only row: JSON as text, since clients parse JSON differently. */
+export function jsonIn(rows: readonly unknown[], column: string): unknown {
+  const row = rows[0] as Readonly<Record<string, unknown>> | undefined;
+  const text = row?.[column];
+  if (typeof text === 'string') return JSON.parse(text);
+  if (text === null) return null;
+  throw new Error(`PostgreSQL answered without the column "${column}".`);
 }

@@ -6,7 +6,7 @@ import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
 import { contentOf, parseServerUrl } from '../clients/url.js';
 import { migrate, migrationSql, postgresStore } from './index.js';
 import { POSTGRES_CLIENTS, type Target, type Tls } from './open-client.js';
-import { SCHEMA } from './sql/quoting.js';
+import { SCHEMA } from './sql/names.js';
 
 /** All but the first have the names and meaning that psql gives them. */
 const OPTIONS = [

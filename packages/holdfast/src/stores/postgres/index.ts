@@ -2,12 +2,12 @@
 import type { Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { databaseOn, type PostgresClient, type PostgresListener } from './clients.js';
-import { checkSchema, SCHEMA } from './sql/quoting.js';
+import { checkSchema, SCHEMA } from './sql/names.js';
 import { storeOn } from './store.js';
 
 export type { PgLike, PostgresClient, PostgresJsLike, PostgresListener } from './clients.js';
-export type { ListenClient } from './ears.js';
 export { type Migrated, type MigrateOptions, migrate, migrationSql } from './migrate.js';
+export type { ListenClient } from './wake-listener.js';
 
 export interface PostgresStoreOptions {
   /** Where `migrate` put its table and functions. `holdfast` unless told. */

@@ -8,11 +8,10 @@
 import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import type { PgLike, PostgresClient, PostgresJsLike } from './clients.js';
-import { FOUND_SETTING, latestOf, NEWER, scriptOf } from './migration-script.js';
+import { sqlState } from './errors.js';
+import { FOUND_SETTING, latestOf, NAME_TAKEN, NEWER, scriptOf } from './migration-script.js';
 import { MIGRATIONS } from './migrations.js';
-import { NAME_TAKEN } from './sql/name-clash.js';
-import { checkSchema, quoteName, SCHEMA } from './sql/quoting.js';
-import { sqlState } from './trouble.js';
+import { checkSchema, quoteName, SCHEMA } from './sql/names.js';
 
 export interface MigrateOptions {
   /** `holdfast` unless told. */
@@ -46,8 +45,8 @@ export async function migrate(client: PostgresClient, options: MigrateOptions = 
       return { from: foundIn(await run(text)), to: latestOf(MIGRATIONS) };
     } catch (error) {
       // In a transaction of the caller nothing can be asked again: what counts is why it failed at first.
-      if (sqlState(error) === FAILED_TRANSACTION) throw inWords(missed ?? error, schema);
-      if (sqlState(error) !== SERIALIZATION_FAILURE || tries >= TRIES_MAX) throw inWords(error, schema);
+      if (sqlState(error) === FAILED_TRANSACTION) throw explain(missed ?? error, schema);
+      if (sqlState(error) !== SERIALIZATION_FAILURE || tries >= TRIES_MAX) throw explain(error, schema);
       missed = error;
     }
   }
@@ -86,7 +85,7 @@ function foundIn(results: unknown): number {
   });
 }
 
-function inWords(cause: unknown, schema: string): Error {
+function explain(cause: unknown, schema: string): Error {
   const said = cause instanceof Error ? cause.message : String(cause);
   const hint = isObject(cause) && typeof cause.hint === 'string' ? ` ${cause.hint}` : '';
   switch (sqlState(cause)) {

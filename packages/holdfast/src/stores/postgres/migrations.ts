@@ -1,16 +1,34 @@
-/**
- * Every version of the schema, in order, from 1. A version that was published never changes: what changes is a new one.
- */
-import { aboutSql } from './sql/about.js';
-import { coreSql } from './sql/core.js';
-import { plainSql } from './sql/plain.js';
-import { viewsSql } from './sql/views.js';
+/** Every version of the schema, in order, from 1. A published version never changes: changes are a new version. */
+import { applySql, writeSql } from './sql/apply.js';
+import { claimSql } from './sql/claim.js';
+import { decideSql, draftSql } from './sql/decide.js';
+import { quoteName } from './sql/names.js';
+import { plainSql } from './sql/plain-sql.js';
+import { queueSql } from './sql/queue.js';
+import { aboutSql, readSql, viewsSql } from './sql/reads.js';
+import { tablesSql } from './sql/records.js';
+import { renewReleaseEvictSql } from './sql/renew-release-evict.js';
 
 export interface Migration {
   readonly version: number;
-  /** Statements that lead from the version before to this one. */
+  /** The statements that lead from the previous version to this one. */
   readonly sql: (schema: string) => string;
 }
+
+/** The table and the functions that the store calls, in the order in which they need each other. */
+const CORE = [
+  tablesSql,
+  draftSql,
+  queueSql,
+  claimSql,
+  renewReleaseEvictSql,
+  decideSql,
+  writeSql,
+  applySql,
+  readSql,
+];
+
+const coreSql = (name: string): string => CORE.map((part) => part(quoteName(name))).join('\n');
 
 export const MIGRATIONS: readonly Migration[] = [
   {

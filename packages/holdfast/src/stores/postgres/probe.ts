@@ -1,10 +1,9 @@
 /** What this server, as configured, promises. In words for people. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
-import type { Database } from './clients.js';
-import { aboutJson } from './sql/about.js';
-import { quoteName } from './sql/quoting.js';
-import { jsonIn } from './sql-line.js';
-import { inWords } from './trouble.js';
+import { type Database, jsonIn } from './clients.js';
+import { explain } from './errors.js';
+import { quoteName } from './sql/names.js';
+import { aboutJson } from './sql/reads.js';
 
 /** What `aboutJson` asks for. */
 export interface About {
@@ -35,7 +34,7 @@ export async function probe(database: Database, schema: string): Promise<Guarant
       findings: [...findingsOf(about, schema), ...isolation(about), hearing(database)],
     };
   } catch (error) {
-    throw inWords(error, schema);
+    throw explain(error, schema);
   }
 }
 
@@ -143,20 +142,20 @@ function isolation({ isolation: level }: About): readonly Finding[] {
   ];
 }
 
-function hearing({ ears }: Database): Finding {
-  if (!ears) {
+function hearing({ listener }: Database): Finding {
+  if (!listener) {
     return {
       level: 'note',
-      text: 'No hints are heard: waiters find out by asking, a few times in a second.',
+      text: 'No wake-ups are received: waiters poll a few times per second.',
     };
   }
-  const trouble = ears.trouble();
+  const trouble = listener.error();
   if (trouble !== null) {
     const why = trouble instanceof Error ? trouble.message : String(trouble);
-    return { level: 'warning', text: `No hints are heard now (${why}): waiters find out by asking.` };
+    return { level: 'warning', text: `No wake-ups are received now (${why}): waiters poll.` };
   }
   return {
     level: 'good',
-    text: 'Hints come by LISTEN, on a connection of its own. Behind a pooler in transaction mode none come.',
+    text: 'Wake-ups come by LISTEN, on a connection of its own. Behind a pooler in transaction mode none arrive.',
   };
 }

@@ -1,92 +1,95 @@
 /**
  * Locks in a PostgreSQL table.
  *
- * Layout: `records` has one row a key: version, token, decision, the lists of `State` as JSON, and `delete_after`.
- * Commands go to the function `apply`, a port of `decide` (sql/), a batch in one statement. The schema is made by
- * `migrate`, never here.
+ * Layout: `records` has one row per key: version, token, decision, the lists of `State` as JSON, and `delete_after`.
+ * Commands go to the function `apply`, a port of `decide` (sql/), one batch per statement. `migrate` creates the schema;
+ * the store never does.
  *
  * Atomic: a row is written only if it is still at the decision that was read, and all rows of a batch in one statement
- * and in key order, so that batches never wait for each other in a circle. Transactions are READ COMMITTED, made so
- * where the database's default is another.
+ * and in key order, so that batches never deadlock. Transactions are READ COMMITTED, and are made so where the database's
+ * default is another level.
  *
  * Clock: the server's `clock_timestamp()`, read after the rows, so times rise from decision to decision of a key.
  *
- * A reply is lost when the connection breaks after the commit. Then nobody here knows what happened, and the core asks
- * again with the same hold. A statement that the server refused left nothing.
+ * A lost reply: the connection broke after the commit. The outcome is unknown, and the engine repeats the command with the
+ * same hold. A statement that the server refused left nothing.
  *
- * Hints are NOTIFYs, sent with the commit. They are heard over one more connection, which LISTENs; behind a pooler in
- * transaction mode nothing is heard, and waiters go by their polls. The client is the user's: it is never closed here.
+ * Wake-ups are NOTIFYs, sent with the commit, and received over one more connection, which LISTENs; behind a pooler in
+ * transaction mode none arrive, and waiters poll. The client belongs to the user: the store never closes it.
  */
 import {
+  type Command,
   type Guarantees,
   type Store,
   type Traits,
   UnsupportedError,
   type Why,
 } from '../../protocol/index.js';
-import { Caller } from './caller.js';
-import { channelOf, hintIn } from './channels.js';
-import type { Database } from './clients.js';
-import { looks, PAGE_ROWS } from './looks.js';
+import { type Database, jsonIn } from './clients.js';
+import { type Answer, answersIn, CommandSender, type Transport } from './command-sender.js';
+import { explain, isConnectionError } from './errors.js';
 import { probe } from './probe.js';
-import { quoteName } from './sql/quoting.js';
-import { jsonIn, sqlLine } from './sql-line.js';
-import { inWords } from './trouble.js';
+import { PAGE_ROWS, readsOf } from './reads.js';
+import { quoteName, quoteText } from './sql/names.js';
+import { channelOf, wakeUpIn } from './wake-listener.js';
 
 export function storeOn(database: Database, schema: string): Store {
-  const caller = new Caller(sqlLine(database, schema));
-  const { ears } = database;
+  const sender = new CommandSender(sqlTransport(database, schema));
+  const { listener } = database;
   let closed = false;
 
   function checkOpen(): void {
     if (closed) throw new UnsupportedError('This PostgreSQL store is closed.');
   }
 
-  async function ask(text: string, values: readonly string[]): Promise<unknown> {
+  async function query(text: string, values: readonly string[]): Promise<unknown> {
     checkOpen();
     try {
       return jsonIn(await database.rows(text, values), 'found');
     } catch (error) {
-      throw inWords(error, schema);
+      throw explain(error, schema);
     }
   }
 
-  const seen = looks({
-    read: (key) => ask(`SELECT ${quoteName(schema)}.read($1::text)::text AS found`, [key]),
+  const reads = readsOf({
+    read: (key) => query(`SELECT ${quoteName(schema)}.read($1::text)::text AS found`, [key]),
     list: (prefix, after) => {
       const from = after === null ? 'NULL' : '$2::text';
       const text = `SELECT ${quoteName(schema)}.list($1::text, ${from}, ${PAGE_ROWS})::text AS found`;
-      return ask(text, after === null ? [prefix] : [prefix, after]);
+      return query(text, after === null ? [prefix] : [prefix, after]);
     },
   });
 
   return {
     name: 'postgres',
-    traits: traitsOf(ears !== null),
+    traits: traitsOf(listener !== null),
     apply(commands) {
       if (closed) {
         const refused = new UnsupportedError('This PostgreSQL store is closed.');
         return commands.map(() => Promise.reject(refused));
       }
-      ears?.mend();
-      return caller.apply(commands);
+      return sender.apply(commands);
     },
-    ...(ears && {
-      async listen(inbox: string, wake: (key: string, why: Why) => void, hears?: (hearing: boolean) => void) {
+    ...(listener && {
+      async listen(
+        inbox: string,
+        wake: (key: string, why: Why) => void,
+        hears?: (listening: boolean) => void,
+      ) {
         checkOpen();
         let stopped = false;
-        const hear = (payload: string): void => {
-          const hint = hintIn(payload);
-          if (hint && !closed && !stopped) wake(hint.key, hint.why);
+        const receive = (payload: string): void => {
+          const wakeUp = wakeUpIn(payload);
+          if (wakeUp && !closed && !stopped) wake(wakeUp.key, wakeUp.why);
         };
-        const stop = await ears.listen(channelOf(inbox), { hear, hears });
+        const stop = await listener.listen(channelOf(inbox), { receive, hears });
         return async () => {
           stopped = true;
           await stop();
         };
       },
     }),
-    ...seen,
+    ...reads,
     async probe(): Promise<Guarantees> {
       checkOpen();
       return await probe(database, schema);
@@ -94,7 +97,7 @@ export function storeOn(database: Database, schema: string): Store {
     async close() {
       if (closed) return;
       closed = true;
-      ears?.close();
+      listener?.close();
     },
   };
 }
@@ -108,5 +111,44 @@ function traitsOf(push: boolean): Traits {
     shared: 'network',
     durable: true,
     vigilMs: null,
+  };
+}
+
+/** Sends a batch of commands as one statement. */
+function sqlTransport(database: Database, schema: string): Transport {
+  /** Set once a transaction did not begin as READ COMMITTED. */
+  let mustSetIsolation = false;
+
+  const call = (...args: readonly string[]): string =>
+    `SELECT ${quoteName(schema)}.apply(${args.join(', ')})::text AS answers`;
+  const usual = call('$1::text::jsonb', '$2::integer', '$3::boolean');
+
+  async function send(
+    commands: readonly Command[],
+    cleanUp: number,
+    hints: boolean,
+    urgent: boolean,
+  ): Promise<readonly Answer[]> {
+    const json = JSON.stringify(commands);
+    if (!mustSetIsolation) {
+      const rows = await database.rows(usual, [json, String(cleanUp), String(hints)], urgent);
+      const answers = answersIn(jsonIn(rows, 'answers'));
+      if (answers !== 'isolated') return answers;
+      mustSetIsolation = true;
+    }
+    const literal = call(`${quoteText(json)}::jsonb`, String(cleanUp), String(hints));
+    const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ${literal}`;
+    const answers = answersIn(jsonIn(await database.script(text, urgent), 'answers'));
+    if (answers !== 'isolated') return answers;
+    throw new UnsupportedError('These transactions cannot be made READ COMMITTED, and locks need that.');
+  }
+
+  return {
+    mostTogether: database.mostTogether,
+    send,
+    explain: (error, key) => explain(error, schema, key),
+    failed(error) {
+      if (isConnectionError(error)) database.listener?.suspect();
+    },
   };
 }

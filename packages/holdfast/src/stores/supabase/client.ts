@@ -1,12 +1,12 @@
 /**
- * The client as far as it is used: `schema` and `rpc`, which supabase-js and `@supabase/postgrest-js` have alike.
- * They resolve with an error instead of rejecting, also when nothing was reached; here that is told apart again.
+ * The client as far as it is used: `schema` and `rpc`, which supabase-js and `@supabase/postgrest-js` share. They resolve
+ * with an error instead of rejecting, also when no server was reached. Here the error becomes: a refusal (nothing was
+ * done, and a retry will not help), `NotExecutedError` (nothing was reached), or an unknown outcome.
  */
-import { InvalidArgumentError } from '../../protocol/index.js';
+import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
 import { notExecuted } from '../clients/errors.js';
-import { type Answer, refusalOf } from './refusals.js';
 
-/** The types that people generate from their project know only its own schemas, so names are not looked at. */
+/** Generated types of a project know only its own schemas, so names are not typed here. */
 export interface SupabaseClientLike {
   schema(name: never): SupabaseSchemaLike;
 }
@@ -18,7 +18,24 @@ export interface SupabaseSchemaLike {
 /** Calls a function of the schema. Rejects with `UnsupportedError` where it was refused, else with a plain error. */
 export type Call = (name: string, args: Readonly<Record<string, unknown>>) => Promise<unknown>;
 
-export function callerOf(client: SupabaseClientLike, schema: string): Call {
+interface Failure {
+  /** As the client gave it. */
+  readonly error: unknown;
+  /** PostgREST's own, `PGRST…`, or PostgreSQL's SQLSTATE; '' when the error is from neither. */
+  readonly code: string;
+  readonly message: string;
+  /** The HTTP status; 0 when no server was reached. */
+  readonly status: number;
+}
+
+const NOT_FOUND_CODES = ['PGRST106', 'PGRST202', 'PGRST203', 'PGRST205', '3F000', '42883', '42P01', '42703'];
+const NOT_ALLOWED_CODES = ['PGRST300', 'PGRST301', 'PGRST302', 'PGRST303'];
+/** Node's error codes in a text: the client gives the error of `fetch` as text only. */
+const CODE_IN_TEXT = /\b(E[A-Z]{4,}|(?:CERT|DEPTH|SELF|UNABLE|ERR_TLS|UND_ERR)_\w+)\b/;
+/** A gateway may answer with a long page. */
+const MESSAGE_MAX = 300;
+
+export function callOn(client: SupabaseClientLike, schema: string): Call {
   if (typeof client?.schema !== 'function') {
     throw new InvalidArgumentError(
       'supabaseStore needs a client: what createClient(url, key) of supabase-js gives, or a PostgrestClient.',
@@ -29,11 +46,12 @@ export function callerOf(client: SupabaseClientLike, schema: string): Call {
     if (!isObject(answer)) throw new Error('The Supabase client answered nothing.');
     const { data, error, status } = answer;
     if (error === null || error === undefined) return data;
-    throw refusalOf(said(error, status), schema) ?? trouble(said(error, status));
+    const failure = failureOf(error, status);
+    throw refusalOf(failure, schema) ?? unknownOutcome(failure);
   };
 }
 
-function said(error: unknown, status: unknown): Answer {
+function failureOf(error: unknown, status: unknown): Failure {
   const text = (value: unknown): string => (typeof value === 'string' ? value : '');
   const known = isObject(error) ? error : { message: String(error) };
   return {
@@ -44,31 +62,48 @@ function said(error: unknown, status: unknown): Answer {
   };
 }
 
-/** Codes of Node in a text: the client gives the error of `fetch` as text only. */
-const CODE_IN_TEXT = /\b(E[A-Z]{4,}|(?:CERT|DEPTH|SELF|UNABLE|ERR_TLS|UND_ERR)_\w+)\b/;
+/** Null where the outcome is unknown. */
+function refusalOf(
+  { code, message, status, error: cause }: Failure,
+  schema: string,
+): UnsupportedError | null {
+  const because = `(${message.slice(0, MESSAGE_MAX)})`;
+  if (code === '42501') {
+    return new UnsupportedError(
+      `This key may not use the schema "${schema}" ${because}. Use the service-role key, on a server only, ` +
+        'and run migrate(client, { supabase: true }).',
+      { cause },
+    );
+  }
+  const isRoleUnknown = code === '22023' && message.startsWith('role ');
+  if (NOT_ALLOWED_CODES.includes(code) || isRoleUnknown || (code === '' && status === 401)) {
+    return new UnsupportedError(
+      `The key was not accepted ${because}. Use the service-role key of this project, as it is now.`,
+      { cause },
+    );
+  }
+  if (NOT_FOUND_CODES.includes(code) || (code === '' && (status === 404 || status === 406))) {
+    return new UnsupportedError(
+      `The schema "${schema}" was not found ${because}. Run migrate(client, { supabase: true }) over a ` +
+        `connection to the database, and expose the schema "${schema}" in the project's API settings.`,
+      { cause },
+    );
+  }
+  return null;
+}
 
-/** Whether the commands were executed is for the engine to find out, by asking again, unless nothing was reached. */
-function trouble({ error, code, message, status }: Answer): Error {
+/** The engine repeats the commands to find out whether they were executed, unless no server was reached. */
+function unknownOutcome({ error, code, message, status }: Failure): Error {
   const details = isObject(error) && typeof error.details === 'string' ? error.details : '';
   const [word] = CODE_IN_TEXT.exec(`${message} ${details}`) ?? [];
   const certain =
     status === 0 && word ? notExecuted(Object.assign(new Error(message), { code: word })) : null;
   if (certain) return certain;
   const where = status === 0 ? 'Supabase was not reached' : `Supabase answered with status ${status}`;
-  // A page of a gateway in between may be long.
-  const short = message.length > 300 ? `${message.slice(0, 300)}…` : message;
-  return new TroubleError(`${where}: ${short}${code === '' ? '' : ` (${code})`}`, code, { cause: error });
-}
-
-/** Keeps the SQLSTATE, by which it is told whether the server undid the call. */
-class TroubleError extends Error {
-  readonly code: string;
-
-  constructor(message: string, code: string, options: ErrorOptions) {
-    super(message, options);
-    this.name = 'TroubleError';
-    this.code = code;
-  }
+  const short = message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX)}…` : message;
+  // The code, if it is an SQLSTATE, says whether the server undid the call.
+  const text = `${where}: ${short}${code === '' ? '' : ` (${code})`}`;
+  return Object.assign(new Error(text, { cause: error }), { code });
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,7 +1,7 @@
 /** What a server's errors mean for the commands of a statement. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { notExecuted } from '../clients/errors.js';
-import { quoteName } from './sql/quoting.js';
+import { quoteName } from './sql/names.js';
 
 export function sqlState(error: unknown): string | null {
   if (typeof error !== 'object' || error === null || !('code' in error)) return null;
@@ -39,7 +39,7 @@ const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
  * The connection is gone or was never there: no answer of the server at all, or its farewell. A statement that was
  * cancelled, by a timeout say (57014), is neither.
  */
-export function isConnectionTrouble(error: unknown): boolean {
+export function isConnectionError(error: unknown): boolean {
   const state = sqlState(error);
   return state === null || !SQLSTATE.test(state) || state.startsWith('08') || state.startsWith('57P');
 }
@@ -48,7 +48,7 @@ export function isConnectionTrouble(error: unknown): boolean {
  * Refusals and what was not executed as such, with what to do; everything else as it came: what happened is unknown.
  * The server undoes a statement whose row was locked for too long.
  */
-export function inWords(cause: unknown, schema: string, key?: string): unknown {
+export function explain(cause: unknown, schema: string, key?: string): unknown {
   const said = cause instanceof Error ? cause.message : String(cause);
   switch (sqlState(cause)) {
     case '3F000':

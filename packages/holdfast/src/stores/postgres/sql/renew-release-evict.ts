@@ -1,7 +1,7 @@
 /** What keeps or ends a hold: renew, release, evict. The port of those in `decide.ts`. */
 import { TOKEN_BLOCK } from '../../../protocol/index.js';
 
-export const endingsSql = (schema: string): string => `
+export const renewReleaseEvictSql = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}._renew(d ${schema}._draft, c jsonb, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE

@@ -1,7 +1,30 @@
 /**
- * The names of everything that the migrations make. A schema may hold other things too, an application's `public` for
- * one: rights are given and taken, and names are checked, for these alone. A test compares the list with the catalog.
+ * Names in the SQL that is generated here: quoting, and the names of every object that the migrations create. A schema may
+ * hold other objects, too (an application's `public`): rights and name checks concern these names alone. A test compares
+ * the list with the catalog.
  */
+import { InvalidArgumentError } from '../../../protocol/index.js';
+
+export const SCHEMA = 'holdfast';
+
+/** What PostgreSQL would cut off in silence, or what could end a quoted function body, is refused. */
+export function checkSchema(schema: unknown): string {
+  const isName = typeof schema === 'string' && /^[^\p{Cc}$]+$/u.test(schema) && schema.isWellFormed();
+  if (isName && Buffer.byteLength(schema) <= 63) return schema;
+  throw new InvalidArgumentError(
+    `The schema ${JSON.stringify(schema) ?? String(schema)} is not usable: take 1 to 63 bytes, no control characters, no $.`,
+  );
+}
+
+export function quoteName(name: string): string {
+  return `"${name.replaceAll('"', '""')}"`;
+}
+
+/** Read the same whether or not the server takes backslashes for escapes. */
+export function quoteText(text: string): string {
+  const quoted = `'${text.replaceAll("'", "''")}'`;
+  return text.includes('\\') ? `E${quoted.replaceAll('\\', '\\\\')}` : quoted;
+}
 
 /** Tables and the view: the relations that have rights. */
 export const RELATIONS = ['migrations', 'records', 'locks'] as const;

@@ -1,8 +1,8 @@
 /** Sends statements and settles the commands in them. Nothing here decides, waits or tries twice what might be done. */
 import { type Clock, systemClock } from '../../clock.js';
 import { type Command, checkVersion, type Reply } from '../../protocol/index.js';
-import { type Chain, chainsOf, isRenewal, type Slot } from './statements.js';
-import { isLockedOut, isOfOneCommand, isOverLimit } from './trouble.js';
+import { isLockedOut, isOfOneCommand, isOverLimit } from './errors.js';
+import { type Chain, chainsOf, isRenewal, type PendingCommand } from './statement-groups.js';
 
 /** How long a key whose row was locked by somebody else is kept away from the others. */
 const APART_MS = 5_000;
@@ -15,79 +15,84 @@ const CLEAN_UP_MAX = 4_000;
 export type Answer = Reply | { readonly error: string; readonly version?: number };
 
 /** The way to the function `apply`: a connection, or HTTP. */
-export interface Line {
+export interface Transport {
   /** How many commands one call has at most; renewals, for which nobody waits, travel together. */
   readonly mostTogether: number;
   /** One call. Rejects with an error that has a `code`, the SQLSTATE, where the server spoke. */
-  ask(
+  send(
     commands: readonly Command[],
     cleanUp: number,
     hints: boolean,
     urgent: boolean,
   ): Promise<readonly Answer[]>;
   /** What a command is rejected with. */
-  inWords(error: unknown, key: string): unknown;
+  explain(error: unknown, key: string): unknown;
   /** Told of every call that failed. */
   failed?(error: unknown): void;
 }
 
-export class Caller {
-  readonly #line: Line;
+export class CommandSender {
+  readonly #transport: Transport;
   readonly #clock: Clock;
   readonly #apart = new Map<string, number>();
   #cleanedAt = Number.NEGATIVE_INFINITY;
   #sent = 0;
 
-  constructor(line: Line, clock: Clock = systemClock) {
-    this.#line = line;
+  constructor(line: Transport, clock: Clock = systemClock) {
+    this.#transport = line;
     this.#clock = clock;
   }
 
   apply(commands: readonly Command[]): readonly Promise<Reply>[] {
-    const slots: Slot<Reply>[] = [];
+    const pending: PendingCommand<Reply>[] = [];
     const replies = commands.map(
-      (command) => new Promise<Reply>((resolve, reject) => slots.push({ command, resolve, reject })),
+      (command) => new Promise<Reply>((resolve, reject) => pending.push({ command, resolve, reject })),
     );
-    if (slots.length === 1) {
-      void this.#send(slots);
+    if (pending.length === 1) {
+      void this.#send(pending);
       return replies;
     }
     const isApart = this.#apart.size === 0 ? () => false : (key: string) => this.#isApart(key);
-    for (const chain of chainsOf(slots, isApart, this.#line.mostTogether)) void this.#follow(chain);
+    for (const chain of chainsOf(pending, isApart, this.#transport.mostTogether)) void this.#follow(chain);
     return replies;
   }
 
   async #follow(chain: Chain<Reply>): Promise<void> {
-    for (const slots of chain) await this.#send(slots);
+    for (const pending of chain) await this.#send(pending);
   }
 
-  /** Settles every slot, and never rejects. */
-  async #send(slots: readonly Slot<Reply>[], hints = true): Promise<void> {
+  /** Settles every command, and never rejects. */
+  async #send(pending: readonly PendingCommand<Reply>[], hints = true): Promise<void> {
     try {
-      const commands = slots.map(({ command }) => command);
-      const answers = await this.#line.ask(commands, this.#cleanUp(slots), hints, slots.every(isRenewal));
-      for (const [index, slot] of slots.entries()) settle(slot, answers[index]);
+      const commands = pending.map(({ command }) => command);
+      const answers = await this.#transport.send(
+        commands,
+        this.#cleanUp(pending),
+        hints,
+        pending.every(isRenewal),
+      );
+      for (const [index, one] of pending.entries()) settle(one, answers[index]);
     } catch (error) {
-      this.#line.failed?.(error);
+      this.#transport.failed?.(error);
       // The commands matter, the hints do not.
-      if (hints && isOverLimit(error)) await this.#send(slots, false);
-      else if (slots.length > 1 && isOfOneCommand(error)) await this.#sendEach(slots);
-      else this.#fail(slots, error);
+      if (hints && isOverLimit(error)) await this.#send(pending, false);
+      else if (pending.length > 1 && isOfOneCommand(error)) await this.#sendEach(pending);
+      else this.#fail(pending, error);
     }
   }
 
-  #fail(slots: readonly Slot<Reply>[], error: unknown): void {
-    for (const { command, reject } of slots) {
+  #fail(pending: readonly PendingCommand<Reply>[], error: unknown): void {
+    for (const { command, reject } of pending) {
       if (isLockedOut(error)) this.#setApart(command.key);
-      reject(this.#line.inWords(error, command.key));
+      reject(this.#transport.explain(error, command.key));
     }
   }
 
   /** One slow row holds up nobody but those who want it (F30). */
-  async #sendEach(slots: readonly Slot<Reply>[]): Promise<void> {
-    const byKey = new Map<string, Slot<Reply>[]>();
-    for (const slot of slots) byKey.set(slot.command.key, [...(byKey.get(slot.command.key) ?? []), slot]);
-    await Promise.all([...byKey.values()].map((own) => this.#follow(own.map((slot) => [slot]))));
+  async #sendEach(pending: readonly PendingCommand<Reply>[]): Promise<void> {
+    const byKey = new Map<string, PendingCommand<Reply>[]>();
+    for (const one of pending) byKey.set(one.command.key, [...(byKey.get(one.command.key) ?? []), one]);
+    await Promise.all([...byKey.values()].map((own) => this.#follow(own.map((one) => [one]))));
   }
 
   #cleanUp({ length }: readonly unknown[]): number {
@@ -114,7 +119,7 @@ export class Caller {
   }
 }
 
-function settle({ command, resolve, reject }: Slot<Reply>, answer: Answer | undefined): void {
+function settle({ command, resolve, reject }: PendingCommand<Reply>, answer: Answer | undefined): void {
   try {
     if (answer === undefined || answer === null) throw new Error('PostgreSQL left a command unanswered.');
     if (!('error' in answer)) {

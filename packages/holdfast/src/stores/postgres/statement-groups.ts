@@ -5,81 +5,81 @@
 import type { Command } from '../../protocol/index.js';
 
 /** A command and those who wait for its answer. */
-export interface Slot<R> {
+export interface PendingCommand<R> {
   readonly command: Command;
   resolve(reply: R): void;
   reject(error: unknown): void;
 }
 
 /** Statements that follow each other. The chains of one batch are independent: they share no key. */
-export type Chain<R> = readonly (readonly Slot<R>[])[];
+export type Chain<R> = readonly (readonly PendingCommand<R>[])[];
 
 /** `apart`: keys whose rows were not to be had a moment ago, each in a statement of its own. */
 export function chainsOf<R>(
-  slots: readonly Slot<R>[],
+  pending: readonly PendingCommand<R>[],
   apart: (key: string) => boolean,
   most: number,
 ): readonly Chain<R>[] {
-  const alone = new Map<string, Slot<R>[]>();
-  const rest: Slot<R>[] = [];
-  for (const slot of slots) {
-    const { key } = slot.command;
-    if (!apart(key)) rest.push(slot);
-    else alone.set(key, [...(alone.get(key) ?? []), slot]);
+  const alone = new Map<string, PendingCommand<R>[]>();
+  const rest: PendingCommand<R>[] = [];
+  for (const one of pending) {
+    const { key } = one.command;
+    if (!apart(key)) rest.push(one);
+    else alone.set(key, [...(alone.get(key) ?? []), one]);
   }
   return [...together(rest, most), ...[...alone.values()].flatMap((own) => together(own, most))];
 }
 
-function together<R>(slots: readonly Slot<R>[], most: number): readonly Chain<R>[] {
-  const renewals = slots.filter(isRenewal);
-  if (slots.length === 0) return [];
-  if (renewals.length === 0) return cut(slots, most);
-  if (renewals.length === slots.length) return [[slots]];
+function together<R>(pending: readonly PendingCommand<R>[], most: number): readonly Chain<R>[] {
+  const renewals = pending.filter(isRenewal);
+  if (pending.length === 0) return [];
+  if (renewals.length === 0) return cut(pending, most);
+  if (renewals.length === pending.length) return [[pending]];
   const renewed = new Set(renewals.map(({ command }) => command.key));
-  const others = slots.filter((slot) => !isRenewal(slot));
+  const others = pending.filter((one) => !isRenewal(one));
   const both = new Set(others.map(({ command }) => command.key).filter((key) => renewed.has(key)));
-  const ofBoth = ({ command }: Slot<R>): boolean => both.has(command.key);
+  const ofBoth = ({ command }: PendingCommand<R>): boolean => both.has(command.key);
   return [
-    [renewals.filter((slot) => !ofBoth(slot))],
-    ...(both.size > 0 ? [inSteps(slots.filter(ofBoth))] : []),
+    [renewals.filter((one) => !ofBoth(one))],
+    ...(both.size > 0 ? [inSteps(pending.filter(ofBoth))] : []),
     ...cut(
-      others.filter((slot) => !ofBoth(slot)),
+      others.filter((one) => !ofBoth(one)),
       most,
     ),
   ].filter(([first]) => first !== undefined && first.length > 0);
 }
 
 /** Statements of at most so many commands, all of a key in one of them. */
-function cut<R>(slots: readonly Slot<R>[], most: number): readonly Chain<R>[] {
-  if (slots.length <= most) return [[slots]];
-  const parts: Slot<R>[][] = [];
-  const partOf = new Map<string, Slot<R>[]>();
-  let last: Slot<R>[] | undefined;
-  for (const slot of slots) {
-    const known = partOf.get(slot.command.key);
+function cut<R>(pending: readonly PendingCommand<R>[], most: number): readonly Chain<R>[] {
+  if (pending.length <= most) return [[pending]];
+  const parts: PendingCommand<R>[][] = [];
+  const partOf = new Map<string, PendingCommand<R>[]>();
+  let last: PendingCommand<R>[] | undefined;
+  for (const one of pending) {
+    const known = partOf.get(one.command.key);
     if (!known && (!last || last.length >= most)) {
       last = [];
       parts.push(last);
     }
     const part = known ?? last;
-    part?.push(slot);
-    if (part) partOf.set(slot.command.key, part);
+    part?.push(one);
+    if (part) partOf.set(one.command.key, part);
   }
   return parts.map((part) => [part]);
 }
 
 /** Keys with renewals and other commands in one batch: a step each time that a key goes from one to the other. */
-function inSteps<R>(slots: readonly Slot<R>[]): Chain<R> {
-  const steps: Slot<R>[][] = [];
+function inSteps<R>(pending: readonly PendingCommand<R>[]): Chain<R> {
+  const steps: PendingCommand<R>[][] = [];
   const stepOf = new Map<string, number>();
-  for (const slot of slots) {
-    const { key } = slot.command;
-    const parity = isRenewal(slot) ? 0 : 1;
+  for (const one of pending) {
+    const { key } = one.command;
+    const parity = isRenewal(one) ? 0 : 1;
     const before = stepOf.get(key) ?? parity;
     const step = before % 2 === parity ? before : before + 1;
     stepOf.set(key, step);
     while (steps.length <= step) steps.push([]);
-    steps[step]?.push(slot);
+    steps[step]?.push(one);
   }
   return steps.filter((step) => step.length > 0);
 }

@@ -1,7 +1,7 @@
 /** The line of waiters: who has room, who is called next, how soon to ask again. The port of `line.ts`. */
 import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from '../../../protocol/index.js';
 
-export const lineSql = (schema: string): string => `
+export const queueSql = (schema: string): string => `
 -- What is taken: permits, and the smallest capacity that anybody concerned names.
 CREATE OR REPLACE FUNCTION ${schema}._taken(d ${schema}._draft, OUT permits bigint, OUT capacity bigint)
 LANGUAGE plpgsql IMMUTABLE AS $$

@@ -1,22 +1,25 @@
 /**
- * The same lock from plain SQL, for psql and for other languages: a holder is known by a name of its own choice.
+ * The same locks from plain SQL, for psql and other languages: a holder is identified by a name of its own choice.
  *
- * These functions decide nothing. They look up which hold the holder's name stands for, with the row locked, and say
- * the rest through `apply`, so that they exclude the library's holders, and the library's exclude them. They do not
- * stand in line: whoever gets `false` asks again.
+ * These functions decide nothing. They look up the hold of that name, with the row locked, and send the command through
+ * `apply`: holders of the library and of plain SQL exclude each other. They do not queue: a caller that gets `false` asks
+ * again. Inside a longer transaction they take effect at its end, and the row stays locked until then: keep it short.
  *
- * Inside a longer transaction they work too: its end makes their doing known to others, or undoes it. Until then the
- * lock's row stays locked, so such a transaction should be a short one.
+ * Arguments are checked with the limits of the library (arguments.ts).
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
-import { plainChecks } from './plain-checks.js';
-import { quoteName } from './quoting.js';
-import { NOW_MS } from './time.js';
+import { quoteName } from './names.js';
+import { NOW_MS } from './records.js';
 
 /** How many records that may go a release deletes: the others may stand at the start of a long transaction. */
 const CLEAN_UP = 4;
 /** Whatever a session has set, names mean the same. */
 const SETTINGS = 'SET search_path = pg_catalog, pg_temp';
+
+const KEY_BYTES_MAX = 512;
+const OWNER_BYTES_MAX = 256;
+const METADATA_BYTES_MAX = 4_096;
+const TTL_SECONDS_MAX = 7 * 24 * 3_600;
 
 export function plainSql(name: string): string {
   const schema = quoteName(name);
@@ -186,4 +189,72 @@ LANGUAGE sql VOLATILE ${SETTINGS} AS $plain$
 $plain$;
 COMMENT ON FUNCTION ${schema}.lock_token(text, text, text) IS
   'The fencing token of the lock that this holder has: higher than that of every holder before it. Null without it.';`;
+}
+
+function plainChecks(schema: string): string {
+  return `
+CREATE FUNCTION ${schema}._plain_text(p_text text, p_what text, p_bytes_max integer) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_text IS NULL OR p_text = '' THEN
+    RAISE EXCEPTION 'The % is empty: give it one.', p_what USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF p_text ~ '[\\u0001-\\u001f\\u007f-\\u009f]' THEN
+    RAISE EXCEPTION 'The % has control characters: leave them out.', p_what USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  -- Two spellings of one letter are one name. Other encodings have one spelling only, and cannot do this.
+  IF p_text ~ '[^ -~]' AND current_setting('server_encoding') = 'UTF8' THEN
+    p_text := normalize(p_text, NFC);
+  END IF;
+  IF octet_length(p_text) > p_bytes_max THEN
+    RAISE EXCEPTION 'The % is longer than % bytes: shorten or hash it.', p_what, p_bytes_max
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_text;
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_key(p_lock_name text, p_namespace text) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_namespace IS NULL OR p_namespace !~ '^[A-Za-z0-9_.-]{1,64}$' THEN
+    RAISE EXCEPTION 'The namespace % is not usable: take 1 to 64 letters, digits, dots, dashes or underscores.',
+      quote_nullable(left(p_namespace, 80)) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_namespace || '/' || ${schema}._plain_text(p_lock_name, 'lock name', ${KEY_BYTES_MAX});
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_ttl_ms(p_seconds integer, p_what text) RETURNS bigint
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_seconds IS NULL OR p_seconds NOT BETWEEN 1 AND ${TTL_SECONDS_MAX} THEN
+    RAISE EXCEPTION '% is %, but has to be a whole number of seconds from 1 to ${TTL_SECONDS_MAX}.',
+      p_what, quote_nullable(p_seconds) USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_seconds * 1000::bigint;
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_metadata(p_metadata jsonb) RETURNS text
+LANGUAGE plpgsql IMMUTABLE AS $plain$
+BEGIN
+  IF p_metadata IS NULL OR p_metadata = '{}' THEN
+    RETURN NULL;
+  END IF;
+  IF jsonb_typeof(p_metadata) <> 'object' THEN
+    RAISE EXCEPTION 'The metadata has to be a JSON object.' USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  IF octet_length(p_metadata::text) > ${METADATA_BYTES_MAX} THEN
+    RAISE EXCEPTION 'The metadata is longer than ${METADATA_BYTES_MAX} bytes: store a reference instead.'
+      USING ERRCODE = 'invalid_parameter_value';
+  END IF;
+  RETURN p_metadata::text;
+END
+$plain$;
+
+CREATE FUNCTION ${schema}._plain_owner(p_holder_id text) RETURNS text
+LANGUAGE sql IMMUTABLE AS $plain$
+  SELECT ${schema}._plain_text(p_holder_id, 'holder id', ${OWNER_BYTES_MAX})
+$plain$;`;
 }

@@ -8,8 +8,7 @@
  * Every statement names Holdfast's own objects. The schema may be an application's: rights on the schema itself are never
  * taken from anybody, and given only to a service role that has none.
  */
-import { functionsOf, RELATIONS, TABLES } from './objects.js';
-import { quoteName, quoteText } from './quoting.js';
+import { functionsOf, quoteName, quoteText, RELATIONS, TABLES } from './names.js';
 
 const SERVICE = 'service_role';
 

@@ -24,7 +24,7 @@ export interface Functions {
   list(prefix: string, after: string | null): Promise<unknown>;
 }
 
-export function looks(functions: Functions): Pick<Store, 'read' | 'list'> {
+export function readsOf(functions: Functions): Pick<Store, 'read' | 'list'> {
   return {
     async read(key) {
       const found = await functions.read(key);
