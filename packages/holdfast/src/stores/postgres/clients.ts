@@ -1,7 +1,7 @@
 /**
- * The clients that a store may be given, by the few methods that are used, and one way to speak through all of them.
- * With pg, statements are named, so that the server parses each once a connection. Behind a pooler in transaction mode
- * the next one may meet another connection (F15): the first time that this goes wrong, names are given up for good.
+ * The clients that a store accepts, typed by the few methods that are used, and one interface over all of them. With pg,
+ * statements are named, so that the server parses each once per connection. Behind a pooler in transaction mode the next
+ * statement may meet another connection (F15): after the first such error, names are no longer used.
  */
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
@@ -16,12 +16,12 @@ interface PgQuery {
   readonly query_timeout?: number;
 }
 
-/** `pg`: a Pool, or a Client that is connected and that nobody else uses for transactions. */
+/** `pg`: a Pool, or a connected Client that is not used for transactions elsewhere. */
 export interface PgLike {
   query(query: PgQuery): Promise<unknown>;
 }
 
-/** `postgres`: what `postgres(url)` gives. */
+/** `postgres`: the result of `postgres(url)`. */
 export interface PostgresJsLike {
   unsafe(text: string): PromiseLike<readonly unknown[]>;
   listen(channel: string, hear: (payload: string) => void): PromiseLike<{ unlisten(): Promise<void> }>;
@@ -29,23 +29,23 @@ export interface PostgresJsLike {
 
 export type PostgresClient = PgLike | PostgresJsLike;
 
-/** Where hints are heard: a fresh Client of `pg` whenever one is needed, another `postgres(url)`, or false: nowhere. */
+/** Receives wake-ups: a function that makes a new Client of `pg`, another `postgres(url)`, or false for none. */
 export type PostgresListener = (() => ListenClient) | PostgresJsLike | false;
 
 export interface Database {
-  /** The rows of one statement, with `$1` and so on for the values. Renewals go before what else waits for the same connection. */
+  /** The rows of one statement with `$1` and so on. Renewals (`urgent`) go first where a connection is shared. */
   rows(text: string, values: readonly string[], urgent?: boolean): Promise<readonly unknown[]>;
-  /** Several statements in one message, as one transaction. The rows of the last one. */
+  /** Several statements in one message, as one transaction. Returns the rows of the last one. */
   script(text: string, urgent?: boolean): Promise<readonly unknown[]>;
-  /** How many commands one statement has at most. */
+  /** The most commands per statement. */
   readonly mostTogether: number;
-  /** Null where nothing can be heard. */
+  /** Null where no wake-ups can be received. */
   readonly listener: WakeListener | null;
 }
 
-/** A connection whose other end is gone without a word must not be one of the pool's for ever. */
+/** A dead connection must not stay in the pool for ever. */
 const QUERY_TIMEOUT_MS = 5_000;
-/** Over several connections, client and server work at the same time when a batch is cut in two. */
+/** With several connections, client and server work in parallel when a batch is split. */
 const TOGETHER_MAX = 32;
 
 export function databaseOn(client: PostgresClient, listener: PostgresListener | undefined): Database {
@@ -57,7 +57,7 @@ export function databaseOn(client: PostgresClient, listener: PostgresListener | 
 }
 
 function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefined): Database {
-  // With parameters it would ask for their types first, and every statement would be two round trips.
+  // With parameters the driver asks for their types first: two round trips per statement.
   const inline = (text: string, values: readonly string[]): string =>
     text.replace(/\$(\d+)/g, (_, place: string) => quoteText(values[Number(place) - 1] ?? ''));
   return {
@@ -86,7 +86,7 @@ function onPg(client: PgLike & PgInside, listener: PostgresListener | undefined)
   const send = async (query: PgQuery): Promise<unknown> => {
     checkAlone();
     const result = await client.query({ ...query, ...own });
-    // Again: a BEGIN may have been under way, and whatever was done is its caller's to undo.
+    // Check again: a BEGIN may have been in flight, and the transaction could undo the command.
     checkAlone();
     return result;
   };
@@ -111,7 +111,7 @@ function onPg(client: PgLike & PgInside, listener: PostgresListener | undefined)
   };
 }
 
-/** The same text has the same name in every process: whoever prepared it on a shared connection meant the same. */
+/** The same text has the same name in every process, so that a shared connection can be prepared by any of them. */
 function names(): (text: string) => string {
   const known = new Map<string, string>();
   return (text) => {
@@ -124,15 +124,15 @@ function names(): (text: string) => string {
   };
 }
 
-/** The connection does not know the name, or knows it already. Either way nothing was executed. */
+/** The connection does not know the name, or knows it already. Nothing was executed. */
 function isUnknownStatement(error: unknown): boolean {
   return isObject(error) && (error.code === '26000' || error.code === '42P05');
 }
 
-/** Throws inside a transaction, which a lock's command would become part of, and be undone with. */
+/** Throws inside a transaction: a command would become part of it, and be undone with it. */
 function transactionCheck(client: PgInside): () => void {
   let last: string | null = null;
-  // Before 8.21 a Client does not tell, but its connection does, after every statement.
+  // Before 8.21 a Client does not report its status, but its connection does, after every statement.
   if (!client.getTransactionStatus) {
     client.connection?.on('readyForQuery', ({ status }) => {
       last = status ?? null;
@@ -145,14 +145,14 @@ function transactionCheck(client: PgInside): () => void {
   };
 }
 
-/** A connection of its own beside the pool's, made as they are: a listening one belongs to nobody else. */
+/** Opens a connection for listening with the options of the pool or Client. */
 function siblingListener(client: PgLike & PgInside, isPool: boolean): WakeListener | null {
   const make = isPool ? client.Client : (client.constructor as PgInside['Client']);
   const options = isPool ? client.options : client.connectionParameters;
   if (typeof make !== 'function' || !isObject(options)) return null;
   return pgWakeListener(() => {
     const copy = { ...options, keepAlive: true };
-    // Hidden from those who print options, and so from the line above.
+    // Not enumerable, so that it is not printed; and so not copied by the line above.
     Object.defineProperty(copy, 'password', { value: options.password, enumerable: false });
     return new make(copy);
   });
@@ -176,7 +176,7 @@ function isPostgresJs(client: unknown): client is PostgresJsLike {
   return typeof client.unsafe === 'function' && typeof client.listen === 'function';
 }
 
-/** pg wraps rows in a result, and both give a list of results where there were several statements. */
+/** pg wraps rows in a result; both drivers return a list of results for several statements. */
 function lastRows(result: unknown): readonly unknown[] {
   const last: unknown =
     Array.isArray(result) && Array.isArray(resultRows(result.at(-1))) ? result.at(-1) : result;

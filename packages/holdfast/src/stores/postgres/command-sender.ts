@@ -1,33 +1,33 @@
-/** Sends statements and settles the commands in them. Nothing here decides, waits or tries twice what might be done. */
+/** Sends batches of commands through a transport and settles each command. It never repeats a command that may have run. */
 import { type Clock, systemClock } from '../../clock.js';
 import { type Command, checkVersion, type Reply } from '../../protocol/index.js';
 import { isLockedOut, isOfOneCommand, isOverLimit } from './errors.js';
 import { type Chain, chainsOf, isRenewal, type PendingCommand } from './statement-groups.js';
 
-/** How long a key whose row was locked by somebody else is kept away from the others. */
+/** How long a key whose row was locked gets statements of its own. */
 const APART_MS = 5_000;
 const APART_MAX = 1_000;
-/** Records that may go are deleted by the way, once a second at most: twice as many as came, and never few. */
+/** Piggyback clean-up, at most once a second: delete up to twice the commands sent since, within these bounds. */
 const CLEAN_UP_MS = 1_000;
 const CLEAN_UP_MIN = 1_000;
 const CLEAN_UP_MAX = 4_000;
 
 export type Answer = Reply | { readonly error: string; readonly version?: number };
 
-/** The way to the function `apply`: a connection, or HTTP. */
+/** Reaches the function `apply`: over a connection, or over HTTP. */
 export interface Transport {
-  /** How many commands one call has at most; renewals, for which nobody waits, travel together. */
+  /** The most commands per call; renewals always travel together. */
   readonly mostTogether: number;
-  /** One call. Rejects with an error that has a `code`, the SQLSTATE, where the server spoke. */
+  /** One call. Rejects with an error whose `code` is the SQLSTATE, where the server answered. */
   send(
     commands: readonly Command[],
     cleanUp: number,
     hints: boolean,
     urgent: boolean,
   ): Promise<readonly Answer[]>;
-  /** What a command is rejected with. */
+  /** The error that a command is rejected with. */
   explain(error: unknown, key: string): unknown;
-  /** Told of every call that failed. */
+  /** Called for every failed call. */
   failed?(error: unknown): void;
 }
 
@@ -74,7 +74,7 @@ export class CommandSender {
       for (const [index, one] of pending.entries()) settle(one, answers[index]);
     } catch (error) {
       this.#transport.failed?.(error);
-      // The commands matter, the hints do not.
+      // NOTIFY has reached a limit of the server: send the commands without wake-ups.
       if (hints && isOverLimit(error)) await this.#send(pending, false);
       else if (pending.length > 1 && isOfOneCommand(error)) await this.#sendEach(pending);
       else this.#fail(pending, error);
@@ -88,7 +88,7 @@ export class CommandSender {
     }
   }
 
-  /** One slow row holds up nobody but those who want it (F30). */
+  /** Sends the keys one by one, so that a locked row delays its own commands only (F30). */
   async #sendEach(pending: readonly PendingCommand<Reply>[]): Promise<void> {
     const byKey = new Map<string, PendingCommand<Reply>[]>();
     for (const one of pending) byKey.set(one.command.key, [...(byKey.get(one.command.key) ?? []), one]);
@@ -134,7 +134,7 @@ function settle({ command, resolve, reject }: PendingCommand<Reply>, answer: Ans
   }
 }
 
-/** What `apply` gives back; `isolated` where it did nothing, since its transaction sees an earlier moment. */
+/** The result of `apply`; `isolated` where it did nothing, since its transaction is not READ COMMITTED. */
 export function answersIn(answers: unknown): readonly Answer[] | 'isolated' {
   if (Array.isArray(answers)) return answers as readonly Answer[];
   if (typeof answers === 'object' && answers !== null && 'isolation' in answers) return 'isolated';

@@ -1,4 +1,4 @@
-/** What a server's errors mean for the commands of a statement. */
+/** Classifies the server's errors, and explains them to users. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { notExecuted } from '../clients/errors.js';
 import { quoteName } from './sql/names.js';
@@ -13,31 +13,31 @@ const DEADLOCK = '40P01';
 const LIMIT = '54000';
 const UNTRANSLATABLE = '22P05';
 
-/** A row was not to be had in time. */
+/** The lock on a row was not available in time. */
 export function isLockedOut(error: unknown): boolean {
   return sqlState(error) === LOCK_TIMEOUT;
 }
 
-/** Too many hints wait to be heard, among other limits. */
+/** A limit was reached, such as the size of the NOTIFY queue. */
 export function isOverLimit(error: unknown): boolean {
   return sqlState(error) === LIMIT;
 }
 
 /**
- * One command of the statement was in the way of all: its row, or a text that the database cannot keep. The server
- * undid the statement, so its commands can be sent again, each by itself.
+ * One command made the whole statement fail: its row was locked, or its text cannot be stored. The server undid the
+ * statement, so its commands can be sent again one by one.
  */
 export function isOfOneCommand(error: unknown): boolean {
   const state = sqlState(error);
   return state === LOCK_TIMEOUT || state === DEADLOCK || state === LIMIT || state?.startsWith('22') === true;
 }
 
-/** Letters alone are no SQLSTATE but the system's word, such as EPIPE. */
+/** Five letters without a digit are a system error, such as EPIPE. */
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 /**
- * The connection is gone or was never there: no answer of the server at all, or its farewell. A statement that was
- * cancelled, by a timeout say (57014), is neither.
+ * The connection is gone or never existed: no SQLSTATE at all, or that of a shutdown. A cancelled statement (57014) is
+ * neither.
  */
 export function isConnectionError(error: unknown): boolean {
   const state = sqlState(error);
@@ -45,8 +45,8 @@ export function isConnectionError(error: unknown): boolean {
 }
 
 /**
- * Refusals and what was not executed as such, with what to do; everything else as it came: what happened is unknown.
- * The server undoes a statement whose row was locked for too long.
+ * Returns refusals and `NotExecutedError` with advice, and any other error unchanged: its outcome is unknown. The server
+ * undoes a statement whose row was locked for too long.
  */
 export function explain(cause: unknown, schema: string, key?: string): unknown {
   const said = cause instanceof Error ? cause.message : String(cause);

@@ -10,19 +10,20 @@ export { type Migrated, type MigrateOptions, migrate, migrationSql } from './mig
 export type { ListenClient } from './wake-listener.js';
 
 export interface PostgresStoreOptions {
-  /** Where `migrate` put its table and functions. `holdfast` unless told. */
+  /** The schema that `migrate` created. Default `holdfast`. */
   readonly schema?: string;
   /**
-   * Where hints are heard, if not beside the client: a function that gives a new Client of pg, or another
-   * `postgres(url)`; a direct connection where the client goes through a pooler in transaction mode. False: nowhere.
+   * How wake-ups are received, if not over a connection like the client's: a function that makes a new Client of pg, or
+   * another `postgres(url)`. Use a direct connection where the client goes through a pooler in transaction mode. False:
+   * no wake-ups.
    */
   readonly listener?: PostgresListener;
 }
 
 /**
- * Locks in PostgreSQL 13 or later. The client stays yours: close the store first, then the client. A Pool or a Client of
- * pg has an event `error`, for connections that break while idle: listen to it, or Node ends the process. A Pool makes
- * new connections by itself; a Client that lost its own is of no more use.
+ * Locks in PostgreSQL 13 or later. The client stays yours: close the store first, then the client. A Pool or Client of pg
+ * emits `error` when an idle connection breaks: listen to it, or Node ends the process. A Pool opens new connections by
+ * itself; a Client that lost its connection cannot be used any more.
  */
 export function postgresStore(client: PostgresClient, options: PostgresStoreOptions = {}): Store {
   checkOptionNames(options, ['schema', 'listener']);

@@ -1,9 +1,9 @@
 /**
- * Makes the schema, or brings it up to date. Only when asked: no constructor does it.
+ * Creates the schema, or brings it up to date. Only on request: no constructor migrates.
  *
- * It is one statement, a DO block, so it happens as a whole or not at all, whoever sends it: a driver, psql, a
- * migration tool, a pooler in transaction mode. It begins with an advisory lock: of many at once, one does the work, and
- * the others then find it done. What is up to date already is only looked at, and needs no right to create anything.
+ * The migration is one statement, a DO block, so it is atomic for every sender: a driver, psql, a migration tool, a pooler
+ * in transaction mode. It takes an advisory lock first: of several concurrent migrations one does the work, and the others
+ * find it done. An up-to-date schema is only read, which needs no right to create anything.
  */
 import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
@@ -14,7 +14,7 @@ import { MIGRATIONS } from './migrations.js';
 import { checkSchema, quoteName, SCHEMA } from './sql/names.js';
 
 export interface MigrateOptions {
-  /** `holdfast` unless told. */
+  /** Default `holdfast`. */
   readonly schema?: string;
   /**
    * Also give `service_role` the rights that Supabase's HTTP interface needs, and take all rights on Holdfast's tables
@@ -24,13 +24,13 @@ export interface MigrateOptions {
 }
 
 export interface Migrated {
-  /** The version found; 0 where there was nothing. */
+  /** The version found; 0 for none. */
   readonly from: number;
   /** The version now. */
   readonly to: number;
 }
 
-/** Where transactions see one moment only, somebody else's migration makes ours fail; asked again, it is done. */
+/** Under stricter isolation levels a concurrent migration makes this one fail; repeated, it finds the work done. */
 const SERIALIZATION_FAILURE = '40001';
 const FAILED_TRANSACTION = '25P02';
 const TRIES_MAX = 5;
@@ -44,7 +44,7 @@ export async function migrate(client: PostgresClient, options: MigrateOptions = 
     try {
       return { from: foundIn(await run(text)), to: latestOf(MIGRATIONS) };
     } catch (error) {
-      // In a transaction of the caller nothing can be asked again: what counts is why it failed at first.
+      // In the caller's transaction a repetition cannot work: report the first failure.
       if (sqlState(error) === FAILED_TRANSACTION) throw explain(missed ?? error, schema);
       if (sqlState(error) !== SERIALIZATION_FAILURE || tries >= TRIES_MAX) throw explain(error, schema);
       missed = error;
@@ -52,7 +52,7 @@ export async function migrate(client: PostgresClient, options: MigrateOptions = 
   }
 }
 
-/** What `migrate` runs: to be read, or to be run by other means. Safe to run again. */
+/** The SQL that `migrate` runs, to be read, or run by other tools. Safe to run again. */
 export function migrationSql(options: MigrateOptions = {}): string {
   const { schema, supabase } = checked(options);
   return scriptOf(MIGRATIONS, schema, supabase);
@@ -65,7 +65,7 @@ function checked(options: MigrateOptions): Required<MigrateOptions> {
   return { schema: checkSchema(schema), supabase };
 }
 
-/** Without parameters both drivers send a text as it is, and the server takes several statements for one transaction. */
+/** Without parameters both drivers send the text unchanged, and the server runs it as one transaction. */
 function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> {
   const some = client as Partial<Record<'unsafe' | 'query', unknown>> | null | undefined;
   if (typeof some?.unsafe === 'function') return (text) => (client as PostgresJsLike).unsafe(text);
@@ -73,7 +73,7 @@ function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> 
   throw new InvalidArgumentError('migrate needs a Pool or a Client of pg, or what postgres(url) gives.');
 }
 
-/** The last statement's only row; pg wraps rows in a result, postgres does not. */
+/** The only row of the last statement; pg wraps rows in a result, postgres does not. */
 function foundIn(results: unknown): number {
   const last: unknown = Array.isArray(results) ? results.at(-1) : results;
   const rows: unknown = isObject(last) && 'rows' in last ? last.rows : last;

@@ -1,4 +1,4 @@
-/** The migrations as one statement that a server runs as a whole or not at all. */
+/** The migrations as one statement, which the server runs completely or not at all. */
 import type { Migration } from './migrations.js';
 import {
   FUNCTION_NAMES,
@@ -11,11 +11,11 @@ import {
 } from './sql/names.js';
 import { supabaseSql } from './sql/supabase-rights.js';
 
-/** Ours, told apart from all that the server raises by itself. */
+/** SQLSTATEs of our own. */
 export const NEWER = 'HF001';
 export const NAME_TAKEN = 'HF002';
 const SERVER_MIN = 130_000;
-/** Set for the transaction alone: a DO block has no other way to say what it found. */
+/** A setting of the transaction: a DO block has no other way to return a value. */
 export const FOUND_SETTING = 'holdfast.migrated_from';
 
 export function latestOf(migrations: readonly Migration[]): number {
@@ -52,14 +52,14 @@ const DECLARATIONS = `DECLARE
   v_path text := current_setting('search_path');`;
 
 /**
- * Otherwise whoever may create functions or operators in a schema of the path could have theirs called here, with the
- * rights of whoever migrates, and by the view for ever after. Put back at the end: the transaction may be the caller's.
+ * A fixed search path. With the session's, functions or operators that others created in a schema of that path would run
+ * with the rights of the migrating user, and later in the view. Restored at the end: the transaction may be the caller's.
  */
 function trustedNames(): string {
   return "  PERFORM set_config('search_path', 'pg_catalog, pg_temp', true);";
 }
 
-/** Waits for its turn, and reads which version is there. */
+/** Waits for concurrent migrations, and reads the version. */
 function opening(name: string): string {
   return `  IF current_setting('server_version_num')::integer < ${SERVER_MIN} THEN
     RAISE EXCEPTION 'Holdfast needs PostgreSQL 13 or later, and this is %.', current_setting('server_version')
@@ -73,7 +73,7 @@ ${findOwn(name)}
   PERFORM set_config('${FOUND_SETTING}', v_found::text, true);`;
 }
 
-/** The schema and the table of versions. Neither is created where it exists: that would need the right to. */
+/** Creates the schema and the table of versions where they do not exist; existing ones need no right to create. */
 function room(name: string): string {
   const schema = quoteName(name);
   return `  IF to_regnamespace(${quoteText(schema)}) IS NULL THEN
@@ -100,7 +100,7 @@ function refusal(name: string, latest: number): string {
   END IF;`;
 }
 
-/** Its number goes in first: whoever did not see that another had migrated meanwhile fails here, with nothing done. */
+/** Inserts the version first: a migration that did not see a concurrent one fails here, with nothing done. */
 function step({ version, sql }: Migration, name: string): string {
   return `  IF v_found < ${version} THEN
     INSERT INTO ${quoteName(name)}.migrations (version) VALUES (${version}) ON CONFLICT DO NOTHING;
@@ -108,7 +108,7 @@ function step({ version, sql }: Migration, name: string): string {
   END IF;`;
 }
 
-/** In quotes that do not occur inside. */
+/** Quotes with a tag that the text does not contain. */
 function dollarQuoted(text: string, word: string): string {
   let tag = `$${word}$`;
   while (text.includes(tag)) tag = `${tag.slice(0, -1)}_$`;
@@ -122,7 +122,10 @@ function findOwn(name: string): string {
   WHERE n.nspname = ${quoteText(name)} AND c.relkind = 'r' AND c.relname || '.' || a.attname = ANY (${textArray(KNOWN_COLUMNS)});`;
 }
 
-/** Needs `v_own`; uses `v_functions` and `v_taken`. In a schema of ours only other functions of our names are in the way. */
+/**
+ * Refuses names that other objects have. Needs `v_own`. In our own schema only a function with other arguments can be in
+ * the way: callers could reach either, and each would keep locks that the other does not know.
+ */
 function refuseTakenNames(name: string): string {
   const schema = quoteName(name);
   return `  IF v_own THEN

@@ -1,11 +1,11 @@
-/** What this server, as configured, promises. In words for people. */
+/** Findings about this server as it is configured, in sentences for users. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import { type Database, jsonIn } from './clients.js';
 import { explain } from './errors.js';
 import { quoteName } from './sql/names.js';
 import { aboutJson } from './sql/reads.js';
 
-/** What `aboutJson` asks for. */
+/** The result of `aboutJson`. */
 export interface About {
   readonly now: number;
   readonly version: string;
@@ -38,7 +38,7 @@ export async function probe(database: Database, schema: string): Promise<Guarant
   }
 }
 
-/** All that does not depend on how the server is reached. */
+/** Findings that do not depend on the connection. */
 export function findingsOf(about: About, schema: string): readonly Finding[] {
   return [...use(about, schema), ...crash(about), ...failover(about), ...rest(about)];
 }

@@ -1,4 +1,4 @@
-/** Looking at keys through the functions `read` and `list`, whichever way they are called. */
+/** Reads keys through the functions `read` and `list`, over any transport. */
 import {
   checkVersion,
   compareKeys,
@@ -7,20 +7,20 @@ import {
   type Store,
 } from '../../protocol/index.js';
 
-/** How many rows one look at the list goes through. */
+/** Rows per page of a list. */
 export const PAGE_ROWS = 500;
 
 type View = Snapshot | { readonly key: string; readonly error: 'version'; readonly version: number };
 
 interface Page {
   readonly views: readonly View[];
-  /** After which key the next page begins; null at the end. */
+  /** The key after which the next page begins; null at the end. */
   readonly next: string | null;
 }
 
 export interface Functions {
   read(key: string): Promise<unknown>;
-  /** A page, from the prefix on, or from behind a key that sorts no lower. */
+  /** A page that begins at the prefix, or after a key that is not lower. */
   list(prefix: string, after: string | null): Promise<unknown>;
 }
 

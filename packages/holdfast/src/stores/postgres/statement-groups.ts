@@ -1,20 +1,20 @@
 /**
- * Which commands of a batch travel together. Renewals never share a statement with anything else, and are sent first:
- * a claim that waits for a row would hold them up (F14, F30). Commands of one key keep their order.
+ * Groups the commands of a batch into statements. Renewals never share a statement with other commands, and are sent
+ * first: a claim that waits for a row lock would delay them (F14, F30). Commands of one key keep their order.
  */
 import type { Command } from '../../protocol/index.js';
 
-/** A command and those who wait for its answer. */
+/** A command with its promise. */
 export interface PendingCommand<R> {
   readonly command: Command;
   resolve(reply: R): void;
   reject(error: unknown): void;
 }
 
-/** Statements that follow each other. The chains of one batch are independent: they share no key. */
+/** Statements that run one after the other. The chains of one batch are independent: they share no key. */
 export type Chain<R> = readonly (readonly PendingCommand<R>[])[];
 
-/** `apart`: keys whose rows were not to be had a moment ago, each in a statement of its own. */
+/** `apart`: keys whose rows were locked a moment ago; each gets a statement of its own. */
 export function chainsOf<R>(
   pending: readonly PendingCommand<R>[],
   apart: (key: string) => boolean,
@@ -49,7 +49,7 @@ function together<R>(pending: readonly PendingCommand<R>[], most: number): reado
   ].filter(([first]) => first !== undefined && first.length > 0);
 }
 
-/** Statements of at most so many commands, all of a key in one of them. */
+/** Statements of at most `most` commands, all commands of a key in the same one. */
 function cut<R>(pending: readonly PendingCommand<R>[], most: number): readonly Chain<R>[] {
   if (pending.length <= most) return [[pending]];
   const parts: PendingCommand<R>[][] = [];
@@ -68,7 +68,7 @@ function cut<R>(pending: readonly PendingCommand<R>[], most: number): readonly C
   return parts.map((part) => [part]);
 }
 
-/** Keys with renewals and other commands in one batch: a step each time that a key goes from one to the other. */
+/** For keys with renewals and other commands in one batch: a new step each time a key changes between the two. */
 function inSteps<R>(pending: readonly PendingCommand<R>[]): Chain<R> {
   const steps: PendingCommand<R>[][] = [];
   const stepOf = new Map<string, number>();

@@ -11,16 +11,16 @@ import { NOW_MS } from './records.js';
 const COLUMNS = ['version', 'token', 'decision', 'holders', 'rests', 'waiters', 'ended', 'delete_after'];
 const NEXT = COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ');
 
-/** A channel's name has at most 63 bytes, so a longer inbox goes by its hash. See listening.ts. */
+/** A channel name has at most 63 bytes: a longer inbox is hashed. `channelOf` in wake-listener.ts does the same. */
 export const CHANNEL_PREFIX = 'holdfast_';
 export const CHANNEL_BYTES_MAX = 63;
-/** The server takes less than 8,000 bytes. */
+/** The server's limit is 8,000 bytes. */
 const HINT_BYTES_MAX = 7_900;
 
 export const writeSql = (schema: string): string => `
--- Writes the rows that are still at the decision they were read at, absent ones at 0. Gives back the keys of the
--- others, or null: their rows are locked now. In one statement and in key order, insertions too: two batches that
--- inserted some and then locked others could wait for each other.
+-- Writes the rows that are still at the decision they were read at, absent ones at 0. Returns the keys of the others,
+-- or null: their rows are locked now. One statement in key order, insertions included: two batches that insert some
+-- rows and then lock others could deadlock.
 CREATE OR REPLACE FUNCTION ${schema}._write(next_rows ${schema}.records[], keys text[], decisions text[]) RETURNS text[]
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,7 +42,7 @@ BEGIN
   RETURN ARRAY(SELECT k FROM unnest(keys) AS k WHERE written IS NULL OR k <> ALL (written));
 END $$;
 
--- Tells whoever is named, once all is committed.
+-- Sends the wake-ups, on commit.
 CREATE OR REPLACE FUNCTION ${schema}._tell(wakes jsonb[]) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -58,7 +58,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Deletes some of the records that may go. Those that somebody works on stay.
+-- Deletes some expired records. Locked rows are skipped.
 CREATE OR REPLACE FUNCTION ${schema}._clean_up(p_count integer) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
@@ -70,12 +70,12 @@ BEGIN
 END $$;
 `;
 
-/** How long a row that somebody else has locked is waited for. */
+/** The longest wait for a row that another transaction has locked. */
 const LOCK_TIMEOUT = '200ms';
 
 const READ_COMMITTED = "(current_setting('transaction_isolation') = 'read committed')";
 
-/** The row of the last key goes to those that are written. */
+/** Adds the row of the previous key to the rows to write, if it changed. */
 const KEEP_CHANGED = `
         IF row_changed THEN
           next_rows := next_rows || r;
@@ -83,7 +83,7 @@ const KEEP_CHANGED = `
           decisions_before := decisions_before || decision_before::text;
         END IF;`;
 
-/** Says so little each time that it is written out here: a call for every command would cost more than it does. */
+/** Inlined: a function call per command would cost more than the body. */
 const DECIDE = (schema: string): string => `
         d := ${schema}._decide(r, c, now_ms);
         reply := d.reply;
@@ -139,7 +139,7 @@ BEGIN
       WHERE pending IS NULL OR e.c->>'key' = ANY (pending)
       ORDER BY e.c->>'key' COLLATE "C", e.i
     LOOP
-      -- Read after the rows: whatever changed them was decided before.
+      -- Read after the rows: every change in them was decided before.
       IF now_ms IS NULL THEN now_ms := ${NOW_MS}; END IF;
       c := said.command;
       IF r.key IS DISTINCT FROM said.key THEN${KEEP_CHANGED}
@@ -164,7 +164,7 @@ BEGIN
     EXIT WHEN cardinality(next_rows) = 0;
     pending := ${schema}._write(next_rows, next_keys, decisions_before);
     EXIT WHEN pending IS NULL;
-    -- Nobody else can change those any more. What was decided on them counts for nothing, nor does whom it named.
+    -- These rows are locked now. Decisions on their old versions are void, and so are their wake-ups.
     wakes := ARRAY(SELECT w FROM unnest(wakes) AS w WHERE w->>'key' <> ALL (pending));
   END LOOP;
   IF hints AND cardinality(wakes) > 0 THEN PERFORM ${schema}._tell(wakes); END IF;
@@ -188,7 +188,7 @@ DECLARE
   inbox text;
 BEGIN${singleFastPath(schema)}
   IF answers IS NULL OR clean_up > 0 THEN
-    -- Where a transaction sees one moment only, waiting for a row ends in an error: such a one does nothing here.
+    -- Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so.
     IF NOT ${READ_COMMITTED} THEN
       RETURN jsonb_build_object('isolation', current_setting('transaction_isolation'));
     END IF;

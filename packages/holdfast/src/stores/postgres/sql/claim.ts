@@ -1,4 +1,4 @@
-/** A claim: granted, refused, or standing in line. The port of `claim` in `decide.ts`. */
+/** The port of `claim` in `decide.ts`: granted, refused, or queued. */
 import {
   HOLDERS_SHOWN,
   QUEUE_MAX,
@@ -9,7 +9,7 @@ import {
 } from '../../../protocol/index.js';
 
 export const claimSql = (schema: string): string => `
--- Reserves tokens above everything before them. Beyond what a number can hold exactly there are none.
+-- Reserves tokens above all earlier ones, as long as they are safe integers.
 CREATE OR REPLACE FUNCTION ${schema}._reserve(d ${schema}._draft, count integer, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 BEGIN
@@ -43,7 +43,7 @@ BEGIN
   RETURN d;
 END $$;
 
--- Keeps or takes a place; the reply has the position, or null when it has none.
+-- Keeps or takes a place in the queue; the reply has the position, or null for none.
 CREATE OR REPLACE FUNCTION ${schema}._stand_in_line(d ${schema}._draft, c jsonb, place integer, now_ms bigint)
 RETURNS ${schema}._draft LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -71,7 +71,7 @@ BEGIN
   RETURN d;
 END $$;
 
--- A holder as anybody may see it. Only rests have no hold.
+-- A holder without its secrets. Only cool-downs have no hold.
 CREATE OR REPLACE FUNCTION ${schema}._holder_views(entries jsonb[]) RETURNS jsonb
 LANGUAGE sql IMMUTABLE AS $$
   SELECT coalesce(jsonb_agg(
@@ -119,7 +119,7 @@ BEGIN
       RETURN d;
     END IF;
   END LOOP;
-  -- A process has one contender a key: a later claim of it ends what stood in line before, and others may be next.
+  -- A process has one contender per key: a later claim ends its earlier place in the queue, and others may be next.
   ahead := cardinality(d.waiters);
   FOREACH entry IN ARRAY d.waiters LOOP
     IF entry->'hold'->'process' = own->'process'

@@ -15,7 +15,7 @@ DO $$ BEGIN
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $$;
 
--- Lists are worked on as arrays.
+-- Lists are processed as arrays.
 CREATE OR REPLACE FUNCTION ${schema}._elements(list jsonb) RETURNS jsonb[]
 LANGUAGE sql IMMUTABLE AS $$
   SELECT CASE WHEN list = '[]' THEN '{}'::jsonb[] ELSE ARRAY(SELECT jsonb_array_elements(list)) END
@@ -33,7 +33,7 @@ BEGIN
   RETURN live;
 END $$;
 
--- A claim at or below its process's mark is refused, so a waiter there could never be granted: it leaves the line.
+-- A claim at or below its process's mark is refused, so a waiter there could never be granted: it leaves the queue.
 CREATE OR REPLACE FUNCTION ${schema}._mark_ended(d ${schema}._draft, hold jsonb, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -62,7 +62,7 @@ BEGIN
   RETURN d;
 END $$;
 
--- Drops what is over. What expires has ended, so it is marked like anything else that ends.
+-- Drops expired entries, and marks them as ended.
 CREATE OR REPLACE FUNCTION ${schema}._sweep(d ${schema}._draft, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -91,7 +91,7 @@ BEGIN
       IF (entry->>'expiresAt')::bigint <= now_ms THEN d := ${schema}._mark_ended(d, entry->'hold', now_ms); END IF;
     END LOOP;
   END IF;
-  -- Only now: the end of a holder may have taken waiters of its process out of the line.
+  -- Last: the end of a holder may have removed waiters of its process.
   before := d.waiters;
   live := ${schema}._live(before, now_ms);
   IF cardinality(live) < cardinality(before) THEN
@@ -147,7 +147,7 @@ BEGIN
   END IF;
   IF cardinality(d.waiters) > 0 THEN
     d := ${schema}._call_next(d, now_ms);
-    -- Whoever comes to the head while the key rests has to learn how long: nothing else will wake it.
+    -- A waiter that becomes first during a cool-down must learn how long it lasts: nothing else wakes it.
     IF cardinality(d.rests) > 0 AND d.waiters[1]->'hold' <> head->'hold' THEN d.called := d.called || d.waiters[1]; END IF;
     d.wakes := d.wakes || ${schema}._turns(d, now_ms);
   END IF;
@@ -157,7 +157,7 @@ BEGIN
   RETURN d;
 END $$;
 
--- All in it over, the clock past its token, and kept long enough.
+-- The time from which the record may be deleted: all entries expired, the clock past its token, kept long enough.
 CREATE OR REPLACE FUNCTION ${schema}._delete_after(r ${schema}.records) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -167,7 +167,7 @@ BEGIN
     FROM jsonb_array_elements(r.holders || r.waiters) entry;
   SELECT greatest(needed, max((entry->>'expiresAt')::bigint)) INTO needed FROM jsonb_array_elements(r.rests) entry;
   SELECT greatest(needed, max((entry->>'until')::bigint)) INTO needed FROM jsonb_array_elements(r.ended) entry;
-  -- It falls only from far ahead: a row whose end goes up and down should keep it.
+  -- Lowered only from far ahead, so that the indexed column changes rarely.
   RETURN greatest(${onGrid('needed')}, least(r.delete_after, ${onGrid(`needed + ${FAR_MS}`)}));
 END $$;
 `;

@@ -11,12 +11,12 @@
 import { KEEP_MS, MARKS_MAX, STATE_VERSION, TOKEN_BLOCK, WINDOW_MS } from '../../../protocol/index.js';
 import { FAR_MS, NOW_MS, onGrid } from './records.js';
 
-/** Marks that have run out are dropped, which is a change; a hold at or below its process's mark has ended. */
+/** Expired marks have to be dropped, which is a change; a hold at or below its process's mark has ended. */
 const OVER = '$[*] ? (@.until <= $now || (@.process == $process && @.number >= $number))';
 const MARKS_ALLOW = `(r.ended = '[]' OR (jsonb_array_length(r.ended) < ${MARKS_MAX}
       AND NOT jsonb_path_exists(r.ended, '${OVER}', c->'hold' || jsonb_build_object('now', now_ms))))`;
 
-/** Of the time that was read, or before; and tokens not far ahead of it. */
+/** The last decision is not in the future, and tokens are not far ahead. */
 const IN_TIME = `r.decision < (now_ms + 1) * 1000 AND r.token < (now_ms + ${KEEP_MS - 10_000}) * 1000`;
 
 const ORDINARY = `r.version BETWEEN 1 AND ${STATE_VERSION} AND r.rests = '[]' AND ${IN_TIME} AND ${MARKS_ALLOW}`;
@@ -29,19 +29,19 @@ const TOKEN = 'greatest(r.token + 1, now_ms * 1000)';
 const DECISION = 'greatest(r.decision + 1, now_ms * 1000)';
 const TTL_MS = "(c->>'ttlMs')::bigint";
 
-/** Whether each can be answered here. */
+/** Whether the fast path can answer. */
 const FITS = "(c->>'permits')::bigint <= (c->>'capacity')::bigint";
 const CAN_CLAIM = `r.holders = '[]' AND ${FITS} AND ${SIMPLE}`;
 const CAN_RENEW = `NOT c ? 'added' AND ${BY_HOLDER}`;
 const HELD_LONG_ENOUGH = `(r.holders->0->>'acquiredAt')::bigint + (c->>'minHoldMs')::bigint <= now_ms`;
 const CAN_RELEASE = `${HELD_LONG_ENOUGH} AND ${BY_HOLDER}`;
 
-/** Of those in line from the nth on: nobody was called, none has left, and none is of this process. */
+/** From the nth waiter on: none woken, none expired, none of this process. */
 const restIsQuiet = (from: number): string => `NOT jsonb_path_exists(r.waiters,
       '$[${from} to last] ? (@.expiresAt <= $now || @.wokenAt != null || @.hold.process == $process)',
       c->'hold' || jsonb_build_object('now', now_ms))`;
 const HEAD_IS_EXCLUSIVE = "r.waiters->0->'permits' = r.waiters->0->'capacity'";
-/** Whoever is behind an exclusive one is not called. */
+/** Waiters behind an exclusive one are not woken. */
 const CAN_HAND_ON = `r.waiters <> '[]' AND ${HEAD_IS_EXCLUSIVE} AND r.holders->0->'permits' = r.holders->0->'capacity'
       AND ${HELD_LONG_ENOUGH} AND ${IS_HOLDER} AND ${restIsQuiet(0)} AND ${ORDINARY}`;
 const HANDED_ON_WAITERS = "jsonb_set(r.waiters, '{0,wokenAt}', to_jsonb(now_ms))";
@@ -56,7 +56,7 @@ const CLAIMED_HOLDERS = `jsonb_build_array(jsonb_build_object('hold', c->'hold',
       'acquiredAt', now_ms, 'expiresAt', now_ms + ${TTL_MS}, 'metadata', c->'metadata'))`;
 
 const WANTS_BLOCK = `((c->>'block')::boolean AND r.holders->0->'permits' = r.holders->0->'capacity')`;
-/** A renewal may change nothing. */
+/** Whether a renewal changes anything. */
 const EXTENDS = `(${WANTS_BLOCK} OR (r.holders->0->>'expiresAt')::bigint < now_ms + ${TTL_MS})`;
 const RENEWED_TOKEN = `CASE WHEN ${WANTS_BLOCK} THEN ${TOKEN} + ${TOKEN_BLOCK - 1} ELSE r.token END`;
 const RENEWED_HOLDERS = `jsonb_build_array(r.holders->0 || jsonb_build_object('expiresAt',
@@ -67,8 +67,8 @@ const RELEASED_MARKS = `CASE WHEN r.ended = '[]' THEN '[]'
       || jsonb_build_object('process', c->'hold'->'process', 'number', c->'hold'->'number', 'until', now_ms + ${KEEP_MS})`;
 
 /**
- * When the row may go. Its tokens and marks are of the past by then. A release lowers it only from far ahead, after a
- * long ttl: a row that is claimed and released in turn should keep it.
+ * When the row may be deleted. Its tokens and marks are in the past by then. A release lowers it only from far ahead,
+ * after a long ttl, so that the indexed column changes rarely.
  */
 const CLAIMED_DELETE_AFTER = onGrid(`now_ms + ${TTL_MS} + ${KEEP_MS}`);
 const RENEWED_DELETE_AFTER = `greatest(r.delete_after, ${CLAIMED_DELETE_AFTER})`;
@@ -117,7 +117,7 @@ const releaseOne = (schema: string): string => `
       END IF;
     END IF;`;
 
-/** A row that another changes at this moment is waited for, and then looked at again, as it is then. */
+/** For a single command: sets `answers`, or changes nothing. An UPDATE waits for a locked row and checks it again. */
 export const singleFastPath = (schema: string): string => `
   now_ms := ${NOW_MS};
   IF c->>'kind' = 'claim' THEN${claimOne(schema)}

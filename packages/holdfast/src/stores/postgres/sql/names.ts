@@ -7,7 +7,7 @@ import { InvalidArgumentError } from '../../../protocol/index.js';
 
 export const SCHEMA = 'holdfast';
 
-/** What PostgreSQL would cut off in silence, or what could end a quoted function body, is refused. */
+/** Refuses names that PostgreSQL would truncate, or that could end a quoted function body. */
 export function checkSchema(schema: unknown): string {
   const isName = typeof schema === 'string' && /^[^\p{Cc}$]+$/u.test(schema) && schema.isWellFormed();
   if (isName && Buffer.byteLength(schema) <= 63) return schema;
@@ -20,19 +20,19 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Read the same whether or not the server takes backslashes for escapes. */
+/** Correct whether or not the server treats backslashes as escapes. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return text.includes('\\') ? `E${quoted.replaceAll('\\', '\\\\')}` : quoted;
 }
 
-/** Tables and the view: the relations that have rights. */
+/** The tables and the view. */
 export const RELATIONS = ['migrations', 'records', 'locks'] as const;
 export const TABLES = ['migrations', 'records'] as const;
 /** Names that relations and types share; tables and views are types as well. */
 export const RELATION_NAMES = [...RELATIONS, 'records_delete_after', '_draft'] as const;
 
-/** The columns by which a table of ours is told from another of the same name. */
+/** The columns that identify our tables. */
 export const KNOWN_COLUMNS = [
   'migrations.version',
   'migrations.applied_at',

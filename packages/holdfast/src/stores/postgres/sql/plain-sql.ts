@@ -11,9 +11,9 @@ import { STATE_VERSION } from '../../../protocol/index.js';
 import { quoteName } from './names.js';
 import { NOW_MS } from './records.js';
 
-/** How many records that may go a release deletes: the others may stand at the start of a long transaction. */
+/** How many expired records a release deletes. */
 const CLEAN_UP = 4;
-/** Whatever a session has set, names mean the same. */
+/** Fixed, whatever the session has set. */
 const SETTINGS = 'SET search_path = pg_catalog, pg_temp';
 
 const KEY_BYTES_MAX = 512;
@@ -33,10 +33,10 @@ export function plainSql(name: string): string {
   ].join('\n');
 }
 
-/** The hold that a holder's name stands for: the one it has, or the next number past all that have ended. */
+/** The hold of a holder's name: the one it has, or the next number after all that have ended. */
 function lookUp(schema: string): string {
   return `
--- Locks the row, so that nothing changes between the look and what is done upon it.
+-- Locks the row, so that nothing changes between this read and the command.
 CREATE FUNCTION ${schema}._plain_hold(p_key text, p_owner text, p_make boolean, OUT hold jsonb, OUT held boolean)
 LANGUAGE plpgsql AS $plain$
 DECLARE
@@ -62,7 +62,7 @@ BEGIN
       quote_literal(p_key), v_record.version
       USING ERRCODE = 'feature_not_supported', HINT = 'A newer Holdfast wrote it: run its migration.';
   END IF;
-  -- Only now: the row may have been waited for.
+  -- Read after waiting for the row.
   v_now := ${NOW_MS};
   SELECT holder -> 'hold' INTO hold FROM jsonb_array_elements(v_record.holders) AS holder
     WHERE holder #>> '{hold,process}' = v_process AND (holder ->> 'expiresAt')::bigint > v_now;
@@ -118,7 +118,7 @@ BEGIN
   IF v_reply ->> 'kind' <> 'granted' THEN
     RETURN false;
   END IF;
-  -- It had it already: extended, and never shortened.
+  -- The holder had it already: extend, never shorten.
   IF (v_reply ->> 'expiresAt')::bigint < (v_reply ->> 'now')::bigint + v_ttl_ms THEN
     v_reply := ${schema}._plain_say(jsonb_build_object(
       'kind', 'renew', 'key', v_key, 'hold', v_hold, 'ttlMs', v_ttl_ms, 'block', false));
@@ -175,7 +175,7 @@ COMMENT ON FUNCTION ${schema}.extend_lock(text, text, integer, text) IS
   'The lock lasts so many seconds from now, or longer if it did. False: this holder does not have it.';`;
 }
 
-/** Not stable: it has to see what `acquire_lock` did a moment ago in the same statement. */
+/** VOLATILE: it must see what `acquire_lock` did in the same statement. */
 function token(schema: string): string {
   return `
 CREATE FUNCTION ${schema}.lock_token(p_lock_name text, p_holder_id text, p_namespace text DEFAULT 'default')
@@ -202,7 +202,7 @@ BEGIN
   IF p_text ~ '[\\u0001-\\u001f\\u007f-\\u009f]' THEN
     RAISE EXCEPTION 'The % has control characters: leave them out.', p_what USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- Two spellings of one letter are one name. Other encodings have one spelling only, and cannot do this.
+  -- Two spellings of one letter are one name. Other encodings have one spelling only, and no normalize().
   IF p_text ~ '[^ -~]' AND current_setting('server_encoding') = 'UTF8' THEN
     p_text := normalize(p_text, NFC);
   END IF;

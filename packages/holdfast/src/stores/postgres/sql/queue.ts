@@ -1,8 +1,8 @@
-/** The line of waiters: who has room, who is called next, how soon to ask again. The port of `line.ts`. */
+/** The port of the queue (protocol/line.ts): who fits, who is woken next, how soon to ask again. */
 import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from '../../../protocol/index.js';
 
 export const queueSql = (schema: string): string => `
--- What is taken: permits, and the smallest capacity that anybody concerned names.
+-- The permits taken, and the smallest capacity among their holders.
 CREATE OR REPLACE FUNCTION ${schema}._taken(d ${schema}._draft, OUT permits bigint, OUT capacity bigint)
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -16,7 +16,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Whether a claimant behind the first so many waiters fits beside holders, rests and what is kept for the woken.
+-- Whether a claim behind so many waiters fits beside holders, cool-downs and woken waiters.
 CREATE OR REPLACE FUNCTION ${schema}._has_room(d ${schema}._draft, ahead integer, wants jsonb, now_ms bigint)
 RETURNS boolean LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -37,7 +37,7 @@ BEGIN
 END $$;
 
 -- Opens a window for every waiter that now fits, in order, and closes the windows of those that no longer do.
--- Behind the first who does not fit nobody is called: a large claim is never starved by small ones.
+-- Stops at the first that does not fit: small claims never starve a large one.
 CREATE OR REPLACE FUNCTION ${schema}._call_next(d ${schema}._draft, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -77,7 +77,7 @@ BEGIN
   RETURN d;
 END $$;
 
--- How soon something that stands before this claimant may be over.
+-- The time until something ahead of this claim may end.
 CREATE OR REPLACE FUNCTION ${schema}._free_in_ms(d ${schema}._draft, ahead integer, now_ms bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -99,7 +99,7 @@ BEGIN
   RETURN soonest - now_ms;
 END $$;
 
--- Whoever was called and still stands in line, and whoever was called a while ago and has not come yet.
+-- Wake-ups for the waiters woken now, and again for those woken a while ago that have not claimed yet.
 CREATE OR REPLACE FUNCTION ${schema}._turns(d ${schema}._draft, now_ms bigint) RETURNS jsonb[]
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE

@@ -7,7 +7,7 @@ import { quoteName, quoteText } from './names.js';
 import { NOW_MS } from './records.js';
 
 export const readSql = (schema: string): string => `
--- One key as anybody may see it, without what has expired. Null when nobody holds it and nobody waits for it.
+-- One key without its secrets and expired entries. Null when it has no holders and no waiters.
 CREATE OR REPLACE FUNCTION ${schema}._snapshot(r ${schema}.records, now_ms bigint) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
@@ -36,7 +36,7 @@ BEGIN
   RETURN ${schema}._snapshot(r, ${NOW_MS});
 END $$;
 
--- A page of keys in order, from the prefix on or after the last key looked at. "next" is null at the end.
+-- A page of keys in order, from the prefix on or after a key. "next" is null at the end.
 CREATE OR REPLACE FUNCTION ${schema}.list(p_prefix text, p_after text, p_count integer) RETURNS jsonb
 LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
 DECLARE
@@ -64,7 +64,7 @@ END $$;
 export function viewsSql(name: string): string {
   const schema = quoteName(name);
   return `
--- What is no JSON, or none that jsonb can hold, is shown as it is: one odd row must not hide all the others.
+-- Text that is not valid jsonb is shown unchanged: one odd row must not hide all the others.
 CREATE FUNCTION ${schema}._metadata_of(p_text text) RETURNS jsonb
 LANGUAGE plpgsql IMMUTABLE STRICT SET search_path = pg_catalog, pg_temp AS $view$
 BEGIN
@@ -107,7 +107,7 @@ COMMENT ON VIEW ${schema}.locks IS
 
 const setting = (name: string): string => `current_setting('${name}', true)`;
 
-/** A JSON object, in the shape of `About` in probe.ts. Answered also where nothing was migrated yet. */
+/** A JSON object, in the shape of `About` in probe.ts. Works also before the migration. */
 export function aboutJson(name: string): string {
   return `pg_catalog.json_build_object(
     'now', ${NOW_MS}, 'version', ${setting('server_version')}, 'versionNumber', ${setting('server_version_num')}::integer,

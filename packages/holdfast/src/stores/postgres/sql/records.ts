@@ -14,14 +14,14 @@ export const NOW_MS =
   'pg_catalog.floor(extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::bigint';
 
 /**
- * `delete_after` is indexed, and a row whose indexed columns stay as they are is rewritten within its page, without
- * touching any index. So it is what `expendableAt` says, rounded up: it moves a few times in a minute at most.
+ * `delete_after` is indexed. While the indexed columns stay the same, PostgreSQL rewrites the row within its page without
+ * touching an index. So it is `expendableAt` rounded up, and changes a few times a minute at most.
  */
 const GRID_MS = 10_000;
 
 export const onGrid = (ms: string): string => `((${ms}) / ${GRID_MS} + 1) * ${GRID_MS}`;
 
-/** How far ahead of what is needed it may stay. */
+/** How far above the needed value it may stay. */
 export const FAR_MS = 30_000;
 
 export const tablesSql = (schema: string): string => `

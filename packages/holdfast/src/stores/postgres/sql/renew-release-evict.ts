@@ -1,4 +1,4 @@
-/** What keeps or ends a hold: renew, release, evict. The port of those in `decide.ts`. */
+/** The port of `renew`, `release` and `evict` in `decide.ts`. */
 import { TOKEN_BLOCK } from '../../../protocol/index.js';
 
 export const renewReleaseEvictSql = (schema: string): string => `

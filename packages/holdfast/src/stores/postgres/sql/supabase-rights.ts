@@ -1,12 +1,12 @@
 /**
  * Rights for Supabase's HTTP interface: the service role may use Holdfast's tables and functions, and nobody else.
  *
- * Locks are for servers. Anybody who may call `apply` can claim, and with an owner's name `release_lock` too, so neither
- * visitors (`anon`) nor signed-in users (`authenticated`) get rights, and row-level security without a policy for them
- * keeps them out should somebody grant them all later. Safe to run again; roles that do not exist are left out.
+ * Locks are for servers. A caller of `apply` can claim, and with an owner's name `release_lock`, so neither visitors
+ * (`anon`) nor signed-in users (`authenticated`) get rights. Row-level security without a policy for them keeps them out
+ * even if all rights are granted to them later. Safe to run again; missing roles are skipped.
  *
- * Every statement names Holdfast's own objects. The schema may be an application's: rights on the schema itself are never
- * taken from anybody, and given only to a service role that has none.
+ * Every statement names Holdfast's own objects. The schema may belong to an application: rights on the schema itself are
+ * never revoked, and granted only to a service role that has none.
  */
 import { functionsOf, quoteName, quoteText, RELATIONS, TABLES } from './names.js';
 
@@ -26,7 +26,7 @@ BEGIN
   EXECUTE ${quoteText(`REVOKE ALL ON ${relations} FROM `)} || v_outsiders;
   EXECUTE ${quoteText(`REVOKE ALL ON FUNCTION ${functions} FROM `)} || v_outsiders;
 ${TABLES.map((table) => enableRowSecurity(`${schema}.${table}`)).join('\n')}
-  -- Otherwise a view shows what its owner may see. Older servers cannot do that: there, rights alone protect it.
+  -- By default a view shows what its owner may see. Servers before 15 cannot change that: there, rights alone protect it.
   IF current_setting('server_version_num')::integer >= 150000 AND NOT EXISTS (
     SELECT FROM pg_class WHERE oid = ${quoteText(`${schema}.locks`)}::regclass AND 'security_invoker=true' = ANY (reloptions)
   ) THEN
@@ -43,18 +43,18 @@ ${addPolicy(`${schema}.records`)}
   END IF;
 END
 $grants$;
--- PostgREST reads the schema again.
+-- Makes PostgREST read the schema again.
 NOTIFY pgrst, 'reload schema';`;
 }
 
-/** Only where it is off: the statement waits for everybody who uses the table. */
+/** Only where it is off: the statement waits for all users of the table. */
 function enableRowSecurity(table: string): string {
   return `  IF NOT (SELECT relrowsecurity FROM pg_class WHERE oid = ${quoteText(table)}::regclass) THEN
     ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;
   END IF;`;
 }
 
-/** The service role passes row-level security on Supabase, but need not elsewhere. */
+/** The service role bypasses row-level security on Supabase, but not necessarily elsewhere. */
 function addPolicy(table: string): string {
   return `    IF NOT EXISTS (
       SELECT FROM pg_policy WHERE polrelid = ${quoteText(table)}::regclass AND polname = 'service_uses_locks'
