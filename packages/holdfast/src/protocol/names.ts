@@ -4,9 +4,9 @@
  */
 import { InvalidArgumentError } from './errors.js';
 
-const KEY_BYTES_MAX = 512;
-const OWNER_BYTES_MAX = 256;
-const METADATA_BYTES_MAX = 4_096;
+export const KEY_BYTES_MAX = 512;
+export const OWNER_BYTES_MAX = 256;
+export const METADATA_BYTES_MAX = 4_096;
 const NAMESPACE = /^[A-Za-z0-9_.-]{1,64}$/;
 const CONTROL = /\p{Cc}/u;
 /** Fast path: most names are like this, and need no further check. */

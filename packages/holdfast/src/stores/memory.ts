@@ -33,7 +33,7 @@ export interface MemoryStoreOptions {
 type Listener = (key: string, why: Why) => void;
 
 /** How many records each command looks at for cleaning up. */
-const CLEANUP_STEP = 2;
+const CLEANUP_PER_COMMAND = 2;
 
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptionNames(options, ['now']);
@@ -87,7 +87,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     apply(commands) {
       const at = time();
       const replies = commands.map((command) => applyOne(command, at));
-      cleanUp(at, commands.length * CLEANUP_STEP);
+      cleanUp(at, commands.length * CLEANUP_PER_COMMAND);
       return replies;
     },
     listen(inbox, wake): Promise<Stop> {

@@ -26,6 +26,12 @@ export interface OpenedClient<C> {
   readonly connection: Connection;
 }
 
+/** Settings that the clients share. */
+export const CONNECT_MS_MAX = 2_000;
+export const KEEP_ALIVE_MS = 10_000;
+/** A server that vanished without closing the connection is noticed by unanswered pings. */
+export const PING_MS = 2_000;
+
 class NotInstalled extends Error {}
 
 /**

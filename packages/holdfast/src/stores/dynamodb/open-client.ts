@@ -2,10 +2,9 @@
  * A DynamoDB client set up for locks: a limit on every wait, and each command sent once. The engine retries, since it
  * knows how long that makes sense; the SDK's own retries are off.
  */
-import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import { type Candidate, CONNECT_MS_MAX, importError, type OpenedClient } from '../clients/opened-client.js';
 import type { DynamodbTableClient } from './index.js';
 
-const CONNECT_MS_MAX = 2_000;
 /** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
 const REQUEST_MS_MAX = 3_000;
 

@@ -4,11 +4,15 @@
  */
 import { checkServerIdentity } from 'node:tls';
 import { InvalidArgumentError } from '../../protocol/index.js';
-import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import {
+  type Candidate,
+  CONNECT_MS_MAX,
+  importError,
+  type OpenedClient,
+  PING_MS,
+} from '../clients/opened-client.js';
 import { LateConnection } from './late-connection.js';
 
-const CONNECT_MS_MAX = 2_000;
-const PING_MS = 2_000;
 const PINGS_MAX = 2;
 const RECONNECT_MS = 250;
 const RECONNECT_JITTER_MS = 100;

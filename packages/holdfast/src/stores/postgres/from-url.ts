@@ -21,7 +21,7 @@ const OPTIONS = [
 ];
 const SSL_MODES = ['disable', 'require', 'no-verify', 'verify-ca', 'verify-full'] as const;
 /** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
-const CONNECT_MS_MAX = 3_000;
+const CONNECT_MS_DEFAULT = 3_000;
 const CONNECT_SECONDS_MAX = 60;
 /** No command waits longer than this for a row lock of another connection. */
 const STATEMENT_MS_MAX = 4_000;
@@ -92,7 +92,7 @@ export async function postgresTarget(scheme: string, rest: string): Promise<Post
 }
 
 function connectMsMax(text: string | undefined): number {
-  if (text === undefined) return CONNECT_MS_MAX;
+  if (text === undefined) return CONNECT_MS_DEFAULT;
   const seconds = Number(text);
   if (!/^\d+$/.test(text) || seconds < 1 || seconds > CONNECT_SECONDS_MAX) {
     throw new InvalidArgumentError(

@@ -4,10 +4,10 @@
  * in transaction mode would refuse.
  */
 import type { PeerCertificate } from 'node:tls';
-import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import { ignore } from '../../protocol/ignore.js';
+import { type Candidate, importError, KEEP_ALIVE_MS, type OpenedClient } from '../clients/opened-client.js';
 import type { PostgresClient } from './index.js';
 
-const KEEP_ALIVE_MS = 10_000;
 const IDLE_MS = 60_000;
 const BACKOFF_SECONDS_MAX = 1;
 
@@ -58,7 +58,7 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
           ...(statementMsMax === null ? {} : { query_timeout: statementMsMax }),
         });
         // The pool drops the broken connection itself; the next command opens another.
-        pool.on('error', () => undefined);
+        pool.on('error', ignore);
         let ended: Promise<void> | null = null;
         const end = (): Promise<void> => {
           ended ??= pool.end();

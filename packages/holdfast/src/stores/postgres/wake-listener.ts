@@ -39,7 +39,7 @@ export interface WakeListener {
 
 export const RECONNECT_MS = 500;
 /** A connection that takes longer than this to open is given up. */
-const CONNECT_MS_MAX = 10_000;
+const OPENING_MS_MAX = 10_000;
 
 /** An inbox as a channel of NOTIFY. `_tell` in sql/apply.ts does the same. */
 export function channelOf(inbox: string): string {
@@ -77,8 +77,8 @@ class ListenConnection {
     client.on('error', this.#lose);
     client.on('end', () => this.drop());
     client.on('notification', ({ channel, payload }) => receive(channel, payload ?? ''));
-    this.#connecting = systemClock.timer(CONNECT_MS_MAX, () =>
-      this.#lose(new Error(`The connection for wake-ups did not open within ${CONNECT_MS_MAX} ms.`)),
+    this.#connecting = systemClock.timer(OPENING_MS_MAX, () =>
+      this.#lose(new Error(`The connection for wake-ups did not open within ${OPENING_MS_MAX} ms.`)),
     );
     this.#connecting.keepAlive(false);
     this.#tail = client.connect().then(() => {

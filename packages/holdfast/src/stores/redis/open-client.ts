@@ -3,10 +3,16 @@
  * since the engine retries. Every client has an `error` listener: an unhandled error event would end the process.
  */
 import { systemClock } from '../../clock.js';
-import { type Candidate, importError, type OpenedClient } from '../clients/opened-client.js';
+import {
+  type Candidate,
+  CONNECT_MS_MAX,
+  importError,
+  KEEP_ALIVE_MS,
+  type OpenedClient,
+  PING_MS,
+} from '../clients/opened-client.js';
 import type { RedisClient } from './index.js';
 
-const CONNECT_MS_MAX = 2_000;
 /** For a server that accepts the connection and stays silent. */
 const FIRST_MS_MAX = 4_000;
 /** The engine waits far less; this bounds what the client keeps in memory. */
@@ -14,9 +20,7 @@ const COMMAND_MS_MAX = 3_000;
 /** A server that vanished without closing the connection is noticed after this long without an answer. */
 const SILENCE_MS_MAX = 5_000;
 const RECONNECT_MS_MAX = 1_000;
-const KEEP_ALIVE_MS = 10_000;
 const DISCONNECT_MS_MAX = 200;
-const PING_MS = 2_000;
 
 export interface Target {
   readonly cluster: boolean;

@@ -35,7 +35,7 @@ export interface BatchParts {
 }
 
 /** How many records that may go each written one takes with it. */
-const CLEANUP_STEP = 2;
+const CLEANUP_PER_CHANGE = 2;
 /** How long to wait once it was in vain: somebody is stopped in the middle of writing, and this process has other work. */
 const BUSY_AGAIN_MS = 2;
 
@@ -114,7 +114,7 @@ function decideAll(
     }
   });
   for (const [key, state] of changed) records.save(key, state);
-  if (changed.size > 0) records.cleanUp(at, changed.size * CLEANUP_STEP);
+  if (changed.size > 0) records.cleanUp(at, changed.size * CLEANUP_PER_CHANGE);
   return { outcomes, hints, adopted };
 }
 

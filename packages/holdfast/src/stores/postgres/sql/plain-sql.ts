@@ -5,9 +5,11 @@
  * `apply`: holders of the library and of plain SQL exclude each other. They do not queue: a caller that gets `false` asks
  * again. Inside a longer transaction they take effect at its end, and the row stays locked until then: keep it short.
  *
- * Arguments are checked with the limits of the library (arguments.ts).
+ * Arguments are checked with the limits of the library.
  */
+import { TTL_MS_MAX } from '../../../protocol/durations.js';
 import { STATE_VERSION } from '../../../protocol/index.js';
+import { KEY_BYTES_MAX, METADATA_BYTES_MAX, OWNER_BYTES_MAX } from '../../../protocol/names.js';
 import { quoteName } from './names.js';
 import { NOW_MS } from './records.js';
 
@@ -16,10 +18,7 @@ const CLEAN_UP = 4;
 /** Fixed, whatever the session has set. */
 const SETTINGS = 'SET search_path = pg_catalog, pg_temp';
 
-const KEY_BYTES_MAX = 512;
-const OWNER_BYTES_MAX = 256;
-const METADATA_BYTES_MAX = 4_096;
-const TTL_SECONDS_MAX = 7 * 24 * 3_600;
+const TTL_SECONDS_MAX = TTL_MS_MAX / 1_000;
 
 export function plainSql(name: string): string {
   const schema = quoteName(name);
