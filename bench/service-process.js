@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fastify from 'fastify';
 import { memoryStore } from 'holdfast/memory';
-import { createAuth, createKey, createService } from 'holdfast-service';
+import { createAuth, createApiKey, createService } from 'holdfast-service';
 import { destination, pino } from 'pino';
 
 /** The service's own, so that both check and write the same. */
@@ -18,7 +18,7 @@ const UNLIMITED = { requestsPerSecond: 1e9, requestBurst: 1e9 };
 /** @param {string} folder */
 async function authOf(folder) {
   const path = join(folder, 'keys.json');
-  const { text } = await createKey({ path, by: 'benchmark' }, { name: 'benchmark', rights: ['lock:*'] });
+  const { text } = await createApiKey({ path, by: 'benchmark' }, { name: 'benchmark', rights: ['lock:*'] });
   return { key: text, auth: createAuth({ apiKeys: path, limits: UNLIMITED }) };
 }
 

@@ -18,7 +18,7 @@ import { machineMs } from './machine-clock.js';
  *   | { kind: 'killed', pid: number, token: number }
  *   | { kind: 'acquired', token: number, waitedMs: number }
  *   | { kind: 'took over', token: number, afterMs: number, from: string }
- *   | { kind: 'released', token: number })} Happening
+ *   | { kind: 'released', token: number })} ContestEvent
  */
 /** @typedef {{ name: string, child: import('node:child_process').ChildProcess, fate: 'here' | 'killed' | 'left', grants: number }} Worker */
 
@@ -33,8 +33,8 @@ const LEAVE_MS_MAX = 3_000;
 export class Contest {
   /** @type {Map<string, Worker>} */
   workers = new Map();
-  /** @type {Happening[]} */
-  happenings = [];
+  /** @type {ContestEvent[]} */
+  events = [];
   /** @type {{ name: string, token: number } | null} */
   holder = null;
   #startedAt = machineMs();
@@ -45,7 +45,7 @@ export class Contest {
   /** @type {NodeJS.Timeout[]} */
   #timers = [];
 
-  /** @param {{ url: string, key: string, seconds: number, onHappening: (happening: Happening) => void }} options */
+  /** @param {{ url: string, key: string, seconds: number, onEvent: (event: ContestEvent) => void }} options */
   constructor(options) {
     this.options = options;
   }
@@ -56,7 +56,7 @@ export class Contest {
 
   /** Nobody has taken over yet from one that was killed: on a slow machine the show needs longer. */
   get isUnfinished() {
-    return this.#killed !== null || !this.happenings.some(({ kind }) => kind === 'took over');
+    return this.#killed !== null || !this.events.some(({ kind }) => kind === 'took over');
   }
 
   start() {
@@ -147,11 +147,11 @@ export class Contest {
 
   /**
    * @param {number} at
-   * @param {Happening extends infer H ? H extends Happening ? Omit<H, 'atMs'> : never : never} what
+   * @param {ContestEvent extends infer H ? H extends ContestEvent ? Omit<H, 'atMs'> : never : never} what
    */
   #note(at, what) {
-    const happening = /** @type {Happening} */ ({ ...what, atMs: at - this.#startedAt });
-    this.happenings.push(happening);
-    this.options.onHappening(happening);
+    const event = /** @type {ContestEvent} */ ({ ...what, atMs: at - this.#startedAt });
+    this.events.push(event);
+    this.options.onEvent(event);
   }
 }

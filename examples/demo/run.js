@@ -38,8 +38,8 @@ const contest = new Contest({
   url,
   key: KEY,
   seconds: duration,
-  onHappening: (happening) => {
-    if (!live) console.log(sentence(happening, false));
+  onEvent: (event) => {
+    if (!live) console.log(sentence(event, false));
   },
 });
 

@@ -17,7 +17,7 @@ export function frame(contest, info, view) {
   for (const name of NAMES) lines.push(`  ${workerLine(contest, info, name, colour)}`);
   lines.push('', `  ${paint('What happened', 1, colour)}`);
   const room = Math.max(1, Math.min(LOG_LINES, view.rows - lines.length - 2));
-  for (const happening of contest.happenings.slice(-room)) lines.push(`  ${sentence(happening, colour)}`);
+  for (const event of contest.events.slice(-room)) lines.push(`  ${sentence(event, colour)}`);
   return lines;
 }
 

@@ -1,17 +1,17 @@
 /** What the run showed, and whether it showed what it should. */
 import { NAMES } from './contest.js';
 
-/** @typedef {import('./contest.js').Happening} Happening */
+/** @typedef {import('./contest.js').ContestEvent} ContestEvent */
 
 /** @param {import('./contest.js').Contest} contest */
 export function summaryOf(contest) {
-  const inOrder = [...contest.happenings].sort((a, b) => a.atMs - b.atMs);
-  const tokens = inOrder.flatMap((happening) => (isGrant(happening) ? [happening.token] : []));
+  const inOrder = [...contest.events].sort((a, b) => a.atMs - b.atMs);
+  const tokens = inOrder.flatMap((event) => (isGrant(event) ? [event.token] : []));
   const rising = tokens.every((token, index) => index === 0 || token > (tokens[index - 1] ?? 0));
   const overlaps = overlapsIn(inOrder);
   const kills = inOrder.filter(({ kind }) => kind === 'killed').length;
-  const takeovers = inOrder.flatMap((happening) =>
-    happening.kind === 'took over' ? [happening.afterMs] : [],
+  const takeovers = inOrder.flatMap((event) =>
+    event.kind === 'took over' ? [event.afterMs] : [],
   );
   const shares = NAMES.map((name) => `${name} ${contest.workers.get(name)?.grants ?? 0}`).join(', ');
   const times = takeovers.map((ms) => `${Math.round(ms)} ms`).join(', ');
@@ -24,20 +24,20 @@ export function summaryOf(contest) {
   return { good: rising && overlaps === 0 && takeovers.length > 0, lines };
 }
 
-/** @param {Happening} happening @returns {happening is Happening & { kind: 'acquired' | 'took over' }} */
-function isGrant(happening) {
-  return happening.kind === 'acquired' || happening.kind === 'took over';
+/** @param {ContestEvent} event @returns {event is ContestEvent & { kind: 'acquired' | 'took over' }} */
+function isGrant(event) {
+  return event.kind === 'acquired' || event.kind === 'took over';
 }
 
-/** Grants that came while an earlier one was neither released nor killed. @param {readonly Happening[]} inOrder */
+/** Grants that came while an earlier one was neither released nor killed. @param {readonly ContestEvent[]} inOrder */
 function overlapsIn(inOrder) {
   let held = false;
   let overlaps = 0;
-  for (const happening of inOrder) {
-    if (isGrant(happening)) {
+  for (const event of inOrder) {
+    if (isGrant(event)) {
       if (held) overlaps += 1;
       held = true;
-    } else if (happening.kind === 'released' || happening.kind === 'killed') {
+    } else if (event.kind === 'released' || event.kind === 'killed') {
       held = false;
     }
   }

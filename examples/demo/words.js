@@ -1,6 +1,6 @@
 /** What happened, in words; colour only where asked for. */
 
-/** @typedef {import('./contest.js').Happening} Happening */
+/** @typedef {import('./contest.js').ContestEvent} ContestEvent */
 
 const COLOURS = { amber: 33, birch: 36, cedar: 35, dune: 34 };
 
@@ -25,30 +25,30 @@ export function seconds(ms) {
   return `${(ms / 1_000).toFixed(2)} s`;
 }
 
-/** @param {Happening} happening @param {boolean} colour */
-export function sentence(happening, colour) {
-  const at = seconds(happening.atMs).padStart(8);
-  return `${paint(at, 2, colour)}  ${paintName(happening.name, colour)}  ${what(happening, colour)}`;
+/** @param {ContestEvent} event @param {boolean} colour */
+export function sentence(event, colour) {
+  const at = seconds(event.atMs).padStart(8);
+  return `${paint(at, 2, colour)}  ${paintName(event.name, colour)}  ${what(event, colour)}`;
 }
 
-/** @param {Happening} happening @param {boolean} colour */
-function what(happening, colour) {
-  switch (happening.kind) {
+/** @param {ContestEvent} event @param {boolean} colour */
+function what(event, colour) {
+  switch (event.kind) {
     case 'joined':
-      return `joined, process ${happening.pid}`;
+      return `joined, process ${event.pid}`;
     case 'left':
       return 'left';
     case 'killed':
-      return paint(`killed with kill -9 while holding token ${happening.token}`, '1;31', colour);
+      return paint(`killed with kill -9 while holding token ${event.token}`, '1;31', colour);
     case 'acquired':
-      return `acquired token ${happening.token}, waited ${Math.round(happening.waitedMs)} ms`;
+      return `acquired token ${event.token}, waited ${Math.round(event.waitedMs)} ms`;
     case 'took over':
       return paint(
-        `took over token ${happening.token}, ${Math.round(happening.afterMs)} ms after ${happening.from} was killed`,
+        `took over token ${event.token}, ${Math.round(event.afterMs)} ms after ${event.from} was killed`,
         '1;32',
         colour,
       );
     case 'released':
-      return paint(`released token ${happening.token}`, 2, colour);
+      return paint(`released token ${event.token}`, 2, colour);
   }
 }

@@ -46,10 +46,10 @@ describe('holdfast key', () => {
       [['create'], /needs a NAME/],
       [['revoke'], /needs an ID or a NAME/],
       [['list', 'all'], /takes no argument/],
-      [['create', 'a'], /Say what the key may do/],
-      [['create', 'a', '--rights', 'root:*'], /is no right/],
+      [['create', 'a'], /Name the rights of the API key/],
+      [['create', 'a', '--rights', 'root:*'], /is not a right/],
       [['create', 'a', '--rights', 'read:*', '--expires', '0'], /longer than 0/],
-      [['revoke', 'nobody'], /no key "nobody"/],
+      [['revoke', 'nobody'], /no API key "nobody"/],
     ];
     for (const [args, words] of wrong) {
       const { status, stdout, stderr } = await run(...args);

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { memoryStore } from 'holdfast/memory';
-import { createAuth, createKey, createService } from 'holdfast-service';
+import { createAuth, createApiKey, createService } from 'holdfast-service';
 import { expect, it } from 'vitest';
 import { BINARY, usePlace } from './holdfast.js';
 
@@ -8,7 +8,7 @@ const place = usePlace();
 
 it('a service is a store, and its key goes on to commands that lock, too', async () => {
   const keys = join(place.folder, 'keys.json');
-  const { text } = await createKey({ path: keys, by: 'test' }, { name: 'ada', rights: ['lock:default'] });
+  const { text } = await createApiKey({ path: keys, by: 'test' }, { name: 'ada', rights: ['lock:default'] });
   const store = memoryStore();
   const service = createService({ store, auth: createAuth({ apiKeys: keys }) });
   try {

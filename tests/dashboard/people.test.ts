@@ -78,10 +78,14 @@ describe.runIf(available('chromium'))('evicting', () => {
     const page = await lookLive(scene);
     await page.locator('summary').click();
     await page.getByRole('button', EVICT).click();
-    const problem = { status: 403, code: 'forbidden', detail: 'key:ada has no "admin" on this namespace.' };
+    const problem = {
+      status: 403,
+      code: 'forbidden',
+      detail: 'key:ada has no right "admin" on this namespace.',
+    };
     await page.route('**/v2/batch', (route) => route.fulfill({ json: { replies: [{ problem }] } }));
     await page.getByRole('dialog').getByRole('button', { name: 'Evict' }).click();
-    await shows(page, '#evict-error', 'Not evicted. key:ada has no "admin"');
+    await shows(page, '#evict-error', 'Not evicted. key:ada has no right "admin"');
     await page.unroute('**/v2/batch');
     await page.route('**/v2/batch', (route) => route.abort());
     await page.getByRole('dialog').getByRole('button', { name: 'Evict' }).click();
@@ -101,7 +105,7 @@ describe.runIf(available('chromium'))('logging in', () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('key');
     expect(await page.locator('#board').isVisible()).toBe(false);
     await logIn(page, `${admin.slice(0, -4)}AAAA`);
-    await shows(page, '#login-error', 'The key is not known');
+    await shows(page, '#login-error', 'The API key is unknown');
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
     await logIn(page, 'naïve key');
     await shows(page, '#login-error', 'A key has no spaces');
@@ -145,7 +149,7 @@ describe.runIf(available('chromium'))('logging in', () => {
       await page.clock.fastForward(31_000);
       return await page.getByRole('heading', { name: 'Log in' }).isVisible();
     }, 'it is asked for');
-    await shows(page, '#login-error', 'The key is not known, or no longer good.');
+    await shows(page, '#login-error', 'The API key is unknown or no longer valid.');
     await until(async () => !(await page.content()).includes('billing/mine'), 'it is gone');
   });
 

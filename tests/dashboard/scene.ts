@@ -2,7 +2,7 @@
 import { join } from 'node:path';
 import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
-import { createAuth, createKey, createService, revokeKeys, type Service } from 'holdfast-service';
+import { createApiKey, createAuth, createService, revokeApiKeys, type Service } from 'holdfast-service';
 import { need } from 'holdfast-test-servers';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { expect } from 'vitest';
@@ -109,10 +109,10 @@ export interface GuardedScene {
 export async function newGuardedScene(): Promise<GuardedScene> {
   const path = join(freshFolder(), 'keys.json');
   const make = async (name: string, rights: readonly string[]): Promise<string> =>
-    (await createKey({ path, by: 'test' }, { name, rights })).text;
+    (await createApiKey({ path, by: 'test' }, { name, rights })).text;
   const admin = await make('boss', ['admin:*']);
   const reader = await make('guest', ['read:billing']);
-  const revoke = (name: string): Promise<unknown> => revokeKeys({ path, by: 'test' }, name);
+  const revoke = (name: string): Promise<unknown> => revokeApiKeys({ path, by: 'test' }, name);
   return { scene: await begin(new Scene(memoryStore(), path, admin)), admin, reader, revoke };
 }
 

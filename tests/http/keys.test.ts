@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createLocks, openStore, UnsupportedError } from 'holdfast';
 import { httpStore } from 'holdfast/http';
 import { memoryStore } from 'holdfast/memory';
-import { createAuth, createKey, createService, revokeKeys } from 'holdfast-service';
+import { createAuth, createApiKey, createService, revokeApiKeys } from 'holdfast-service';
 import { afterEach, expect, it } from 'vitest';
 import { atTheEnd, claimOf, clearScene, freshFile, pause, say, until } from './scene.js';
 
@@ -11,8 +11,8 @@ afterEach(clearScene);
 
 async function guarded() {
   const change = { path: join(freshFile(), '..', 'keys.json'), by: 'test' };
-  const ours = await createKey(change, { name: 'ours', rights: ['lock:ours'] });
-  const theirs = await createKey(change, { name: 'theirs', rights: ['lock:theirs'] });
+  const ours = await createApiKey(change, { name: 'ours', rights: ['lock:ours'] });
+  const theirs = await createApiKey(change, { name: 'theirs', rights: ['lock:theirs'] });
   const store = memoryStore();
   const service = createService({ store, auth: createAuth({ apiKeys: change.path }) });
   atTheEnd(() => store.close());
@@ -60,7 +60,7 @@ it('a key that is revoked gets no lock any more; what it held is not lost by tha
   const { change, ours, storeOf } = await guarded();
   const locks = createLocks(storeOf(ours), { namespace: 'ours' });
   const lease = await locks.acquire('k', { ttl: '6s' });
-  await revokeKeys(change, 'ours');
+  await revokeApiKeys(change, 'ours');
   let tries = 0;
   await until(
     async () =>

@@ -1,7 +1,6 @@
 /** The lock service: public names, nothing else. */
 
 export * from './auth/index.js';
-export { Bulletin, type Happening, type Happenings } from './bulletin.js';
 export {
   type ConfigSources,
   configFrom,
@@ -17,4 +16,5 @@ export { Problem, type ProblemCode } from './http/problem.js';
 export type { Part, ServiceParts } from './http/service-parts.js';
 export { type Running, serve } from './serve.js';
 export { createService, type Service, type ServiceOptions } from './service.js';
+export { type ServiceEventDetails, type ServiceEventName, ServiceEvents } from './service-events.js';
 export { centralStore, centralStoreNames } from './v1/settings.js';

@@ -1,4 +1,4 @@
-/** The service as a program: a configuration, made to run. What it opens, it closes. */
+/** Runs the service from a configuration. Closes what it opened. */
 import { readFileSync } from 'node:fs';
 import { openStore } from 'holdfast';
 import { type Logger, pino } from 'pino';
@@ -13,14 +13,14 @@ import { createService, type Service } from './service.js';
 import { checkStore } from './store-check.js';
 
 export interface Running {
-  /** Where it answers. */
+  /** Its address. */
   readonly url: string;
   /** Whether everybody may do everything. */
   readonly open: boolean;
   close(): Promise<void>;
 }
 
-/** How long a store may take to close, when everything else is over: one that hangs must not keep the process. */
+/** How long a store may take to close: one that hangs must not keep the process alive. */
 const STORE_CLOSE_MS = 1_000;
 
 export async function serve(config: ServiceConfig): Promise<Running> {
@@ -58,7 +58,7 @@ export async function serve(config: ServiceConfig): Promise<Running> {
   }
 }
 
-/** What an operator wants to see of a start. Passwords in URLs are hidden. */
+/** The first log line. Passwords in URLs are hidden. */
 function startOf(config: ServiceConfig, url: string): object {
   const { apiKeys, jwt, audit, tls } = config;
   const ways = [...(apiKeys === null ? [] : ['api-keys']), ...(jwt === null ? [] : ['jwt'])];
@@ -96,7 +96,7 @@ function authOf(config: ServiceConfig, log: Logger): Authenticator | undefined {
   });
 }
 
-/** Locks are held for clients, who outlive a service: on SQLite its end must not end theirs. */
+/** Locks belong to clients, which outlive the service: on SQLite its end must not free them. */
 function servedStore(url: string): string {
   if (!url.startsWith('sqlite:') || url.includes('?')) return url;
   return `${url}?liveness=off`;

@@ -1,16 +1,15 @@
-/** Puts the service together: a store, the parts that answer, and how it begins and ends. */
+/** Builds the service: a store, the parts that answer, start and end. */
 import { setMaxListeners } from 'node:events';
 import type { FastifyInstance } from 'fastify';
 import { InvalidArgumentError, type Store } from 'holdfast';
 import { type Logger, pino } from 'pino';
-import { Bulletin } from './bulletin.js';
 import { after, monotonicMs } from './clock.js';
 import { dashboard } from './dashboard/index.js';
 import { health } from './health/index.js';
 import { type Audit, auditLog } from './http/audit.js';
 import { type Limits, limitsOf } from './http/limits.js';
 import { answerKnownHostsOnly, isLoopback, refuseOtherSites } from './http/loopback.js';
-import { paceOf } from './http/pace.js';
+import { pollIntervalsOf } from './http/poll-intervals.js';
 import type { Authenticator } from './http/principal.js';
 import { Readiness } from './http/readiness.js';
 import { makeServer, type Tls } from './http/server.js';
@@ -19,29 +18,30 @@ import { Desk } from './lines/desk.js';
 import { Lines } from './lines/lines.js';
 import { metrics } from './metrics/index.js';
 import { openapi } from './openapi/index.js';
+import { ServiceEvents } from './service-events.js';
 import { v1, withReadableNames } from './v1/index.js';
 import { v2 } from './v2/index.js';
 
 export interface ServiceOptions {
-  /** Where the locks are. Who opened it closes it, after the service. */
+  /** Keeps the locks. Its opener closes it, after the service. */
   readonly store: Store;
-  /** Who may do what. Without it everybody may do everything, and the service listens on loopback only. */
+  /** Authentication. Without it everybody may do everything, and the service listens on loopback only. */
   readonly auth?: Authenticator;
-  /** Listen beyond loopback without auth. */
+  /** Listens beyond loopback without authentication. Default false. */
   readonly insecure?: boolean;
-  /** Names besides `localhost` that requests without auth may be addressed to. `['*']` is any name. Default none. */
+  /** Host names besides `localhost` to answer to without authentication. `['*']` is any name. Default none. */
   readonly allowedHosts?: readonly string[];
-  /** Where evictions are noted. One that cannot be noted is refused. Default the log. */
+  /** The audit log of evictions. An eviction that cannot be logged is refused. Default: the log. */
   readonly audit?: Audit;
-  /** How long `/readyz` says that the service ends before it does: time for load balancers to see it. Default 0. */
+  /** How long `/readyz` answers 503 before the service closes, for load balancers. Default 0. */
   readonly drainMs?: number;
   readonly limits?: Partial<Limits>;
-  /** One line a request. Nothing is logged unless told. */
+  /** The request log, among others. Default: nothing is logged. */
   readonly log?: Logger;
   readonly tls?: Tls;
-  /** The addresses or networks of proxies in front of it: `x-forwarded-for` counts from these alone. */
+  /** Addresses or networks of trusted proxies, whose `x-forwarded-for` is used. Default none. */
   readonly trustProxy?: readonly string[];
-  /** The page at `/`. There unless told otherwise. */
+  /** Whether to serve the dashboard at `/`. Default true. */
   readonly dashboard?: boolean;
   /** Parts besides the built-in ones. */
   readonly parts?: readonly Part[];
@@ -49,44 +49,43 @@ export interface ServiceOptions {
 
 export interface Service {
   readonly app: FastifyInstance;
-  /** What happens here, to count it. */
-  readonly bulletin: Bulletin;
-  /** Begins to answer; gives the address. Port 0, or none, takes a free one. */
+  /** Events, for example for counting. */
+  readonly events: ServiceEvents;
+  /** Starts to listen; resolves to the URL. Default a free port. */
   listen(options?: { readonly host?: string; readonly port?: number }): Promise<string>;
   /** Rejects when the store does not answer; with an `UnsupportedError` when it has to be set up first. */
   checkStore(): Promise<void>;
   /**
-   * Drains, then answers what is in flight, ends what waits with `closing`, and takes back what was claimed for nobody.
-   * All of it but draining takes `limits.closeMs` at most, whatever the store does.
+   * Drains, then answers open requests, ends waiting ones with `closing`, and withdraws their claims. All but draining takes
+   * at most `limits.closeMs`, whatever the store does.
    */
   close(): Promise<void>;
 }
 
-/** Every part is one entry here. */
 const PARTS: readonly Part[] = [v1, v2, health, metrics];
 
 export function createService(options: ServiceOptions): Service {
   const { store, auth, insecure = false, allowedHosts = [], drainMs = 0, tls, trustProxy = [] } = options;
   const log = options.log ?? pino({ enabled: false });
   const limits = limitsOf(options.limits ?? {});
-  const bulletin = new Bulletin();
+  const events = new ServiceEvents();
   const closing = new AbortController();
-  // As many listen as streams are open.
+  // One listener per open stream.
   setMaxListeners(0, closing.signal);
   const app = makeServer({
-    ...{ log, limits, bulletin, auth, closing: closing.signal, tls, trustProxy },
-    rewriteUrl: withReadableNames,
+    ...{ log, limits, events, auth, closing: closing.signal, tls, trustProxy },
+    rewriteUrl: (url) => (url.startsWith('/v1/') ? withReadableNames(url) : url),
   });
   if (!auth) {
     refuseOtherSites(app);
     answerKnownHostsOnly(app, allowedHosts);
   }
-  const desk = new Desk(store, bulletin);
-  const lines = new Lines(desk, bulletin, limits.waiters);
-  const pace = paceOf(store);
-  const readiness = new Readiness(desk, bulletin, pace.readyMs);
+  const desk = new Desk(store, events);
+  const lines = new Lines(desk, events, limits.waiters);
+  const intervals = pollIntervalsOf(store);
+  const readiness = new Readiness(desk, events, intervals.readyMs);
   const parts: ServiceParts = {
-    ...{ store, log, limits, desk, lines, bulletin, pace, readiness },
+    ...{ store, log, limits, desk, lines, events, intervals, readiness },
     audit: options.audit ?? auditLog(log),
     closing: closing.signal,
   };
@@ -102,7 +101,7 @@ export function createService(options: ServiceOptions): Service {
   async function end(): Promise<void> {
     if (drainMs > 0 && app.server.listening) {
       readiness.drain();
-      log.info({ drainMs }, 'draining: /readyz is 503, everything else still works');
+      log.info({ drainMs }, 'draining: /readyz answers 503, everything else still works');
       await new Promise<void>((resolve) => {
         after(drainMs, resolve);
       });
@@ -110,10 +109,10 @@ export function createService(options: ServiceOptions): Service {
     const untilMs = monotonicMs() + limits.closeMs;
     closing.abort();
     const cancel = after(limits.closeMs, () => {
-      log.warn('closing: what is still in flight is cut off');
+      log.warn('closing: open requests are cut off');
       app.server.closeAllConnections();
     });
-    // At once: a store that hangs must not use up the time of one for the other.
+    // In parallel, so that a store that hangs does not use up the time of the other.
     await Promise.all([lines.close(limits.closeMs), app.close()]);
     cancel();
     await desk.close(Math.max(0, untilMs - monotonicMs()));
@@ -122,11 +121,11 @@ export function createService(options: ServiceOptions): Service {
 
   return {
     app,
-    bulletin,
+    events,
     async listen({ host = '127.0.0.1', port = 0 } = {}) {
       if (!auth && !insecure && !isLoopback(host)) {
         throw new InvalidArgumentError(
-          `Without auth the service listens on loopback only, not on "${host}". Configure auth, or say insecure.`,
+          `Without authentication the service listens on loopback only, not on "${host}". Configure authentication, or set insecure.`,
         );
       }
       return await app.listen({ host, port });

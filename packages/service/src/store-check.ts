@@ -1,7 +1,7 @@
 /**
- * The store at the start. One that answers that it has to be set up first (a database that was not migrated, rights that
- * are missing) ends the start, with the store's own words on what to do. One that does not answer is waited for: the
- * service starts, `/readyz` is 503, and the log says why, again and again until the store answers.
+ * Checks the store at the start. A store that has to be set up first (not migrated, missing rights) ends the start, with the
+ * store's message on what to do. A store that does not answer does not: the service starts, `/readyz` answers 503, and the log
+ * repeats the reason until the store answers.
  */
 import { UnsupportedError } from 'holdfast';
 import type { Logger } from 'pino';
@@ -20,7 +20,7 @@ export async function checkStore(service: Pick<Service, 'checkStore'>, log: Logg
   const lookAgain = (pauseMs: number, error: unknown): void => {
     if (isOver) return;
     const level = error instanceof UnsupportedError ? 'error' : 'warn';
-    log[level]({ error: wordsOf(error), againMs: pauseMs }, 'the store cannot be used yet: /readyz is 503');
+    log[level]({ error: textOf(error), againMs: pauseMs }, 'the store cannot be used yet: /readyz is 503');
     cancel = after(pauseMs, () => {
       service.checkStore().then(
         () => log.info('the store answers'),
@@ -44,7 +44,7 @@ export async function checkStore(service: Pick<Service, 'checkStore'>, log: Logg
 }
 
 /** The error and what caused it. */
-function wordsOf(error: unknown): string {
+function textOf(error: unknown): string {
   const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) };
-  return cause === undefined ? message : `${message} ${wordsOf(cause)}`;
+  return cause === undefined ? message : `${message} ${textOf(cause)}`;
 }

@@ -69,6 +69,15 @@ describe('the pages of the stores', () => {
   });
 });
 
+describe('the page about adding a store', () => {
+  it('shows the example as it is, in at most 150 lines', () => {
+    const example = read('examples/table-store.js').trimEnd();
+    const shown = blocks.filter(({ page }) => page === 'docs/adding-a-store.md').map(({ code }) => code);
+    expect(shown).toContain(example);
+    expect(example.split('\n').length).toBeLessThanOrEqual(150);
+  });
+});
+
 describe('decision records', () => {
   const records = matching(/^docs\/adr\/.*\.md$/);
 

@@ -1,7 +1,7 @@
 /** `holdfast api-key`: creates, lists and revokes the API keys of the service. An API key is shown once, when it is created. */
 import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
-import type { KeyChange, KeyInfo } from 'holdfast-service';
+import type { ApiKeyChange, ApiKeyInfo } from 'holdfast-service';
 import { wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
@@ -67,7 +67,7 @@ async function create(service: Service, name: string, options: Options, terminal
     .map((text) => text.trim());
   const ttlMs = options.durationMs('expires');
   if (ttlMs === 0) throw usageFailure('--expires must be longer than 0');
-  const { text, ...info } = await service.createKey(changeOf(service, options), {
+  const { text, ...info } = await service.createApiKey(changeOf(service, options), {
     name,
     ...(rights === undefined ? {} : { rights }),
     ...(ttlMs === undefined ? {} : { ttlMs }),
@@ -84,7 +84,7 @@ async function create(service: Service, name: string, options: Options, terminal
 }
 
 async function revoke(service: Service, which: string, options: Options, terminal: Terminal): Promise<void> {
-  const revoked = await service.revokeKeys(changeOf(service, options), which);
+  const revoked = await service.revokeApiKeys(changeOf(service, options), which);
   if (options.has('json')) terminal.out(JSON.stringify(revoked.map(keyJson), null, 2));
   else if (revoked.length === 0) terminal.out(`"${printable(which)}" was already revoked.`);
   else for (const { id, name } of revoked) terminal.out(`Revoked ${id} of "${name}".`);
@@ -99,24 +99,24 @@ const COLUMNS: readonly Column[] = [
 ];
 
 function list(service: Service, options: Options, terminal: Terminal): void {
-  const keys = service.listKeys(keysPath(options));
+  const keys = service.listApiKeys(keysPath(options));
   if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
   else if (keys.length === 0) terminal.err('There are no API keys.');
   else for (const line of table(terminal, COLUMNS, keys.map(rowOf))) terminal.out(line);
 }
 
-function rowOf(info: KeyInfo): readonly string[] {
+function rowOf(info: ApiKeyInfo): readonly string[] {
   const { id, name, createdAt, rights } = info;
   return [id, printable(name), stateOf(info), formatTime(new Date(createdAt)), rights.join(', ')];
 }
 
-function stateOf({ alive, revokedAt, expiresAt }: KeyInfo): string {
+function stateOf({ alive, revokedAt, expiresAt }: ApiKeyInfo): string {
   if (revokedAt !== null) return 'revoked';
   if (!alive) return 'expired';
   return expiresAt === null ? 'valid' : `valid for ${formatDuration(expiresAt - wallMs())}`;
 }
 
-function keyJson({ id, name, rights, createdAt, expiresAt, revokedAt, alive }: KeyInfo): object {
+function keyJson({ id, name, rights, createdAt, expiresAt, revokedAt, alive }: ApiKeyInfo): object {
   const time = (ms: number | null): string | null => (ms === null ? null : new Date(ms).toISOString());
   return {
     ...{ id, name, rights, alive },
@@ -124,7 +124,7 @@ function keyJson({ id, name, rights, createdAt, expiresAt, revokedAt, alive }: K
   };
 }
 
-function changeOf({ auditFile }: Service, options: Options): KeyChange {
+function changeOf({ auditFile }: Service, options: Options): ApiKeyChange {
   const path = keysPath(options);
   const audit = options.text('audit') ?? process.env.HOLDFAST_AUDIT ?? join(dirname(path), 'audit.jsonl');
   return { path, by: operator(), audit: auditFile(audit) };

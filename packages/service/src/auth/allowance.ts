@@ -1,7 +1,7 @@
 /**
  * The limits of one principal in this process: requests, locks held, holds of one lock, requests that wait, and how long a
- * lock may be held without renewal. They keep it from acquiring more. A renewal or a release is never refused: whoever
- * sends many in vain acquires less, and has them done one at a time.
+ * lock may be held without renewal. They limit acquires. A renewal or a release is never refused: a principal that sends many
+ * without effect can acquire less, and gets them done one at a time.
  */
 import { InvalidArgumentError } from 'holdfast';
 import { Bucket, retryAfter } from '../http/bucket.js';
@@ -10,13 +10,13 @@ import { Problem } from '../http/problem.js';
 import { Holdings } from './holdings.js';
 
 export interface PrincipalLimits {
-  /** Renewals and releases do not count, unless they were in vain. */
+  /** Renewals and releases count only if they had no effect. */
   readonly requestsPerSecond: number;
-  /** So many at once, before the rate counts. */
+  /** Requests at once, before the rate applies. */
   readonly requestBurst: number;
   /** Locks held, and acquires that may still be granted. */
   readonly held: number;
-  /** The same, of one semaphore or read-write lock: its record is written again with every one of them. */
+  /** The same for one semaphore or read-write lock, whose record grows with every holder. */
   readonly heldOfKey: number;
   /** Requests that wait. */
   readonly waiters: number;
@@ -36,7 +36,7 @@ export function principalLimitsOf(given: Partial<PrincipalLimits>): PrincipalLim
   for (const [name, value] of Object.entries(given)) {
     if (!(name in PRINCIPAL_LIMITS)) {
       throw new InvalidArgumentError(
-        `There is no limit "${name}" for a principal. There are: ${Object.keys(PRINCIPAL_LIMITS).join(', ')}.`,
+        `There is no limit "${name}" for a principal. The limits are: ${Object.keys(PRINCIPAL_LIMITS).join(', ')}.`,
       );
     }
     if (!(Number.isFinite(value) && value > 0)) {
@@ -51,7 +51,7 @@ export class Allowance {
   readonly #limits: PrincipalLimits;
   readonly #requests: Bucket;
   readonly #holdings = new Holdings();
-  /** When the renewals and releases are over that were begun while the rate was overdrawn. */
+  /** Resolves when the renewals and releases that started while the rate was exceeded are over. */
   #turnsOver: Promise<unknown> = Promise.resolve();
 
   constructor(id: string, limits: PrincipalLimits) {
@@ -64,7 +64,7 @@ export class Allowance {
     return this.#limits.ttlMsMax;
   }
 
-  /** Nothing would be lost by forgetting it. */
+  /** Whether it can be forgotten. */
   get isIdle(): boolean {
     this.#holdings.forgetEnded();
     return this.#holdings.size === 0 && this.#requests.isFull;
@@ -74,7 +74,7 @@ export class Allowance {
     if (this.#requests.take()) return;
     throw new Problem(
       'rate-limited',
-      `${this.#id} asks more often than ${this.#limits.requestsPerSecond} times a second.`,
+      `${this.#id} sends more than ${this.#limits.requestsPerSecond} requests per second.`,
       { headers: retryAfter(this.#requests.waitMs) },
     );
   }
@@ -95,7 +95,7 @@ export class Allowance {
     if (ttlMs <= ttlMsMax) return;
     throw new Problem(
       'forbidden',
-      `${this.#id} may hold a lock for ${ttlMsMax} ms at a time, not for ${ttlMs} ms.`,
+      `${this.#id} may hold a lock for at most ${ttlMsMax} ms, not for ${ttlMs} ms.`,
       { key },
     );
   }
@@ -113,7 +113,7 @@ export class Allowance {
       excess = this.#excess(what);
     }
     if (excess) {
-      throw new Problem('rate-limited', `${this.#id} ${excess.text} already: that is the most.`, {
+      throw new Problem('rate-limited', `${this.#id} ${excess.text} already, which is the limit.`, {
         key,
         headers: retryAfter(1_000),
       });
@@ -128,7 +128,7 @@ export class Allowance {
   #excess({ key, waitMs, shared = false }: Undertaking): Excess | null {
     const { held, heldOfKey, waiters } = this.#limits;
     const { size, waiting } = this.#holdings;
-    // One who wants it alone adds nothing to a lock that somebody has.
+    // An exclusive claim cannot add a second holder.
     if (shared && this.#holdings.ofKey(key) >= heldOfKey) {
       return { of: 'key', text: `holds, or asks for, ${heldOfKey} shares of this lock` };
     }
@@ -137,7 +137,7 @@ export class Allowance {
   }
 }
 
-/** Too much, and of what. */
+/** The limit that is exceeded. */
 interface Excess {
   readonly of: 'locks' | 'key' | 'waiters';
   readonly text: string;
@@ -145,7 +145,7 @@ interface Excess {
 
 const REMEMBERED_MAX = 10_000;
 
-/** Everybody's. */
+/** Allowances of all principals. */
 export class Allowances {
   readonly #limits: PrincipalLimits;
   readonly #all = new Map<string, Allowance>();

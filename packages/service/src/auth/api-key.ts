@@ -1,7 +1,7 @@
 /**
- * API keys: `hfk_ID_SECRET`. The id finds the key and may be seen; the secret has 256 bits and is kept by its user
- * alone. Kept here is a SHA-256 of the whole: what nobody can guess needs no slow hash, and a slow one would let
- * anybody keep the service busy. Digests are compared in constant time, and an unknown id costs what a known one does.
+ * API keys: `hfk_ID_SECRET`. The id identifies the API key and may be shown; the secret has 256 bits and only its user has
+ * it. The service keeps a SHA-256 of the whole text: a secret that cannot be guessed needs no slow hash, and a slow hash would
+ * let anybody keep the service busy. Digests are compared in constant time, and an unknown id takes as long as a known one.
  */
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { randomId } from '../clock.js';
@@ -15,7 +15,7 @@ export interface NewKey {
   readonly id: string;
   /** Shown once. */
   readonly text: string;
-  /** Kept. */
+  /** Stored. */
   readonly hash: string;
 }
 
@@ -25,7 +25,7 @@ export function newKey(): NewKey {
   return { id, text, hash: hashOf(text) };
 }
 
-/** The id in a key's text; null for what has not the form of a key. */
+/** The id in the text of an API key; null for other text. */
 export function idIn(text: string): string | null {
   return KEY.exec(text)?.[1] ?? null;
 }
@@ -40,7 +40,7 @@ export function hashOf(text: string): string {
 
 const NOBODY = digestOf('nobody');
 
-/** With null for a key that is not there. */
+/** Null for an unknown API key: the comparison takes as long. */
 export function isKeyOf(text: string, hash: string | null): boolean {
   const expected = hash === null ? NOBODY : Buffer.from(hash.slice('sha256:'.length), 'base64url');
   const isSame = timingSafeEqual(digestOf(text), expected);

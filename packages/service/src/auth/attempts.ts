@@ -1,7 +1,6 @@
 /**
- * Slows down whoever guesses. Ten wrong credentials from one address are answered 401 as fast as they come; then one
- * every five seconds, the others 429. Only failures are counted and refused: a good key or token is let in, whatever
- * others send from the same address.
+ * Slows down guessing. Ten wrong credentials from one address are answered 401 at once; then one every five seconds, the others
+ * 429. Only failures are counted and refused: a valid API key or JWT is accepted, whatever others send from that address.
  */
 import { Bucket, retryAfter } from '../http/bucket.js';
 import { Problem } from '../http/problem.js';
@@ -16,7 +15,7 @@ export class Attempts {
   /** Counts a wrong guess, and throws when it was one too many. */
   failed(who: string): void {
     const bucket = this.#buckets.get(who) ?? new Bucket(PER_SECOND, BURST);
-    // Again at the end of the line: the ones that have been quiet the longest are forgotten first.
+    // Moved to the end: the addresses without failures for the longest time are forgotten first.
     this.#buckets.delete(who);
     this.#buckets.set(who, bucket);
     if (this.#buckets.size > REMEMBERED_MAX) this.#forget();
@@ -33,7 +32,7 @@ export class Attempts {
 
 function tooMany(bucket: Bucket): Problem {
   const headers = retryAfter(bucket.waitMs);
-  return new Problem('rate-limited', 'Too many wrong keys or tokens came from this address. Wait.', {
+  return new Problem('rate-limited', 'Too many wrong API keys or JWTs from this address. Try again later.', {
     headers,
   });
 }

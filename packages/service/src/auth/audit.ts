@@ -3,7 +3,7 @@ import { appendFileSync } from 'node:fs';
 import { InvalidArgumentError } from 'holdfast';
 import { wallMs } from '../clock.js';
 import type { Audit } from '../http/audit.js';
-import { reasonOf } from './key-file.js';
+import { reasonOf } from './api-key-file.js';
 
 /** A service checks at its start, instead of with the first eviction, that its audit log can be written. */
 export function checkAuditFile(path: string): void {

@@ -1,7 +1,7 @@
 /**
- * What one principal has: locks held, and requests that may still be granted one or that wait. Counted in all, by key,
- * and as far as they wait. Requests end here. A lock may end through another process, so that what is counted here is
- * what it has at most: before anything is refused because of it, the store is asked (`recount`).
+ * Counts the locks and acquire requests of one principal: in all, per key, and waiting ones. Requests end in this process, but a
+ * lock may end through another one, so the count is an upper bound: the store is read (`recount`) before a request is
+ * refused.
  */
 import { monotonicMs } from '../clock.js';
 import type { TokensOf } from '../http/principal.js';
@@ -10,17 +10,17 @@ interface Holding {
   readonly key: string;
   readonly untilMs: number;
   readonly waits: boolean;
-  /** Of the grant; undefined where only a renewal or a rest of it was seen, or for a request. */
+  /** Token of the grant; undefined for a request, and when only a renewal or a cool-down was seen. */
   readonly token: number | undefined;
 }
 
 type Entry = readonly [name: string, holding: Holding];
 
-/** A request ends when it is answered, not by time. */
+/** A request ends with its response, not by time. */
 const UNDER_WAY = Number.POSITIVE_INFINITY;
-/** To look through all of them takes time, and whoever has too many makes us look with every request. */
+/** At most this often: recounting is slow, and a principal at its limit triggers it with every request. */
 const LOOK_MS = 50;
-/** Keys that are read at the same time: fewer than one tenant could ask for by itself. */
+/** Keys read at the same time. */
 const READS = 16;
 
 export class Holdings {
@@ -47,16 +47,16 @@ export class Holdings {
     return this.#all.has(nameOf(key, hold));
   }
 
-  /** A request that is under way until what is returned is called. */
+  /** Counts a request until the returned function is called. */
   ask(key: string, waits: boolean): () => void {
     this.#asked += 1;
-    // No hold's text is a mere number.
+    // A plain number is never the text of a hold.
     const name = nameOf(key, String(this.#asked));
     this.#set(name, { key, untilMs: UNDER_WAY, waits, token: undefined });
     return () => this.#end(name);
   }
 
-  /** Held for so long from now; 0: no longer. */
+  /** Held for this long from now; 0: no longer. */
   keep(key: string, hold: string, forMs: number, token?: number): void {
     const name = nameOf(key, hold);
     const known = this.#all.get(name)?.token;
@@ -73,8 +73,8 @@ export class Holdings {
   }
 
   /**
-   * Forgets what the store no longer has: of one key, or of all until something was found. Those that were looked at the
-   * longest ago come first. However many ask, there is one recount of all at a time.
+   * Forgets locks that the store no longer has: of one key, or of all keys until one was found. Those checked longest ago come
+   * first. Only one recount of all keys runs at a time.
    */
   async recount(tokensOf: TokensOf, key: string | null): Promise<void> {
     if (key !== null) {
@@ -82,7 +82,7 @@ export class Holdings {
       return;
     }
     const before = this.size;
-    // What ended since that one began it may have missed.
+    // The running recount may have missed locks that ended since its start.
     await this.#recounting;
     if (this.size < before) return;
     this.#recounting ??= this.#checkAll(tokensOf).finally(() => {
@@ -114,7 +114,7 @@ export class Holdings {
     const keys = [...new Set(some.map(([, { key }]) => key))];
     const found = new Map(await Promise.all(keys.map(async (key) => [key, await tokensOf(key)] as const)));
     for (const [name, holding] of some) {
-      // One that was renewed meanwhile is there.
+      // It was renewed meanwhile.
       if (this.#all.get(name) !== holding) continue;
       const tokens = found.get(holding.key) ?? [];
       const isThere = holding.token === undefined ? tokens.length > 0 : tokens.includes(holding.token);

@@ -1,15 +1,15 @@
-/** Who may do what: public names of it. */
+/** Public names of authentication and API keys. */
 export type { PrincipalLimits } from './allowance.js';
+export {
+  type ApiKeyChange,
+  type ApiKeyInfo,
+  type CreatedKey,
+  createApiKey,
+  type KeyWanted,
+  listApiKeys,
+  revokeApiKeys,
+} from './api-keys.js';
 export { auditFile } from './audit.js';
 export { type AuthOptions, createAuth } from './authenticator.js';
 export type { JwtOptions } from './jwt.js';
-export {
-  type CreatedKey,
-  createKey,
-  type KeyChange,
-  type KeyInfo,
-  type KeyWanted,
-  listKeys,
-  revokeKeys,
-} from './keys.js';
 export { tlsFromFiles } from './tls.js';

@@ -12,7 +12,7 @@ const BYTES_MAX = 256 * 1_024;
 const KEYS_MAX = 100;
 const FETCH_MS_MAX = 5_000;
 
-/** Rejects while the keys cannot be had. */
+/** Rejects while the keys are not available. */
 export type JwksSource = () => Promise<JSONWebKeySet>;
 
 export type Fetch = (
@@ -31,7 +31,7 @@ export function jwksSource(
   fetch: Fetch = globalThis.fetch,
 ): JwksSource {
   if (jwks === undefined) {
-    if (issuer === null) throw new InvalidArgumentError('Name the issuer of tokens, or where its keys are.');
+    if (issuer === null) throw new InvalidArgumentError('Name the issuer of JWTs, or where its keys are.');
     const discovery = discoveryOf(issuer);
     return async () => keySetOf(await fetchJson(fetch, await discovered(fetch, discovery, issuer)));
   }

@@ -7,8 +7,8 @@
 import { createLocalJWKSet, errors, type FlattenedJWSInput, type JWSHeaderParameters } from 'jose';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../clock.js';
+import { reasonOf } from './api-key-file.js';
 import type { JwksSource } from './jwks-source.js';
-import { reasonOf } from './key-file.js';
 
 const FRESH_MS = 5 * 60_000;
 const STALE_MS_MAX = 60 * 60_000;
@@ -17,7 +17,7 @@ const AFTER_FAILURE_MS = 3_000;
 
 export class JwksUnavailable extends Error {
   constructor(cause: unknown) {
-    super('The keys of the issuer cannot be had.', { cause });
+    super('The keys of the issuer are not available.', { cause });
     this.name = 'JwksUnavailable';
   }
 }
@@ -25,7 +25,7 @@ export class JwksUnavailable extends Error {
 type Finder = ReturnType<typeof createLocalJWKSet>;
 export type SigningKey = Awaited<ReturnType<Finder>>;
 
-/** So that tests need not wait for an hour. */
+/** Replaced in tests. */
 export interface JwksTimes {
   readonly freshMs: number;
   readonly staleMsMax: number;

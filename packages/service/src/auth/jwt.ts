@@ -10,23 +10,23 @@ import { wallMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import { Jwks, type JwksTimes, JwksUnavailable, type SigningKey } from './jwks.js';
 import { type Fetch, isInTheClear, isLocal, jwksSource } from './jwks-source.js';
+import { SeenTokens } from './jwt-cache.js';
 import { type Right, rightOf, rightsOf } from './rights.js';
-import { SeenTokens } from './seen-tokens.js';
 
 export interface JwtOptions {
-  /** Null: whoever the keys of `jwks` belong to. */
+  /** Null: any issuer whose keys are in `jwks`. */
   readonly issuer: string | null;
-  /** What tokens have to be made for: this service. Null: tokens that were made for any other service count here, too. */
+  /** The audience that JWTs must name. Null: JWTs for other services are accepted too. */
   readonly audience: string | readonly string[] | null;
-  /** A URL, a path, or the set itself as JSON. Without it the issuer's discovery document is asked. */
+  /** A URL, a path, or the key set itself as JSON. Default: from the issuer's discovery document. */
   readonly jwks?: string;
-  /** Of those that are safe here, the ones to take. */
+  /** Accepted algorithms. Default: all safe ones. */
   readonly algorithms?: readonly string[];
-  /** How far clocks may be apart: at most 60 s, which is the default. */
+  /** Tolerated difference of clocks. Default and maximum 60 s. */
   readonly skewMs?: number;
-  /** The claim that has a bearer's rights: a list of texts, or one text with spaces. `holdfast` unless told. */
+  /** The claim with the rights: a list of texts, or one text with spaces. Default `holdfast`. */
   readonly claim?: string;
-  /** The rights of those whose token has no such claim: none unless told. A claim that is there decides alone. */
+  /** Rights of JWTs without that claim. Default none. */
   readonly rights?: readonly string[];
   readonly fetch?: Fetch;
   readonly times?: Partial<JwksTimes>;
@@ -35,7 +35,7 @@ export interface JwtOptions {
 export interface Bearer {
   readonly subject: string;
   readonly rights: readonly Right[];
-  /** Epoch milliseconds, clocks being apart included. */
+  /** Epoch milliseconds, with the tolerance. */
   readonly untilMs: number;
 }
 
@@ -44,7 +44,7 @@ const ALGORITHMS: readonly string[] = [
   ...['ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519'],
 ];
 const SKEW_MS_MAX = 60_000;
-/** How long a token that was good is taken without another look at the issuer's keys. */
+/** How long a valid JWT is accepted without checking it again. */
 const SEEN_MS_MAX = 30_000;
 const TOKEN_LETTERS_MAX = 8_192;
 const SUBJECT_BYTES_MAX = 256;
@@ -62,16 +62,16 @@ export class JwtReader {
   constructor(options: JwtOptions, log?: Logger) {
     const { issuer, audience, algorithms = ALGORITHMS, skewMs = SKEW_MS_MAX } = options;
     if (issuer === '' || (issuer === null && options.jwks === undefined)) {
-      throw new InvalidArgumentError('The issuer of tokens is not named.');
+      throw new InvalidArgumentError('The issuer of JWTs is not named.');
     }
     if (audience?.length === 0 || [audience].flat().includes('')) {
-      throw new InvalidArgumentError(
-        'Without an audience, tokens made for any other service would count here.',
-      );
+      throw new InvalidArgumentError('Without an audience, JWTs for any other service would be accepted.');
     }
     const weak = algorithms.find((name) => !ALGORITHMS.includes(name));
     if (weak !== undefined || algorithms.length === 0) {
-      throw new InvalidArgumentError(`${String(weak)} is not taken. There are: ${ALGORITHMS.join(', ')}.`);
+      throw new InvalidArgumentError(
+        `${String(weak)} is not accepted. Algorithms are: ${ALGORITHMS.join(', ')}.`,
+      );
     }
     if (!(skewMs >= 0 && skewMs <= SKEW_MS_MAX)) {
       throw new InvalidArgumentError(`skewMs is ${skewMs}, but has to be from 0 to ${SKEW_MS_MAX}.`);
@@ -80,7 +80,7 @@ export class JwtReader {
     this.#algorithms = [...algorithms];
     this.#skewMs = skewMs;
     this.#rights = rightsOf(options.rights ?? []);
-    // A file costs nothing to look at: a key that was taken out of it ends within a second or so.
+    // A file is cheap to check: a key that was removed from it ends within about a second.
     const own = isLocal(options.jwks) ? { freshMs: 1_000, unknownKeyMs: 1_000 } : {};
     const times = { ...own, ...options.times };
     this.#seen = new SeenTokens(Math.min(SEEN_MS_MAX, times.freshMs ?? SEEN_MS_MAX));
@@ -93,8 +93,8 @@ export class JwtReader {
 
   async read(token: string): Promise<Bearer> {
     if (token.length > TOKEN_LETTERS_MAX)
-      throw notTaken(`The token is longer than ${TOKEN_LETTERS_MAX} letters.`);
-    if (!TOKEN.test(token)) throw notTaken('This is neither a key nor a signed token.');
+      throw notAccepted(`The JWT is longer than ${TOKEN_LETTERS_MAX} characters.`);
+    if (!TOKEN.test(token)) throw notAccepted('This is neither an API key nor a signed JWT.');
     const seen = this.#seen.find(token);
     if (seen) return seen;
     const bearer = this.#bearer(await this.#verified(token));
@@ -120,7 +120,7 @@ export class JwtReader {
     }
   }
 
-  /** A token without a `kid`, and several keys that it may have been signed with. */
+  /** A JWT without a `kid`, and several keys that may have signed it. */
   async #tried(
     token: string,
     candidates: AsyncIterable<SigningKey>,
@@ -138,15 +138,15 @@ export class JwtReader {
 
   #bearer({ sub = '', exp = 0, ...claims }: JWTPayload): Bearer {
     if (
-      // An issuer may have signed anything.
+      // The issuer may sign any value.
       typeof sub !== 'string' ||
       sub === '' ||
       Buffer.byteLength(sub) > SUBJECT_BYTES_MAX ||
       /\p{Cc}/u.test(sub) ||
       !sub.isWellFormed()
     ) {
-      throw notTaken(
-        `The token's subject is not usable: 1 to ${SUBJECT_BYTES_MAX} bytes, no control characters.`,
+      throw notAccepted(
+        `The subject of the JWT is not usable: 1 to ${SUBJECT_BYTES_MAX} bytes, no control characters.`,
       );
     }
     const claim = claims[this.#options.claim ?? 'holdfast'];
@@ -158,7 +158,7 @@ export class JwtReader {
   }
 }
 
-/** What is no right gives none: the issuer may have claims of this name for others, too. */
+/** Other texts give no right: the issuer may use the claim for other services too. */
 function claimed(claim: unknown): readonly Right[] {
   const texts = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
   return texts
@@ -168,23 +168,21 @@ function claimed(claim: unknown): readonly Right[] {
 
 function problemOf(error: unknown): Problem {
   if (error instanceof JwksUnavailable) {
-    const detail =
-      'The issuer of tokens does not answer, so nobody knows whether this one is good. Ask again.';
+    const detail = 'The issuer of JWTs does not answer, so the JWT cannot be checked. Try again.';
     return new Problem('auth-unavailable', detail, { cause: error.cause, headers: { 'retry-after': '3' } });
   }
-  if (error instanceof errors.JWTExpired) return notTaken('The token has expired.');
+  if (error instanceof errors.JWTExpired) return notAccepted('The token has expired.');
   if (error instanceof errors.JWTClaimValidationFailed) {
-    return notTaken(`The token's claim "${error.claim}" is not what it has to be.`);
+    return notAccepted(`The claim "${error.claim}" of the JWT is not accepted.`);
   }
-  if (error instanceof errors.JWKSNoMatchingKey)
-    return notTaken('The token is signed with a key that is not known.');
+  if (error instanceof errors.JWKSNoMatchingKey) return notAccepted('The JWT is signed with an unknown key.');
   if (error instanceof errors.JOSEAlgNotAllowed)
-    return notTaken('The token is signed in a way that is not taken.');
-  // Whatever else a signature can be wrong in, or the key that it is checked with.
-  return notTaken('The token is not validly signed.', error);
+    return notAccepted('The algorithm of the JWT is not accepted.');
+  // Any other error of the signature or of its key.
+  return notAccepted('The signature of the JWT is not valid.', error);
 }
 
-function notTaken(detail: string, cause?: unknown): Problem {
+function notAccepted(detail: string, cause?: unknown): Problem {
   return new Problem('unauthorized', detail, {
     cause,
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },

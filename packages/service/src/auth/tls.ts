@@ -7,7 +7,7 @@ import { readFileSync, statSync } from 'node:fs';
 import { InvalidArgumentError } from 'holdfast';
 import { wallMs } from '../clock.js';
 import type { Tls } from '../http/server.js';
-import { reasonOf } from './key-file.js';
+import { reasonOf } from './api-key-file.js';
 
 /** `cert`: the chain, the service's own certificate first. Both in PEM. */
 export function tlsFromFiles(files: Files): Tls {

@@ -30,13 +30,13 @@ export function centralVariables(
   const unused = ours.store === undefined ? [] : centralStoreNames(environment);
   const heard = Object.entries(environment).filter(([name]) => !unused.includes(name));
   const settings = centralSettings(Object.fromEntries(heard));
-  const notes = [...(unused.length > 0 ? [`${unused.join(', ')}: not used, as a store is named.`] : [])];
+  const notes = [...(unused.length > 0 ? [`${unused.join(', ')}: ignored, because a store is named.`] : [])];
   if (settings === null) return { values: {}, notes };
   const values = valuesOf(settings);
   for (const { name } of SETTINGS) {
     const [own, central] = [ours[name], values[name]];
     if (own === undefined || central === undefined || own === central) continue;
-    notes.push(`The setting "${name}" of Holdfast counts, and not that of LockServiceCentral.`);
+    notes.push(`The setting "${name}" of Holdfast is used, not that of LockServiceCentral.`);
   }
   return { values, notes: [...settings.notes, ...notes] };
 }

@@ -17,7 +17,7 @@ export function readFile(text: string): Written {
     const setting = SETTINGS.find((each) => each.name === name);
     if (!setting) {
       throw new InvalidArgumentError(
-        `The configuration file has "${name}", which is no setting. Settings are: ` +
+        `The configuration file has "${name}", which is not a setting. Settings are: ` +
           `${SETTINGS.map((each) => each.name).join(', ')}, limits, principalLimits.`,
       );
     }

@@ -1,4 +1,4 @@
-/** What the service runs with: from flags, environment and a file, in this order, checked before anything starts. */
+/** The configuration: from flags, environment and a file, in this order, checked before anything starts. */
 import { InvalidArgumentError } from 'holdfast';
 import { parseDuration } from 'holdfast/protocol';
 import { type PrincipalLimits, principalLimitsOf } from '../auth/allowance.js';
@@ -15,7 +15,7 @@ export interface JwtConfig {
   readonly issuer: string | null;
   readonly audience: string | null;
   readonly jwks: string | null;
-  /** Of tokens that do not say theirs. */
+  /** Rights of JWTs that name none. */
   readonly rights: readonly string[];
 }
 
@@ -26,7 +26,7 @@ export interface ServiceConfig {
   readonly apiKeys: string | null;
   readonly jwt: JwtConfig | null;
   readonly insecure: boolean;
-  /** Names that requests without auth may be addressed to; `*` is any. */
+  /** Host names to answer to without authentication; `*` is any. */
   readonly allowedHosts: readonly string[];
   readonly tls: { readonly cert: string; readonly key: string } | null;
   readonly trustProxy: readonly string[];
@@ -37,7 +37,7 @@ export interface ServiceConfig {
   readonly limits: Limits;
   /** For every principal. */
   readonly principalLimits: PrincipalLimits;
-  /** What the operator should know: settings that have no effect, and what is not said. */
+  /** Notes for the operator: settings without effect, and missing ones. */
   readonly notes: readonly string[];
 }
 
@@ -48,7 +48,7 @@ export interface ConfigSources {
   readonly file?: string;
   /** The text of a file of properties, as LockServiceCentral has them. Variables count before them. */
   readonly properties?: string;
-  /** The store where none is named; asked only then. */
+  /** The default store; called only if none is named. */
   readonly defaultStore: () => string;
 }
 
@@ -164,25 +164,25 @@ function check({ name, kind }: Setting, value: string | undefined): void {
   if (value === undefined) return;
   if (value.trim() === '') throw new InvalidArgumentError(`${name} is empty.`);
   if (kind === 'port' && !(/^\d{1,5}$/.test(value) && Number(value) <= PORT_MAX)) {
-    throw new InvalidArgumentError(`${name} is "${value}", and has to be a number from 0 to ${PORT_MAX}.`);
+    throw new InvalidArgumentError(`${name} is "${value}", but has to be a number from 0 to ${PORT_MAX}.`);
   }
   if (kind === 'switch' && !/^(?:true|false)$/i.test(value)) {
-    throw new InvalidArgumentError(`${name} is "${value}", and has to be true or false.`);
+    throw new InvalidArgumentError(`${name} is "${value}", but has to be true or false.`);
   }
   if (kind === 'rights') rightsOf(rightsIn(value));
   if (kind === 'proxies') proxiesOf(partsOf(value));
   if (kind === 'hosts' && !partsOf(value).every((part) => HOST.test(part))) {
     throw new InvalidArgumentError(
-      `${name} is "${value}", and has to be host names without ports, with commas between, or *.`,
+      `${name} is "${value}", but has to be host names without ports, comma-separated, or *.`,
     );
   }
   if (kind === 'duration' && Number.isNaN(durationMs(value))) {
     throw new InvalidArgumentError(
-      `${name} is "${value}", and has to be a duration such as 500ms, 5s or 1m.`,
+      `${name} is "${value}", but has to be a duration such as 500ms, 5s or 1m.`,
     );
   }
   if (kind === 'level' && !LEVELS.includes(value)) {
-    throw new InvalidArgumentError(`${name} is "${value}", and has to be one of ${LEVELS.join(', ')}.`);
+    throw new InvalidArgumentError(`${name} is "${value}", but has to be one of ${LEVELS.join(', ')}.`);
   }
 }
 
@@ -225,8 +225,9 @@ function jwtOf(values: Values, strictly: boolean): JwtConfig | null {
 /** What LockServiceCentral lets somebody leave open. */
 function leftOpen({ issuer, audience }: JwtConfig): readonly string[] {
   const notes: string[] = [];
-  if (audience === null) notes.push('JWT_AUDIENCE is missing: tokens made for other services count here.');
-  if (issuer === null) notes.push('JWT_ISSUER is missing: tokens of anybody count whose key is in JWT_JWKS.');
+  if (audience === null) notes.push('JWT_AUDIENCE is missing: JWTs for other services are accepted.');
+  if (issuer === null)
+    notes.push('JWT_ISSUER is missing: JWTs of any issuer whose key is in JWT_JWKS are accepted.');
   return notes;
 }
 
@@ -234,7 +235,7 @@ function pairOf(values: Values, cert: 'tls-cert', key: 'tls-key'): ServiceConfig
   const [certificate, secret] = [values[cert], values[key]];
   if (certificate === undefined && secret === undefined) return null;
   if (certificate === undefined || secret === undefined) {
-    throw new InvalidArgumentError(`${cert} and ${key} go together: one of them is missing.`);
+    throw new InvalidArgumentError(`${cert} and ${key} belong together: one of them is missing.`);
   }
   return { cert: certificate, key: secret };
 }

@@ -1,20 +1,20 @@
 /**
- * The dashboard: a page of static files, read once at start, and what it has to know about who looks. Everything else it
- * asks of /v2, with the key of whoever logged in. The files hold nothing secret, so everybody may have them.
+ * The dashboard: static files, read once at the start, and a route about the user's rights. Everything else comes from /v2, with
+ * the API key of the user. The files contain no secrets, so they are public.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Pace } from '../http/pace.js';
+import type { PollIntervals } from '../http/poll-intervals.js';
 import { Problem } from '../http/problem.js';
 import type { Part } from '../http/service-parts.js';
 
 interface Asset {
   readonly headers: Readonly<Record<string, string>>;
   readonly plain: Buffer;
-  /** By encoding, made when first asked for. */
+  /** By encoding, compressed on first use. */
   readonly packed: Map<string, Buffer>;
 }
 
@@ -31,7 +31,7 @@ const PACKERS = [
   { encoding: 'br', pack: (plain: Buffer) => brotliCompressSync(plain) },
   { encoding: 'gzip', pack: (plain: Buffer) => gzipSync(plain, { level: 9 }) },
 ] as const;
-/** Names and metadata of locks come from anybody: whatever they hold, it is never run, and the key goes nowhere else. */
+/** Names and metadata of locks come from any client: they are never executed, and the API key is sent to no other site. */
 const PAGE_HEADERS: Readonly<Record<string, string>> = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; " +
@@ -42,7 +42,7 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
 
 export const dashboard: Part = {
   name: 'dashboard',
-  register(app, { pace }) {
+  register(app, { intervals }) {
     const page = readText(PAGE);
     // What the page names, and nothing else that lies in the folder.
     const files = [...page.matchAll(/"dashboard\/([\w.-]+)"/g)].map(([, name = '']) => name);
@@ -59,15 +59,15 @@ export const dashboard: Part = {
       config: { needs: 'public' },
       handler: (request, reply) => send(request, reply, assets.get(request.params.file)),
     });
-    sessionRoute(app, pace);
+    sessionRoute(app, intervals);
   },
 };
 
 /**
- * Who looks, whether they may evict in a namespace, and how often the service looks at all locks. Only for what the page
- * offers and says: the API decides.
+ * The user, whether they may evict in a namespace, and how often the service reads all locks. Only for display: the API decides
+ * about rights.
  */
-function sessionRoute(app: FastifyInstance, { roundMs }: Pace): void {
+function sessionRoute(app: FastifyInstance, { roundMs }: PollIntervals): void {
   const namespace = { type: 'string', maxLength: 577 };
   app.route<{ Querystring: { readonly namespace?: string } }>({
     method: 'GET',

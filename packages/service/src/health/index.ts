@@ -1,7 +1,7 @@
-/** Is the process alive, and may it be sent work: for load balancers and schedulers, who have no key. */
+/** Liveness and readiness, for load balancers and schedulers without credentials. */
 import type { FastifyInstance } from 'fastify';
 import { problemOf } from '../http/problems.js';
-import { noteTrouble } from '../http/server.js';
+import { logProblem } from '../http/server.js';
 import type { Part } from '../http/service-parts.js';
 import { healthDescription, readyDescription } from './schemas.js';
 
@@ -21,8 +21,8 @@ export const health: Part = {
         await readiness.check();
         return { status: 'ready' };
       } catch (error) {
-        // The store's own words may name hosts and users: they belong in the log.
-        noteTrouble(log, request, problemOf(error));
+        // The store's own text may name hosts and users: it is for the log only.
+        logProblem(log, request, problemOf(error));
         return await refuse('store-unavailable');
       }
     });

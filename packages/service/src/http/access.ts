@@ -1,4 +1,4 @@
-/** Every request gets a principal, and every route says what it needs: default deny. */
+/** Access control: every request gets a principal, and every route declares what it needs. Default deny. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ANONYMOUS, type Authenticator, type Needs, type Principal, type Role } from './principal.js';
 import { Problem } from './problem.js';
@@ -40,16 +40,16 @@ async function identify(auth: Authenticator, request: FastifyRequest, reply: Fas
   }
   const over = new Promise<void>((resolve) => {
     reply.raw.once('close', () => {
-      if (counts === 'failure' && isInVain(request, reply)) principal.spend?.(1);
+      if (counts === 'failure' && hadNoEffect(request, reply)) principal.spend?.(1);
       resolve();
     });
   });
-  // A client that is gone tells nobody any more.
+  // A client that has left emits no 'close'.
   if (!reply.raw.destroyed) await principal.turn?.(over);
 }
 
-/** Nothing was renewed or released. Where the store did not answer, that is not the client's fault. */
-function isInVain({ note }: FastifyRequest, { raw }: FastifyReply): boolean {
+/** Nothing was renewed or released, by the client's fault: an unanswered call of the store does not count. */
+function hadNoEffect({ note }: FastifyRequest, { raw }: FastifyReply): boolean {
   return note.outcome !== 'renewed' && note.outcome !== 'released' && raw.statusCode < 500;
 }
 
@@ -57,16 +57,17 @@ function denial(request: FastifyRequest): Problem | undefined {
   if (request.is404) return undefined;
   const { needs, scope } = request.routeOptions.config;
   if (needs === 'public') return undefined;
-  if (needs === undefined) return new Problem('forbidden', 'Nobody may use this: it does not say who may.');
+  if (needs === undefined)
+    return new Problem('forbidden', 'This route declares no access, so nobody may use it.');
   const namespace = scope?.(request) ?? null;
   return namespace === null ? undefined : refusal(request, needs, namespace);
 }
 
 /**
- * The refusal of a namespace on which the principal has no such right. Said without a look at the store: neither the
- * words nor the time they take tell a lock that is held from one that is free.
+ * Refuses a namespace on which the principal lacks the right. The store is not read, so neither text nor response time shows
+ * whether a lock is held.
  */
 export function refusal(request: FastifyRequest, role: Role, namespace: string): Problem | undefined {
   if (request.may(role, namespace)) return undefined;
-  return new Problem('forbidden', `${request.principal.id} has no "${role}" on this namespace.`);
+  return new Problem('forbidden', `${request.principal.id} has no right "${role}" on this namespace.`);
 }

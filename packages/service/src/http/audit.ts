@@ -1,7 +1,6 @@
 /**
- * What operators did, one entry each: evictions, and keys made or revoked. An eviction has two: `evict` before it is
- * done, so that one that cannot be noted is refused, and `evicted` with its outcome. Never a secret: an API key is named
- * by its id.
+ * The audit log: evictions, and API keys that were created or revoked. An eviction has two entries: `evict` before it, so that
+ * it is refused if the log cannot be written, and `evicted` with its outcome. No secrets: an API key is named by its id.
  */
 import type { FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
@@ -21,7 +20,7 @@ export type AuditEntry =
   | (Asked & { readonly event: 'evict'; readonly upToToken: number })
   | (Asked & {
       readonly event: 'evicted';
-      /** How many lost the lock; null when the store did not answer, so that nobody knows. */
+      /** Evicted holders; null when the store did not answer, so the outcome is unknown. */
       readonly evicted: number | null;
     })
   | {
@@ -32,17 +31,17 @@ export type AuditEntry =
       readonly rights: readonly string[];
     };
 
-/** Throws when the entry cannot be kept. */
+/** Throws when the entry cannot be written. */
 export type Audit = (entry: AuditEntry) => void;
 
 export function auditLog(log: Logger): Audit {
   return (entry) => log.info({ audit: entry }, 'audit');
 }
 
-/** Notes the outcome of an eviction; null when the store did not answer. */
+/** Logs the outcome of an eviction; null when the store did not answer. */
 export type NoteOutcome = (evicted: number | null) => void;
 
-/** Notes an eviction that is about to be done. Throws a `Problem` when that cannot be noted: then it must not be done. */
+/** Logs an eviction before it is done. Throws a `Problem` when that fails: then it must not be done. */
 export function auditEviction(
   { audit, log }: { readonly audit: Audit; readonly log: Logger },
   { principal, note, ip, id: requestId }: FastifyRequest,
@@ -56,7 +55,7 @@ export function auditEviction(
   } catch (cause) {
     throw new Problem(
       'audit-unavailable',
-      'The audit log cannot be written, so nobody was evicted. The log of the service says why.',
+      'The audit log cannot be written, so nobody was evicted. See the log of the service.',
       { key, cause },
     );
   }

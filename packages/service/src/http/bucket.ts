@@ -1,4 +1,4 @@
-/** A bucket of tokens that fills by itself: bursts are fine, more than the rate for long is not. */
+/** A rate limit with bursts (token bucket). */
 import { monotonicMs } from '../clock.js';
 
 export class Bucket {

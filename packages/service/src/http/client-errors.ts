@@ -1,4 +1,4 @@
-/** What never became a request: malformed, too slow, or with headers too large. Answered, and the connection ended. */
+/** Answers malformed, slow or oversized requests, which never reach a route, and ends their connection. */
 import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Logger } from 'pino';
@@ -34,7 +34,7 @@ export function onClientError(log: Logger): (error: ConnectionError, socket: Dup
   };
 }
 
-/** Of the connection: what a proxy says of its client was not read. */
+/** Address of the connection: the header of a proxy was not read. */
 function addressOf(socket: Duplex & { readonly remoteAddress?: string }): string | undefined {
   return socket.remoteAddress;
 }
@@ -55,6 +55,6 @@ function problemOf({ code }: ConnectionError): Problem {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
     return new Problem('timeout', 'The request did not arrive in time. Send it again.');
   if (code === 'HPE_HEADER_OVERFLOW')
-    return new Problem('too-large', 'The headers are larger than this service takes.');
-  return new Problem('invalid-argument', 'This is no HTTP request that this service understands.');
+    return new Problem('too-large', 'The headers are larger than this service allows.');
+  return new Problem('invalid-argument', 'This is not a valid HTTP request.');
 }

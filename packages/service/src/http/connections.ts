@@ -18,8 +18,8 @@ import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../clock.js';
 import { Bucket } from './bucket.js';
+import { addressGroup } from './client.js';
 import type { Limits } from './limits.js';
-import { neighbourhood } from './neighbourhood.js';
 import type { IsProxy } from './proxies.js';
 
 /** One line a minute, however many are closed. */
@@ -88,7 +88,7 @@ export class Connections {
     const { remoteAddress } = socket;
     // One that is gone already has none.
     if (remoteAddress === undefined) return;
-    const address = neighbourhood(remoteAddress);
+    const address = addressGroup(remoteAddress);
     const connection: Connection = {
       socket,
       name: nameOf(socket),

@@ -1,4 +1,4 @@
-/** How much one request, and all of them together, may ask for. */
+/** Limits of one request, and of all together. */
 import { InvalidArgumentError } from 'holdfast';
 
 export interface Limits {
@@ -19,9 +19,9 @@ export interface Limits {
   /** How long the headers, and the whole request, may take to arrive. */
   readonly headersMs: number;
   readonly requestMs: number;
-  /** How long a connection is kept open on which nothing is asked. */
+  /** How long an idle connection stays open. */
   readonly idleMs: number;
-  /** How long closing waits for what is in flight. */
+  /** How long closing waits for open requests. */
   readonly closeMs: number;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Without auth the service is for this machine alone. A web page that this machine's browser shows must not reach it
- * either: by a name of its own that it lets point here, a page could otherwise act as if it came from here.
+ * Protection of a service without authentication: loopback only, and not for web pages in this machine's browser. A page
+ * could otherwise use the service through a host name that resolves to this machine (DNS rebinding).
  */
 import { isIP } from 'node:net';
 import type { FastifyInstance } from 'fastify';
@@ -13,15 +13,15 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Without auth whatever reaches the service may do everything, and a browser reaches it for any page it shows: forms and
- * plain texts go out without asking first. Browsers say where such a request comes from.
+ * Refuses requests from pages of other sites. A browser sends forms and plain text for any page without asking first, but
+ * names the page's site in a header.
  */
 export function refuseOtherSites(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {
     const { origin, 'sec-fetch-site': site, 'sec-fetch-mode': mode } = request.headers;
-    // A link to the dashboard may stand anywhere.
+    // Links to the dashboard from other sites are fine.
     const isVisit = request.method === 'GET' && mode === 'navigate';
-    // Browsers that do not say it name the page's host.
+    // Older browsers send the origin only.
     const isForeign =
       site === undefined
         ? origin !== undefined && origin.replace(/^https?:\/\//, '') !== request.host
@@ -32,14 +32,14 @@ export function refuseOtherSites(app: FastifyInstance): void {
 }
 
 /**
- * Refuses requests that are addressed to a name which a web page could have made up and lets point here. Addresses are
- * taken: a page cannot own one. `*` among the allowed names takes every name.
+ * Refuses requests to unknown host names, which a web page may have pointed to this machine. IP addresses are accepted: a
+ * page cannot own one. `*` among the allowed names accepts every name.
  */
 export function answerKnownHostsOnly(app: FastifyInstance, allowed: readonly string[]): void {
   if (allowed.includes('*')) return;
   const names = new Set(allowed.map((name) => name.toLowerCase()));
   app.addHook('onRequest', (request, _reply, done) => {
-    // As it was sent: what a proxy says the name was could be said by a page, too.
+    // The header as sent: a page could forge the name in a proxy's header.
     const name = (request.headers.host ?? '').replace(/:\d*$/, '').toLowerCase();
     if (name === '' || isLoopback(name) || isAddress(name) || names.has(name)) done();
     else done(new Problem('forbidden', REFUSED));
@@ -47,8 +47,8 @@ export function answerKnownHostsOnly(app: FastifyInstance, allowed: readonly str
 }
 
 const REFUSED =
-  'Without auth this service answers only to localhost, to IP addresses, and to the host names that it was told to allow ' +
-  '(--allowed-hosts): any web page could use it through another name.';
+  'Without authentication this service answers only to localhost, IP addresses and allowed host names (--allowed-hosts): ' +
+  'any web page could use it through another name.';
 
 function isAddress(host: string): boolean {
   return isIP(host.replace(/^\[(.*)\]$/, '$1')) !== 0;

@@ -1,4 +1,4 @@
-/** Tells a path that is not there from a method that does not work on it. */
+/** Distinguishes an unknown path (404) from a method that the path does not allow (405). */
 import type { FastifyInstance } from 'fastify';
 
 export class Methods {
@@ -11,7 +11,7 @@ export class Methods {
     });
   }
 
-  /** The methods that work on this path, without its query. */
+  /** The methods allowed on the path of this URL. */
   allowedOn(url: string): readonly string[] {
     const path = url.split('?')[0] ?? url;
     const allowed = this.#routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);

@@ -1,4 +1,4 @@
-/** Who asks, and what they may do. Without auth everybody is `anonymous` and may do everything. */
+/** The principal of a request and its rights. Without authentication everybody is `anonymous` and may do everything. */
 import type { FastifyRequest } from 'fastify';
 
 export type Role = 'read' | 'lock' | 'admin';
@@ -7,50 +7,50 @@ export type Role = 'read' | 'lock' | 'admin';
 export interface Undertaking {
   readonly key: string;
   readonly waitMs: number;
-  /** The hold as text, where the client brought it. */
+  /** The hold as text, if the client sent one. */
   readonly hold?: string;
   /** Others may hold it at the same time: a permit of several, or a reader. */
   readonly shared?: boolean;
 }
 
-/** The tokens of all who hold this key now, as the store tells. */
+/** Tokens of the current holders of a key, read from the store. */
 export type TokensOf = (key: string) => Promise<readonly number[]>;
 
 export interface Principal {
   /** For logs and the audit: never a secret. */
   readonly id: string;
-  /** What holders are called that name no owner of their own. */
+  /** The owner of holds without an owner of their own. */
   readonly owner: string;
   may(role: Role, namespace: string): boolean;
   /**
-   * What the keys begin with that it may have now, in order, none beginning with another; `['']` for all. Nothing else
-   * is looked for. `may` decides on every key all the same.
+   * Prefixes of the keys that it may use now, in order, none starting with another; `['']` for all keys. Only these are
+   * listed, and `may` is still checked for every key.
    */
-  reach(role: Role): readonly string[];
-  /** The longest that it may hold a lock without renewal. Any time where it is missing. */
+  prefixes(role: Role): readonly string[];
+  /** Longest ttl. Default no limit. */
   readonly ttlMsMax?: number;
-  /** Another request that is neither a renewal nor a release. Throws a `Problem` when there are too many a second. */
+  /** Counts a request other than a renewal or release. Throws a `Problem` when there are too many per second. */
   request?(): void;
-  /** Work that counts as so many requests against the rate, and is never refused. */
+  /** Counts work against the rate without refusing it. */
   spend?(requests: number): void;
   /**
-   * Resolves when a renewal or a release may be begun: at once, or, for one who spent more than the rate gives, after the
-   * one before it. `over` is awaited by the next one.
+   * Resolves when a renewal or a release may start: at once, or, for a principal over its rate, after the one before it.
+   * The next one waits for `over`.
    */
   turn?(over: Promise<void>): Promise<void>;
-  /** Throws a `Problem` when this principal may not keep a lock for so long. */
+  /** Throws a `Problem` when this principal may not hold a lock for this long. */
   checkTtl?(key: string, ttlMs: number): void;
   /**
-   * Before an acquire. Rejects with a `Problem` when this principal has too much already, which the store is asked about
-   * first: some of it may have ended through another process. Gives what to call when the acquire is over.
+   * Called before an acquire. Rejects with a `Problem` when this principal has too many locks or waiters. The store is read
+   * first: some may have ended through another process. Returns a function to call when the acquire is over.
    */
   undertake?(what: Undertaking, tokensOf: TokensOf): Promise<() => void>;
-  /** Told after every grant (with its token) and renewal, for how long; with 0 after a release or a loss. */
+  /** Called after every grant (with its token) and renewal with the ttl, and after a release or a loss with 0. */
   holds?(key: string, hold: string, ttlMs: number, token?: number): void;
 }
 
 export interface Authenticator {
-  /** Throws a `Problem` with code `unauthorized` for whoever is not known. */
+  /** Throws a `Problem` with code `unauthorized` for an unknown client. */
   authenticate(request: FastifyRequest): Principal | Promise<Principal>;
   /** Called when the service closes. */
   close?(): void | Promise<void>;
@@ -60,19 +60,18 @@ export const ANONYMOUS: Principal = {
   id: 'anonymous',
   owner: 'anonymous',
   may: () => true,
-  reach: () => [''],
+  prefixes: () => [''],
 };
 
-/** What a route declares in its `config`. A route that declares nothing is refused to everybody. */
+/** Declared by a route in its `config`. A route that declares nothing is refused to everybody. */
 export interface Needs {
   /** `public`: no principal at all is needed. */
   readonly needs: Role | 'public';
-  /** The namespace concerned; null when the handler asks `request.may` for every key itself. */
+  /** The namespace of the request; null when the handler checks `request.may` for every key itself. */
   readonly scope?: (request: FastifyRequest) => string | null;
   /**
    * What counts against the rate of a principal. `request`, the default: every request. `failure`, for renewals and
-   * releases, which are never refused for want of room: those that end nothing and extend nothing. `command`: the
-   * handler counts.
+   * releases, which are never refused: only those without effect. `command`: the handler counts.
    */
   readonly counts?: 'request' | 'failure' | 'command';
 }

@@ -1,6 +1,6 @@
-/** Errors as clients get them: `application/problem+json`, with a code to go by and words for people. */
+/** Errors for clients: `application/problem+json`, with a code for programs and a text for people. */
 
-/** What went wrong, for programs. Contention is `busy`, an outage is `unknown`: never one for the other. */
+/** Stable codes. Contention is `busy`, an outage is `unknown`: never one for the other. */
 export type ProblemCode =
   | 'invalid-argument'
   | 'unauthorized'
@@ -44,7 +44,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, Kind>> = {
   reused: { status: 422, title: 'The hold or Idempotency-Key belongs to another request' },
   busy: { status: 423, title: 'The lock is held by somebody else' },
   'rate-limited': { status: 429, title: 'A limit of the service or of the principal is reached' },
-  // Nobody reads it; the log and the metrics have to tell it from trouble of ours.
+  // No client reads it; the log and the metrics need it to tell it from failures of the service.
   'client-gone': { status: 499, title: 'The client went away' },
   internal: { status: 500, title: 'The service failed unexpectedly' },
   unsupported: { status: 501, title: 'The store does not support this' },
@@ -72,7 +72,7 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Thrown by whatever answers a request. Its message is for the client: no secrets, no insides. */
+/** Thrown by handlers. The message is for the client: no secrets, no internals. */
 export class Problem extends Error {
   readonly code: ProblemCode;
   readonly key: string | undefined;
@@ -85,9 +85,9 @@ export class Problem extends Error {
     this.code = code;
     this.key = details.key;
     this.members = details.members ?? {};
-    // Every 503 passes: clients and proxies that know the header ask again.
-    const again = PROBLEMS[code].status === 503 ? { 'retry-after': '1' } : {};
-    this.headers = { ...again, ...details.headers };
+    // Every 503 is temporary: clients and proxies that know the header try again.
+    const retry = PROBLEMS[code].status === 503 ? { 'retry-after': '1' } : {};
+    this.headers = { ...retry, ...details.headers };
   }
 
   get status(): number {

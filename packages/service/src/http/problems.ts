@@ -1,4 +1,4 @@
-/** Makes a `Problem` of whatever a handler or the framework threw. What nobody foresaw shows nothing of its inside. */
+/** Turns an error of a handler or the framework into a `Problem`. An unexpected error shows no internals. */
 import { HoldfastError } from 'holdfast';
 import { Problem, type ProblemCode } from './problem.js';
 
@@ -28,12 +28,12 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof HoldfastError) {
     return new Problem(BY_LIBRARY_CODE[error.code], error.message, { key: error.key, cause: error });
   }
-  if (error instanceof Error) return fromFramework(error) ?? unforeseen(error);
-  return unforeseen(error);
+  if (error instanceof Error) return fromFramework(error) ?? unexpected(error);
+  return unexpected(error);
 }
 
-function unforeseen(cause: unknown): Problem {
-  return new Problem('internal', 'This was not foreseen. The log has more, under the id of this request.', {
+function unexpected(cause: unknown): Problem {
+  return new Problem('internal', 'An unexpected error. The log has details under the id of this request.', {
     cause,
   });
 }
@@ -41,14 +41,14 @@ function unforeseen(cause: unknown): Problem {
 function fromFramework(error: FrameworkError): Problem | null {
   const finding = error.validation?.[0];
   if (finding)
-    return new Problem('invalid-argument', inWords(finding, error.validationContext), { cause: error });
+    return new Problem('invalid-argument', explain(finding, error.validationContext), { cause: error });
   switch (error.statusCode) {
     case 400:
-      return new Problem('invalid-argument', wordsOf400(error), { cause: error });
+      return new Problem('invalid-argument', explain400(error), { cause: error });
     case 408:
       return new Problem('timeout', 'The request did not arrive in time. Send it again.', { cause: error });
     case 413:
-      return new Problem('too-large', 'The body is larger than this service takes.', { cause: error });
+      return new Problem('too-large', 'The body is larger than this service allows.', { cause: error });
     case 415:
       return new Problem('unsupported-media-type', 'Send the body as application/json.', { cause: error });
     default:
@@ -56,8 +56,8 @@ function fromFramework(error: FrameworkError): Problem | null {
   }
 }
 
-/** The parser's own words may repeat what was sent, and that may be a secret. */
-function wordsOf400(error: Error): string {
+/** Own texts: those of the parser may repeat the request, which may contain a secret. */
+function explain400(error: Error): string {
   const { code } = error as { readonly code?: unknown };
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return 'The body is empty: send a JSON object.';
   if (code === 'FST_ERR_BAD_URL') return 'The path is not validly percent-encoded.';
@@ -65,7 +65,7 @@ function wordsOf400(error: Error): string {
   return 'The body is not JSON that this service takes.';
 }
 
-function inWords({ instancePath, message, keyword, params }: ValidationFinding, where = 'body'): string {
+function explain({ instancePath, message, keyword, params }: ValidationFinding, where = 'body'): string {
   const place = instancePath === '' ? `The ${where}` : `${where}${instancePath.replaceAll('/', '.')}`;
   if (keyword === 'additionalProperties') {
     return `${place} has a member that is not known here: ${JSON.stringify(params.additionalProperty)}.`;

@@ -1,10 +1,10 @@
-/** Proxies in front of the service: whose word counts on where a request comes from (`x-forwarded-for`). */
+/** Trusted proxies: only their `x-forwarded-for` names the client's address. */
 import { BlockList, isIP } from 'node:net';
 import { InvalidArgumentError } from 'holdfast';
 
 export type IsProxy = (address: string | undefined) => boolean;
 
-/** Addresses, and networks as in `10.0.0.0/8`. Never everybody: then everybody could say to be anybody. */
+/** Addresses and networks such as `10.0.0.0/8`. Never all addresses: then every client could forge its address. */
 export function proxiesOf(texts: readonly string[]): IsProxy {
   const list = new BlockList();
   for (const text of texts) addTo(list, text);
@@ -22,7 +22,7 @@ function addTo(list: BlockList, text: string): void {
   const length = Number(bits ?? bitsMax);
   if (family === 0 || length > bitsMax) {
     throw new InvalidArgumentError(
-      `${JSON.stringify(text.slice(0, 80))} is no proxy that can be trusted: write its address, or its network such as 10.0.0.0/8.`,
+      `${JSON.stringify(text.slice(0, 80))} is not a proxy: write its address, or its network such as 10.0.0.0/8.`,
     );
   }
   list.addSubnet(address, length, family === 4 ? 'ipv4' : 'ipv6');

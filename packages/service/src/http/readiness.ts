@@ -1,14 +1,15 @@
 /**
- * Whether the service may be sent work: whether the store answers, and nobody has begun to close. Every answer of the
- * store counts, whoever asked for it; the store is asked for this alone only when the last one is too old. Anybody may
- * ask for `/readyz` as often as they like: that must cost the store next to nothing.
+ * Whether the service is ready: the store answers, and the service is not closing. Every answer of the store counts; the store
+ * is read for this alone only when the last answer is too old. `/readyz` is public, so it must cost the store next to
+ * nothing.
  */
-import type { Bulletin } from '../bulletin.js';
+
 import { monotonicMs } from '../clock.js';
 import type { Desk } from '../lines/desk.js';
+import type { ServiceEvents } from '../service-events.js';
 
-/** A key that nobody has: a read of it costs next to nothing, and asks the store all the same. */
-const NOBODYS_KEY = 'holdfast/readyz';
+/** A key that nobody uses: reading it is cheap, and reaches the store. */
+const UNUSED_KEY = 'holdfast/readyz';
 /** How long a failure counts. */
 const FAILED_MS = 1_000;
 
@@ -18,17 +19,17 @@ export class Readiness {
   #isDraining = false;
   #answeredMs = Number.NEGATIVE_INFINITY;
   #failure: { readonly error: unknown; readonly atMs: number } | null = null;
-  #asking: Promise<void> | null = null;
+  #reading: Promise<void> | null = null;
 
-  constructor(desk: Desk, bulletin: Bulletin, readyMs: number) {
+  constructor(desk: Desk, events: ServiceEvents, readyMs: number) {
     this.#desk = desk;
     this.#readyMs = readyMs;
-    bulletin.on('store', ({ ok }) => {
+    events.on('store', ({ ok }) => {
       this.#answeredMs = ok ? monotonicMs() : Number.NEGATIVE_INFINITY;
     });
   }
 
-  /** True from the moment that the service begins to end: load balancers send their requests elsewhere then. */
+  /** True when the service has started to close: load balancers then use other instances. */
   get isDraining(): boolean {
     return this.#isDraining;
   }
@@ -37,20 +38,20 @@ export class Readiness {
     this.#isDraining = true;
   }
 
-  /** Rejects when the store does not answer, or cannot be used as it is. */
+  /** Rejects when the store does not answer, or has to be set up first. */
   async check(): Promise<void> {
     const nowMs = monotonicMs();
     if (nowMs - this.#answeredMs < this.#readyMs) return;
     if (this.#failure && nowMs - this.#failure.atMs < FAILED_MS) throw this.#failure.error;
-    this.#asking ??= this.#ask().finally(() => {
-      this.#asking = null;
+    this.#reading ??= this.#read().finally(() => {
+      this.#reading = null;
     });
-    await this.#asking;
+    await this.#reading;
   }
 
-  async #ask(): Promise<void> {
+  async #read(): Promise<void> {
     try {
-      await this.#desk.read(NOBODYS_KEY);
+      await this.#desk.read(UNUSED_KEY);
       this.#failure = null;
     } catch (error) {
       this.#failure = { error, atMs: monotonicMs() };

@@ -1,32 +1,32 @@
-/** What the parts of the service share, and how a part is added. */
+/** The shared parts of the service, and the shape of a part that answers requests. */
 import type { FastifyInstance } from 'fastify';
 import type { Store } from 'holdfast';
 import type { Logger } from 'pino';
-import type { Bulletin } from '../bulletin.js';
 import type { Desk } from '../lines/desk.js';
 import type { Lines } from '../lines/lines.js';
+import type { ServiceEvents } from '../service-events.js';
 import type { Audit } from './audit.js';
 import type { Limits } from './limits.js';
-import type { Pace } from './pace.js';
+import type { PollIntervals } from './poll-intervals.js';
 import type { Readiness } from './readiness.js';
 
 export interface ServiceParts {
   readonly store: Store;
   readonly log: Logger;
   readonly limits: Limits;
-  /** Says commands to the store: batched, asked again while the outcome is unknown, bounded in time. */
+  /** Sends commands to the store: in batches, again while the outcome is unknown, for a limited time. */
   readonly desk: Desk;
-  /** Acquires, waiting where that is asked for. */
+  /** Acquires, with waiting. */
   readonly lines: Lines;
-  /** What happens here, for metrics and for those who watch. */
-  readonly bulletin: Bulletin;
-  /** How often parts look at the store by themselves. */
-  readonly pace: Pace;
-  /** Whether the service may be sent work. */
+  /** Events, for metrics and watchers. */
+  readonly events: ServiceEvents;
+  /** How often parts read the store by themselves. */
+  readonly intervals: PollIntervals;
+  /** Whether the service is ready for requests. */
   readonly readiness: Readiness;
-  /** Written before an eviction is done, and again with its outcome. */
+  /** Written before an eviction, and again with its outcome. */
   readonly audit: Audit;
-  /** Aborts when the service begins to close: whatever is held open ends then. */
+  /** Aborts when the service starts to close: open streams end then. */
   readonly closing: AbortSignal;
 }
 

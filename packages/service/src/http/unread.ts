@@ -1,19 +1,19 @@
 /**
- * Answers that nobody has read yet are kept in memory, and whoever asks a thousand times at once and reads nothing could
- * fill it. So one principal, or one address where nobody is asked who they are, has so much of them and no more.
+ * Limits the responses that a client has not read yet. They stay in memory, and a client that sends a thousand requests and
+ * reads nothing could fill it. Counted per principal, or per address without authentication.
  */
 import type { FastifyInstance } from 'fastify';
 import { clientOf } from './client.js';
 import { Problem } from './problem.js';
 
 const UNREAD_BYTES_MAX = 32 * 1_024 * 1_024;
-/** Not refused: the refusal is one, too. */
+/** Always allowed: the 429 itself must fit. */
 const SMALL_BYTES = 4 * 1_024;
 
 export function capUnread(app: FastifyInstance): void {
   const unread = new Map<string, number>();
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Bytes that are there anyway, such as the dashboard's, are no more of them.
+    // Buffers are shared, such as the files of the dashboard, and need no extra memory.
     const bytes = typeof payload === 'string' ? payload.length : 0;
     if (bytes <= SMALL_BYTES) {
       done();
@@ -21,10 +21,10 @@ export function capUnread(app: FastifyInstance): void {
     }
     const who = clientOf(request);
     const sum = (unread.get(who) ?? 0) + bytes;
-    // What was done is told, however much that is: to refuse the answer would be to deny it.
+    // Only reads are refused: the outcome of a command must reach its client.
     if (request.method === 'GET' && sum > UNREAD_BYTES_MAX) {
       done(
-        new Problem('rate-limited', 'Many answers to you were not read yet: read those first.', {
+        new Problem('rate-limited', 'Too many responses to this client are unread: read those first.', {
           headers: { 'retry-after': '1' },
         }),
       );

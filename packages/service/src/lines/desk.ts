@@ -11,8 +11,8 @@ import {
   type Reply,
   type Snapshot,
 } from 'holdfast/protocol';
-import type { Bulletin, Happenings } from '../bulletin.js';
 import { after, monotonicMs, soon } from '../clock.js';
+import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 import { answered, isAnswerTo, PATIENCE_MS, unanswered } from './answers.js';
 import { concealer } from './concealment.js';
 import { type Speaker, Talk } from './talk.js';
@@ -31,16 +31,16 @@ interface Outgoing {
 
 export class Desk {
   readonly store: Store;
-  readonly #bulletin: Bulletin;
+  readonly #events: ServiceEvents;
   readonly #farewells = new Set<Talk>();
   #renewals: Outgoing[] = [];
   #others: Outgoing[] = [];
   #scheduled = false;
   #onQuiet: (() => void) | null = null;
 
-  constructor(store: Store, bulletin: Bulletin) {
+  constructor(store: Store, events: ServiceEvents) {
     this.store = store;
-    this.#bulletin = bulletin;
+    this.#events = events;
   }
 
   /** One attempt. A rejection means that nobody knows what happened, or an `UnsupportedError`. */
@@ -141,7 +141,7 @@ export class Desk {
       talk.stop();
       this.#farewells.delete(talk);
       if (this.#farewells.size === 0) this.#onQuiet?.();
-      this.#bulletin.tell('touched', { key });
+      this.#events.emit('touched', { key });
     };
     const talk = this.say({ kind: 'release', key, hold, minHoldMs: 0 }, ttlMs, {
       onReply: done,
@@ -172,7 +172,7 @@ export class Desk {
   }
 
   async #bounded<T>(
-    operation: Happenings['store']['operation'],
+    operation: ServiceEventDetails['store']['operation'],
     what: string,
     key: string | undefined,
     ask: () => Promise<T>,
@@ -180,7 +180,7 @@ export class Desk {
     const sinceMs = monotonicMs();
     const commands = operation === 'apply' ? 1 : 0;
     const tell = (ok: boolean): void => {
-      this.#bulletin.tell('store', { operation, commands, durationMs: monotonicMs() - sinceMs, ok });
+      this.#events.emit('store', { operation, commands, durationMs: monotonicMs() - sinceMs, ok });
     };
     try {
       const answer = await answered(ask(), what, key);
@@ -209,7 +209,7 @@ export class Desk {
       left -= 1;
       if (left > 0) return;
       const durationMs = monotonicMs() - sinceMs;
-      this.#bulletin.tell('store', { operation: 'apply', commands: batch.length, durationMs, ok });
+      this.#events.emit('store', { operation: 'apply', commands: batch.length, durationMs, ok });
     };
     const commands = batch.map(({ command }) => command);
     const conceal = concealer(commands);

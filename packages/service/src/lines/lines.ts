@@ -1,7 +1,7 @@
 /** Acquires for clients: at once where nothing is waited for, through the line of the key otherwise. */
 import { HoldfastError, UnsupportedError } from 'holdfast';
-import type { Bulletin } from '../bulletin.js';
 import { monotonicMs } from '../clock.js';
+import type { ServiceEvents } from '../service-events.js';
 import { remainingOf } from './answers.js';
 import type { Desk } from './desk.js';
 import { Ear } from './ear.js';
@@ -11,16 +11,16 @@ import { claimOf, type Outcome, type Wanted } from './wanted.js';
 
 export class Lines {
   readonly #desk: Desk;
-  readonly #bulletin: Bulletin;
+  readonly #events: ServiceEvents;
   readonly #waitersMax: number;
   readonly #lines = new Map<string, Line>();
   readonly #ear: Ear;
   #waiting = 0;
   #closed = false;
 
-  constructor(desk: Desk, bulletin: Bulletin, waitersMax: number) {
+  constructor(desk: Desk, events: ServiceEvents, waitersMax: number) {
     this.#desk = desk;
-    this.#bulletin = bulletin;
+    this.#events = events;
     this.#waitersMax = waitersMax;
     this.#ear = new Ear(desk.store, {
       onTurn: (key) => this.#lines.get(key)?.hint(),
@@ -46,7 +46,7 @@ export class Lines {
     let outcome: Outcome;
     if (waitMs === 0) {
       outcome = await this.#ask(wanted);
-      if (outcome.kind === 'busy') this.#bulletin.tell('contended', { key });
+      if (outcome.kind === 'busy') this.#events.emit('contended', { key });
     } else {
       // One that holds already gets its grant again, however long the line is.
       const again = hold !== null && this.#lines.has(key) ? await this.#ask(wanted) : null;
@@ -82,8 +82,8 @@ export class Lines {
     const line: Line = new Line({
       desk: this.#desk,
       ear: this.#ear,
-      touched: () => this.#bulletin.tell('touched', { key }),
-      contended: () => this.#bulletin.tell('contended', { key }),
+      touched: () => this.#events.emit('touched', { key }),
+      contended: () => this.#events.emit('contended', { key }),
       emptied: () => {
         if (this.#lines.get(key) === line) this.#lines.delete(key);
       },
@@ -118,8 +118,8 @@ export class Lines {
 
   #tell({ key }: Wanted, { kind }: Outcome, waitedMs: number): void {
     if (kind === 'granted') {
-      this.#bulletin.tell('acquired', { key, waitedMs });
-      this.#bulletin.tell('touched', { key });
-    } else if (kind === 'busy') this.#bulletin.tell('refused', { key, waitedMs });
+      this.#events.emit('acquired', { key, waitedMs });
+      this.#events.emit('touched', { key });
+    } else if (kind === 'busy') this.#events.emit('refused', { key, waitedMs });
   }
 }

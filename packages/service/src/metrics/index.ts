@@ -1,4 +1,4 @@
-/** `/metrics`: what happens here, counted. Few labels, and never a key: keys come by the thousand, and name customers. */
+/** `/metrics` for Prometheus. Few labels, and never a key: there are thousands of keys, and they may name customers. */
 import type { FastifyInstance } from 'fastify';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { monotonicMs } from '../clock.js';
@@ -6,8 +6,8 @@ import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
 import { COMMON_PROBLEMS } from '../openapi/problem-schema.js';
 import type { Description } from '../openapi/schema.js';
-import { Census } from './census.js';
 import { countersOf } from './counters.js';
+import { LockGauges } from './lock-gauges.js';
 
 const description: Description = {
   operationId: 'metrics',
@@ -25,16 +25,16 @@ export const metrics: Part = {
   register(app: FastifyInstance, parts: ServiceParts) {
     const registry = new Registry();
     collectDefaultMetrics({ register: registry });
-    countersOf(registry, parts.bulletin);
+    countersOf(registry, parts.events);
     countWaiting(registry, parts);
-    const { countMs } = parts.pace;
-    const census = countMs === null ? null : new Census(registry, parts, countMs, monotonicMs);
+    const { countMs } = parts.intervals;
+    const gauges = countMs === null ? null : new LockGauges(registry, parts, countMs, monotonicMs);
     const config = { needs: 'read', scope: () => null } as const;
     app.get('/metrics', { config, schema: description }, async (request, reply) => {
-      // The numbers are about everybody's locks.
+      // The numbers include the locks of all namespaces.
       if (!request.may('read', ''))
-        throw new Problem('forbidden', `${request.principal.id} has no "read" on everything.`);
-      await census?.take();
+        throw new Problem('forbidden', `${request.principal.id} needs the right read:*.`);
+      await gauges?.update();
       reply.type(registry.contentType);
       return await registry.metrics();
     });
@@ -44,7 +44,7 @@ export const metrics: Part = {
 function countWaiting(registry: Registry, { lines }: ServiceParts): void {
   new Gauge({
     name: 'holdfast_waiting_here',
-    help: 'Requests that wait in this process.',
+    help: 'Requests that wait for a lock in this process.',
     registers: [registry],
     collect() {
       this.set(lines.waiting);

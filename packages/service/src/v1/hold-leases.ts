@@ -1,8 +1,8 @@
 /**
- * Leases as holds, on every store but those with locks of instances. What this contract does to a lock, said in commands
- * of the store. Nothing is ever released to be claimed again: a
- * waiter of `/v2` would come between. An acquire of what is held already moves the expiry of that hold instead, forward
- * or back, and a renewal adds to it; both name the expiry they saw, so that a repeated command does nothing twice (P25).
+ * Leases of this contract as holds, in commands of the store; for every store but those with locks of instances. A lease is
+ * never released to be claimed again: a waiter of `/v2` would come between. A second acquire moves the expiry of the hold
+ * instead, forward or back, and a renewal adds to it. Both name the expiry they saw, so a repeated command has no second
+ * effect (P25).
  */
 import { StoreError } from 'holdfast';
 import type { Claim, Command, HolderView, HoldId, Release, Renew, Reply } from 'holdfast/protocol';
@@ -10,8 +10,8 @@ import { random, randomId } from '../clock.js';
 import type { Desk } from '../lines/desk.js';
 import { holdOf, type Identity, metadataOf, saltOf } from './identity.js';
 import type { Bound, Lease, Leases, Look } from './leases.js';
+import { NegativeCache } from './negative-cache.js';
 import { acquireSecondOf, endOf, expiryOf, secondOf } from './seconds.js';
-import { Strangers } from './strangers.js';
 
 interface Own {
   readonly hold: HoldId;
@@ -19,21 +19,21 @@ interface Own {
   readonly holder: HolderView;
 }
 
-/** Each of them means that somebody else changed the lock since it was looked at. */
+/** Each try means that another client changed the lock since it was read. */
 const TRIES_MAX = 100;
-/** How far before the end of its second a renewal first puts the expiry: by that it knows its own. */
+/** A renewal first sets an expiry this far before the end of its second, to recognise its own write. */
 const MARK_MS_MAX = 999;
 
 export class HoldLeases implements Leases {
   readonly #desk: Desk;
-  readonly #strangers = new Strangers();
+  readonly #notHeld = new NegativeCache();
   #mark = Math.floor(random() * MARK_MS_MAX);
 
   constructor(desk: Desk) {
     this.#desk = desk;
   }
 
-  /** Of several holders, the one that lasts longest: before that nobody gets it alone. */
+  /** Of several holders, the one with the latest expiry: nobody else gets the lock before. */
   async look(key: string): Promise<Look | null> {
     const holders = (await this.#desk.read(key))?.holders ?? [];
     const [last] = holders.toSorted((a, b) => b.expiresAt - a.expiresAt);
@@ -54,13 +54,13 @@ export class HoldLeases implements Leases {
         await this.#roundUp(claim, reply.acquiredAt, reply.expiresAt, endOf(expiry));
         return { hold: claim.hold, leaseDuration: seconds, expiry };
       }
-      // Anything else: granted, evicted, and asked for again because the answer was lost.
+      // Otherwise it was granted, evicted, and claimed again because the reply was lost.
       if (reply.kind !== 'busy') continue;
       const own = this.#ownAmong(who, reply.holders);
       if (!own) return null;
       const expiry = await this.#overwrite(who, own, seconds, reply.now);
       if (expiry !== null) return { hold: own.hold, leaseDuration: seconds, expiry };
-      this.#strangers.add(own.hold.process);
+      this.#notHeld.add(own.hold.process);
     }
     return null;
   }
@@ -77,7 +77,7 @@ export class HoldLeases implements Leases {
         // Renewals add as much to the lease as to the expiry.
         return { hold: own.hold, leaseDuration: expiry - acquireSecondOf(snapshot, own.holder), expiry };
       }
-      if (outcome === 'lost') this.#strangers.add(own.hold.process);
+      if (outcome === 'lost') this.#notHeld.add(own.hold.process);
     }
     throw overtaken(who.key, 'renewal');
   }
@@ -89,18 +89,18 @@ export class HoldLeases implements Leases {
       const own = this.#ownAmong(who, holders);
       if (!own) return false;
       if (await this.#end(who, own)) return own.hold;
-      this.#strangers.add(own.hold.process);
+      this.#notHeld.add(own.hold.process);
     }
     return false;
   }
 
-  /** Whose it may be by what can be seen. Whether it is, a command with the hold finds out. */
+  /** The holder that may be this identity, by its owner and salt. A command with the hold decides. */
   #ownAmong(who: Identity, holders: readonly HolderView[]): Own | null {
     for (const holder of holders) {
       const salt = holder.owner === who.owner ? saltOf(holder) : null;
       if (salt === null) continue;
       const hold = holdOf(who, salt);
-      if (!this.#strangers.has(hold.process)) return { hold, salt, holder };
+      if (!this.#notHeld.has(hold.process)) return { hold, salt, holder };
     }
     return null;
   }
@@ -112,7 +112,7 @@ export class HoldLeases implements Leases {
     expiresAt: number,
     end: number,
   ): Promise<void> {
-    // Another request of the same identity has come between, and set an end of its own.
+    // Another request of the same identity came between and set its own expiry.
     if (expiresAt !== acquiredAt + ttlMs || expiresAt === end) return;
     await this.#desk.ask(moveOf(key, hold, expiresAt, end));
   }
@@ -127,7 +127,7 @@ export class HoldLeases implements Leases {
       const reply = await this.#desk.ask({ ...moveOf(key, own.hold, expiresAt, end), block: true });
       if (reply.kind !== 'renewed') return null;
       const isIn = reply.expiresAt === end;
-      // Decided in a later second than it was counted from: once more, from that one.
+      // Decided in a later second than assumed: once more, from that second.
       if (isIn && (secondOf(reply.now) === second || tries > 1)) return second + seconds;
       expiresAt = reply.expiresAt;
       second = secondOf(reply.now);
@@ -202,7 +202,7 @@ function moveOf(key: string, hold: HoldId, from: number, to: number): Renew {
 }
 
 function overtaken(key: string, operation: string): StoreError {
-  return new StoreError(`The lock "${key}" changed whenever it was looked at. Ask again.`, {
+  return new StoreError(`The lock "${key}" changed during every attempt. Try again.`, {
     key,
     operation,
   });

@@ -1,6 +1,6 @@
 /**
- * Who holds, by this contract: an owner and an instance of it. They come back again and again, and holds are used once.
- * So every grant has a salt, which lies open in its metadata, and its hold is a hash of identity and salt: whoever knows
+ * The identity of a holder in this contract: an owner and an instance. An identity is used again, but a hold only once. So every
+ * grant has a random salt, which is visible in its metadata, and its hold is a hash of identity and salt: a client that knows
  * the identity finds the hold again, through any process of the service, and nobody else does.
  */
 import { createHash } from 'node:crypto';
@@ -8,9 +8,9 @@ import type { HolderView, HoldId } from 'holdfast/protocol';
 
 export interface Identity {
   readonly key: string;
-  /** As it is shown: the name of an API key, or a token's subject. */
+  /** Shown: the name of an API key, or the subject of a JWT. */
   readonly owner: string;
-  /** Whose it is: a key and a token that have the same name are not the same. */
+  /** The principal: an API key and a JWT of the same name are different ones. */
   readonly principal: string;
   /** A secret of the client: never shown, never stored. */
   readonly instanceId: string;
@@ -18,7 +18,7 @@ export interface Identity {
 
 const METADATA = /^\{"lockServiceCentral":"([A-Za-z0-9_-]{22})"\}$/;
 
-/** `/v2` takes no hold with a colon: there nobody can use one of these, whatever they guess. */
+/** `/v2` refuses holds with a colon, so these cannot be used there. */
 export function holdOf({ key, principal, instanceId }: Identity, salt: string): HoldId {
   const digest = createHash('sha256').update(JSON.stringify([key, principal, instanceId, salt]));
   return { process: `v1:${digest.digest('base64url')}`, number: 1 };
@@ -28,7 +28,7 @@ export function metadataOf(salt: string): string {
   return JSON.stringify({ lockServiceCentral: salt });
 }
 
-/** Null for what was not acquired through this contract. */
+/** Null for a lock that was not acquired through this contract. */
 export function saltOf({ metadata }: HolderView): string | null {
   return METADATA.exec(metadata ?? '')?.[1] ?? null;
 }

@@ -6,9 +6,9 @@ import { actuatorDescription } from './schemas.js';
 
 const PREFIX = '/v1';
 
-/** A name that is not validly encoded has letters that none may have: refused by its route, in the words of this contract. */
+/** Escapes an invalid percent-encoding, so that the route refuses the name in the form of this contract. */
 export function withReadableNames(url: string): string {
-  if (!url.startsWith(`${PREFIX}/`) || !url.includes('%')) return url;
+  if (!url.includes('%')) return url;
   const [path = ''] = url.split('?', 1);
   return isEncoded(path) ? url : path.replaceAll('%', '%25') + url.slice(path.length);
 }
@@ -37,7 +37,7 @@ export const v1: Part = {
       async (scope) => {
         scope.addHook('onRequest', ({ raw }, reply, done) => {
           reply.header('cache-control', 'no-store');
-          // Clients never had to say that it is JSON: what they say instead is no reason to refuse it.
+          // Clients of this contract may send any content type.
           if ('content-type' in raw.headers) raw.headers['content-type'] = 'application/json';
           done();
         });

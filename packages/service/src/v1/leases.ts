@@ -1,9 +1,9 @@
-/** What the routes need of the locks, whoever keeps them: as holds on most stores, as instances on some. */
+/** Locks as the routes need them: kept as holds on most stores, as instances on some. */
 import type { HoldId } from 'holdfast/protocol';
 import type { Identity } from './identity.js';
 
 export interface Lease {
-  /** What the lease is counted under. */
+  /** The hold under which the lease is counted. */
   readonly hold: HoldId;
   /** Seconds, with all renewals. */
   readonly leaseDuration: number;
@@ -16,7 +16,7 @@ export interface Look {
   readonly expiry: number;
 }
 
-/** How long somebody may hold a lock. */
+/** Limit of a lease. */
 export interface Bound {
   /** Throws when it is longer. */
   check(ttlMs: number): void;
@@ -26,7 +26,7 @@ export interface Bound {
 export interface Leases {
   /** Null when nobody holds it. */
   look(key: string): Promise<Look | null>;
-  /** What it is counted under, where this identity holds the lock; null when it is free, or another's. */
+  /** The hold of this identity; null when the lock is free, or another's. */
   holdOf(who: Identity): Promise<HoldId | null>;
   /** Null when another holds it. */
   acquire(who: Identity, seconds: number): Promise<Lease | null>;

@@ -3,7 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import type { Problem } from '../http/problem.js';
 import { problemOf } from '../http/problems.js';
-import { noteTrouble } from '../http/server.js';
+import { logProblem } from '../http/server.js';
 import { Invalid, NOT_FOUND } from './contract.js';
 
 /** The contract has one status for what is not the client's fault; these say that another process may answer. */
@@ -16,7 +16,7 @@ export function refuseInItsWords(app: FastifyInstance, log: Logger): void {
       return reply.code(400).send({ message: error.message, details: error.details });
     }
     const problem = problemOf(error);
-    noteTrouble(log, request, problem);
+    logProblem(log, request, problem);
     request.note.outcome ??= problem.code;
     const isOurFault = problem.status >= 500 && !PASSING.includes(problem.code);
     reply.headers({ ...problem.headers });
@@ -28,7 +28,7 @@ export function refuseInItsWords(app: FastifyInstance, log: Logger): void {
 
 function notHere(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const [path = ''] = request.url.split('?');
-  // Here a path with a slash at its end is another path.
+  // In this contract a path with a slash at its end is another path.
   const allowed = path.endsWith('/') ? [] : app.methods.allowedOn(path);
   const outcome: Problem['code'] = allowed.length === 0 ? 'not-found' : 'method-not-allowed';
   request.note.outcome = outcome;

@@ -1,9 +1,9 @@
-/** The four routes: look, acquire, renew, release. */
+/** The four routes: inspect, acquire, renew, release. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { HoldId } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
-import { keepSecret } from '../http/journal.js';
 import type { Needs, Role, TokensOf } from '../http/principal.js';
+import { keepSecret } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import type { Desk } from '../lines/desk.js';
 import { holdText } from '../lines/holds.js';
@@ -78,7 +78,7 @@ function lockIn(request: FastifyRequest): Names & { readonly key: string } {
   return { namespace, lockName, key };
 }
 
-function acquireWith(leases: Leases, { bulletin, desk }: ServiceParts): Act {
+function acquireWith(leases: Leases, { events, desk }: ServiceParts): Act {
   return async (request, who, { leaseDuration }) => {
     const { key } = who;
     const finish = await undertake(leases, desk.tokensOf, request, who, leaseDuration);
@@ -88,19 +88,19 @@ function acquireWith(leases: Leases, { bulletin, desk }: ServiceParts): Act {
       const waitedMs = monotonicMs() - sinceMs;
       request.note.outcome = lease ? 'granted' : 'busy';
       if (!lease) {
-        bulletin.tell('contended', { key });
-        bulletin.tell('refused', { key, waitedMs });
+        events.emit('contended', { key });
+        events.emit('refused', { key, waitedMs });
         return { success: false };
       }
-      bulletin.tell('acquired', { key, waitedMs });
-      return held(request, who, lease, leaseDuration, bulletin);
+      events.emit('acquired', { key, waitedMs });
+      return held(request, who, lease, leaseDuration, events);
     } finally {
       finish();
     }
   };
 }
 
-/** Whoever has as many locks as they may can still acquire again what they hold. */
+/** A principal at its limit can still acquire a lock again that it holds. */
 async function undertake(
   leases: Leases,
   tokensOf: TokensOf,
@@ -119,7 +119,7 @@ async function undertake(
   }
 }
 
-function renewWith(leases: Leases, { bulletin }: ServiceParts): Act {
+function renewWith(leases: Leases, { events }: ServiceParts): Act {
   return async (request, who, { leaseDuration }) => {
     const { key } = who;
     const { principal } = request;
@@ -128,8 +128,8 @@ function renewWith(leases: Leases, { bulletin }: ServiceParts): Act {
       ttlMsMax: principal.ttlMsMax ?? Number.POSITIVE_INFINITY,
     });
     request.note.outcome = lease ? 'renewed' : 'lost';
-    if (lease) return held(request, who, lease, leaseDuration, bulletin);
-    bulletin.tell('lost', { key });
+    if (lease) return held(request, who, lease, leaseDuration, events);
+    events.emit('lost', { key });
     return { success: false };
   };
 }
@@ -139,14 +139,14 @@ function held(
   { key, owner, instanceId }: Identity,
   { hold, leaseDuration, expiry }: Lease,
   seconds: number,
-  bulletin: ServiceParts['bulletin'],
+  events: ServiceParts['events'],
 ): Result {
   principal.holds?.(key, holdText(hold), Math.max(seconds, leaseDuration) * 1_000);
-  bulletin.tell('touched', { key });
+  events.emit('touched', { key });
   return { success: true, members: { owner, instanceId, leaseDuration, expiry } };
 }
 
-function releaseWith(leases: Leases, { bulletin }: ServiceParts): Act {
+function releaseWith(leases: Leases, { events }: ServiceParts): Act {
   return async ({ principal, note }, who) => {
     const { key } = who;
     const ended: HoldId | null | false = await leases.release(who);
@@ -154,9 +154,9 @@ function releaseWith(leases: Leases, { bulletin }: ServiceParts): Act {
     if (ended === false) return { success: false };
     if (ended) {
       principal.holds?.(key, holdText(ended), 0);
-      bulletin.tell('touched', { key });
+      events.emit('touched', { key });
     }
-    bulletin.tell('released', { key, held: ended !== null });
+    events.emit('released', { key, held: ended !== null });
     return { success: true };
   };
 }

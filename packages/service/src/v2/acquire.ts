@@ -1,10 +1,10 @@
-/** POST …/acquire: a grant, or who holds the lock. */
+/** POST …/acquire: a grant, or the holders of the lock. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InvalidArgumentError, StoreError } from 'holdfast';
 import { checkOwner, durationMs, type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
-import { keepSecret } from '../http/journal.js';
 import { Problem } from '../http/problem.js';
+import { keepSecret } from '../http/request-log.js';
 import { closingProblem } from '../http/server.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { remainingOf } from '../lines/answers.js';
@@ -63,7 +63,7 @@ async function acquire(
   if (wanted.hold) keepSecret(request, wanted.hold.process);
   const { principal } = request;
   const { key, waitMs } = wanted;
-  // A minHold keeps the lock as a ttl does, so the same cap holds for it.
+  // `minHold` keeps the lock like a ttl does, so the same limit applies.
   const lifeMs = Math.max(wanted.ttlMs, wanted.minHoldMs);
   const own = wanted.hold ? { hold: holdText(wanted.hold) } : {};
   principal.checkTtl?.(key, lifeMs);
@@ -78,7 +78,7 @@ async function acquire(
     if (outcome.kind === 'granted') {
       if (waitMs > 0) checkStillMay(parts, request, wanted, outcome.hold);
       const { hold, reply } = outcome;
-      // A grant that is new was made for this request: nothing is to be compared, and the usual case stays one call.
+      // A new grant is for this request: nothing to compare, and the usual case stays one call.
       if (wanted.hold && reply.acquiredAt < reply.now) await checkSame(parts, wanted, reply.token);
       // By what the store says: asked for again, a grant may live longer than is asked for now.
       principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now, reply.token);
@@ -90,7 +90,7 @@ async function acquire(
   }
 }
 
-/** Aborts when the connection ends before the answer was sent. */
+/** Aborts when the connection ends before the response was sent. */
 function goneSignal(reply: FastifyReply): AbortSignal {
   const gone = new AbortController();
   reply.raw.once('close', () => {
@@ -99,7 +99,7 @@ function goneSignal(reply: FastifyReply): AbortSignal {
   return gone.signal;
 }
 
-/** The right to lock may have been taken away while it waited. */
+/** The right to lock may have been revoked while the request waited. */
 function checkStillMay(
   { desk }: ServiceParts,
   request: FastifyRequest,
@@ -113,13 +113,13 @@ function checkStillMay(
 }
 
 /**
- * A hold or Idempotency-Key that was used before brings the grant of that time, and this request may ask for another
- * one. The grant that is stored is compared, not the bodies: a request may be repeated with another `wait` or `ttl`.
+ * A hold or Idempotency-Key that was used before returns the earlier grant, which may differ from this request. The stored
+ * grant is compared, not the bodies: a request may be repeated with another `wait` or `ttl`.
  */
 async function checkSame({ desk }: ServiceParts, wanted: Wanted, token: number): Promise<void> {
   const { key, owner, permits, capacity, metadata } = wanted;
   const holder = (await desk.read(key))?.holders.find((each) => each.token === token);
-  // Gone meanwhile: nothing is left to compare.
+  // It ended meanwhile: nothing to compare.
   if (!holder) return;
   const asked = { owner, permits, capacity, metadata };
   const differing = (['owner', 'permits', 'capacity', 'metadata'] as const).filter(
@@ -134,7 +134,7 @@ async function checkSame({ desk }: ServiceParts, wanted: Wanted, token: number):
   );
 }
 
-/** A grant whose hold nobody got to know is nobody's: it would stand until it expires. */
+/** Releases a grant whose client never got the hold: it would stay until it expires (F5). */
 function giveBackUnlessSent(
   { desk }: ServiceParts,
   { principal }: FastifyRequest,
@@ -165,7 +165,7 @@ function answer({ key, owner }: Wanted, outcome: Outcome): object {
     }
     case 'unknown':
       throw new StoreError(
-        'The store did not answer, so whether the lock was granted is unknown. Ask again.',
+        'The store did not answer, so whether the lock was granted is unknown. Send the request again.',
         {
           key,
           cause: outcome.cause,
@@ -175,7 +175,7 @@ function answer({ key, owner }: Wanted, outcome: Outcome): object {
     case 'ended':
       throw new Problem(
         'ended',
-        'This hold was released, withdrawn or has expired. Acquire under a new one.',
+        'This hold was released, withdrawn or has expired. Acquire with a new one.',
         { key },
       );
     case 'superseded':
@@ -183,12 +183,16 @@ function answer({ key, owner }: Wanted, outcome: Outcome): object {
     case 'refused':
       throw outcome.error;
     case 'full':
-      throw new Problem('rate-limited', 'As many wait here as may. Ask again without waiting, or later.', {
-        key,
-        headers: { 'retry-after': '1' },
-      });
+      throw new Problem(
+        'rate-limited',
+        'Too many requests wait on this service. Try again later, or without `wait`.',
+        {
+          key,
+          headers: { 'retry-after': '1' },
+        },
+      );
     case 'gone':
-      throw new Problem('client-gone', 'The connection ended before there was an answer.', { key });
+      throw new Problem('client-gone', 'The connection ended before the response.', { key });
     case 'closing':
       throw closingProblem();
   }
@@ -211,7 +215,7 @@ function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: Acqu
   };
 }
 
-/** The client's own hold, or the one that its Idempotency-Key stands for. */
+/** The client's own hold, or the hold of its Idempotency-Key. */
 function holdIn(
   request: FastifyRequest<{ Body: AcquireBody }>,
   key: string,
@@ -222,7 +226,7 @@ function holdIn(
   if (own !== undefined) {
     if (idempotencyKey !== undefined || minHoldMs > 0) {
       throw new InvalidArgumentError(
-        'With a hold of your own there is no Idempotency-Key, and minHold belongs to the release.',
+        'A request with `hold` has no Idempotency-Key, and no `minHold`: send that with the release.',
       );
     }
     return holdOf(own);
@@ -230,7 +234,7 @@ function holdIn(
   if (idempotencyKey === undefined) return null;
   if (typeof idempotencyKey !== 'string' || !IDEMPOTENCY_KEY.test(idempotencyKey)) {
     throw new InvalidArgumentError(
-      'The Idempotency-Key has to be 16 to 200 visible letters that nobody can guess, such as a UUID.',
+      'The Idempotency-Key has to be 16 to 200 visible characters that cannot be guessed, such as a UUID.',
     );
   }
   return idempotentHold(request.principal.id, key, idempotencyKey, minHoldMs);

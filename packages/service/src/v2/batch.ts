@@ -9,13 +9,13 @@ import type { ServiceParts } from '../http/service-parts.js';
 import { holdText } from '../lines/holds.js';
 import { ref } from '../openapi/schema.js';
 import { batchSchemas } from './batch-schemas.js';
-import { noteRelease } from './endings.js';
 import { checkStoredKey, namespaceOfKey } from './names.js';
+import { noteRelease } from './renew-release-evict.js';
 import { described } from './schemas.js';
 
 type Answer = Reply | { readonly problem: ProblemBody };
 
-/** A command that may be sent, with what to call once it is answered; or what is wrong with it. */
+/** A command that may be sent, with a function to call after its reply; or its problem. */
 type Entry =
   | { readonly problem: Problem }
   | {
@@ -24,9 +24,9 @@ type Entry =
       readonly noteOutcome?: NoteOutcome;
     };
 
-/** So many commands are as much work as a request of their own. */
+/** This many commands count as one request. */
 const COMMANDS_A_REQUEST = 50;
-/** Metadata of those who hold what was wanted: for people, and not at the price of an answer of many megabytes. */
+/** Limit of the holders' metadata in one response: it is for people, and not worth many megabytes. */
 const METADATA_BYTES_MAX = 1_000_000;
 
 export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
@@ -43,7 +43,7 @@ export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
       body: ref('BatchRequest'),
       response: { 200: ref('BatchReplies') },
     }),
-    // The kind of a reply is known: trying one schema after the other for each would only take time.
+    // The kind of a reply is known, so no schema has to be tried.
     serializerCompiler: () => JSON.stringify,
     handler: async (request) => {
       const { commands } = request.body;
@@ -82,12 +82,12 @@ async function answersTo(
   return all;
 }
 
-/** Renewals and releases are done however many there are. */
+/** Renewals and releases are never limited. */
 function isLimited(command: Command | undefined): boolean {
   return command?.kind === 'claim' || command?.kind === 'evict';
 }
 
-/** Why all commands that are limited are refused, if they are. */
+/** The problem of all limited commands, if there is one. */
 function refusalOf({ principal }: FastifyRequest, commands: readonly Command[]): Problem | null {
   const limited = commands.filter(isLimited);
   if (limited.length === 0) return null;
@@ -100,13 +100,13 @@ function refusalOf({ principal }: FastifyRequest, commands: readonly Command[]):
   }
 }
 
-/** A renewal or a release that was refused, or of what was not held. */
+/** A renewal or a release that was refused, or whose lock was not held. */
 function isInVain(answer: Answer): boolean {
   if ('problem' in answer) return answer.problem.status < 500;
   return answer.kind === 'lost' || (answer.kind === 'released' && !answer.held);
 }
 
-/** From where it is too much, holders are shown without it. */
+/** Beyond the limit, holders are shown without metadata. */
 function bounded(answers: readonly Answer[]): readonly Answer[] {
   let bytes = 0;
   return answers.map((answer) => {
@@ -123,7 +123,9 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
     const role = isForAdmins(command) ? 'admin' : 'lock';
     const namespace = namespaceOfKey(key);
     if (!request.may(role, namespace)) {
-      throw new Problem('forbidden', `${request.principal.id} has no "${role}" on "${namespace}".`, { key });
+      throw new Problem('forbidden', `${request.principal.id} has no right "${role}" on "${namespace}".`, {
+        key,
+      });
     }
     if (command.kind === 'evict') {
       return { problem: null, noteOutcome: auditEviction(parts, request, key, command.upToToken) };
@@ -139,7 +141,7 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
   }
 }
 
-/** How long the command keeps the lock from now on, for the caps of its principal. */
+/** How long the command keeps the lock from now on, for the limits of its principal. */
 function lifeOf(command: Command): number {
   if (command.kind === 'evict') return 0;
   if (command.kind === 'release') return command.minHoldMs;
@@ -147,14 +149,14 @@ function lifeOf(command: Command): number {
   return Math.max(command.added.expiresAt - wallMs(), 0) + command.added.ms;
 }
 
-/** Holds of `/v1` follow from who asks: to say one here could be to speak for another. */
+/** Holds of `/v1` are derived from the client's identity, and must not be used here: they could be another client's. */
 function isForAdmins(command: Command): boolean {
   return command.kind === 'evict' || command.hold.process.startsWith('v1:');
 }
 
-/** One attempt: the library asks again by itself, with the same hold. */
+/** One attempt: the library sends the command again by itself, with the same hold. */
 async function answerOf(
-  { bulletin }: ServiceParts,
+  { events }: ServiceParts,
   request: FastifyRequest,
   command: Command,
   attempt: Promise<Reply> | undefined,
@@ -163,15 +165,15 @@ async function answerOf(
   const { key } = command;
   const tellEvicted = (count: number | null): void => {
     noteOutcome?.(count);
-    bulletin.tell('evicted', { key, count, principal: request.principal.id, requestId: request.id });
+    events.emit('evicted', { key, count, principal: request.principal.id, requestId: request.id });
   };
   try {
     const reply = await attempt;
     if (!reply) throw new TypeError('A command has no reply.');
     noteHolds(request, command, reply);
     if (reply.kind === 'evicted') tellEvicted(reply.count);
-    if (reply.kind === 'lost') bulletin.tell('lost', { key });
-    if (reply.kind !== 'busy' || reply.position !== null) bulletin.tell('touched', { key });
+    if (reply.kind === 'lost') events.emit('lost', { key });
+    if (reply.kind !== 'busy' || reply.position !== null) events.emit('touched', { key });
     return reply;
   } catch (error) {
     if (command.kind === 'evict') tellEvicted(null);
@@ -179,14 +181,14 @@ async function answerOf(
   }
 }
 
-/** For the caps of its principal. */
+/** For the limits of its principal. */
 function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply): void {
   if (command.kind === 'evict') return;
   const { key } = command;
   const hold = holdText(command.hold);
   switch (reply.kind) {
     case 'granted':
-      // By what the store says: neither a grant that is asked for again nor a renewal shortens what is held already.
+      // The store's expiry: neither a repeated grant nor a renewal shortens the lease.
       principal.holds?.(key, hold, reply.expiresAt - reply.now, reply.token);
       return;
     case 'renewed':

@@ -1,26 +1,26 @@
-/** GET /v2/events: what changes, live. GET /v2/inboxes/{id}/events: wake-ups, for the library's `httpStore`. */
+/** GET /v2/events: changes of locks, live. GET /v2/inboxes/{id}/events: wake-ups, for the library's `httpStore`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UnsupportedError } from 'holdfast';
 import { checkNamespace } from 'holdfast/protocol';
-import { keepSecret, scrubbed } from '../http/journal.js';
+import { keepSecret, scrubbed } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { closed, eventStream, object, text } from '../openapi/schema.js';
 import { namespaceOfKey } from './names.js';
 import { refuseForeign } from './path.js';
-import { within } from './reach.js';
-import type { Scans } from './scans.js';
+import { narrowed } from './prefix-filter.js';
+import type { ScanQueue } from './scan-queue.js';
 import { described } from './schemas.js';
 import { type Stream, Streams } from './stream.js';
-import { Telling } from './telling.js';
+import { StreamQueue } from './stream-queue.js';
 import { Watches } from './watches.js';
 
-const INBOX = text('A name that nobody can guess: printable ASCII.', {
+const INBOX = text('A name that cannot be guessed: printable ASCII.', {
   minLength: 1,
   maxLength: 200,
   pattern: '^[ -~]+$',
 });
 
-export function eventRoutes(app: FastifyInstance, parts: ServiceParts, scans: Scans): void {
+export function eventRoutes(app: FastifyInstance, parts: ServiceParts, scans: ScanQueue): void {
   const streams = new Streams(parts);
   const watches = new Watches(parts);
   app.route<{ Querystring: { readonly namespace?: string } }>({
@@ -48,8 +48,8 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sc
       const { namespace } = request.query;
       if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
       const asked = namespace === undefined ? '' : `${checkNamespace(namespace)}/`;
-      const prefixes = within(request.principal.reach('read'), asked);
-      // All that is known is told first, which takes as long as a list of it.
+      const prefixes = narrowed(request.principal.prefixes('read'), asked);
+      // The stream starts with all known locks, which costs as much as a list.
       await scans.run(request, reply, async () => {
         sendChanges(watches, request, streams.open(request, reply), prefixes);
       });
@@ -81,24 +81,24 @@ function sendChanges(
   stream: Stream,
   prefixes: readonly string[],
 ): void {
-  const telling = new Telling(stream, (key) => request.may('read', namespaceOfKey(key)));
+  const queue = new StreamQueue(stream, (key) => request.may('read', namespaceOfKey(key)));
   const unready = new Set(prefixes);
   for (const prefix of prefixes) {
     const leave = watches.join(prefix, {
-      onChange: (kind, lock) => telling.change(kind, lock),
+      onChange: (kind, lock) => queue.change(kind, lock),
       onReady: () => {
         unready.delete(prefix);
-        if (unready.size === 0) telling.ready();
+        if (unready.size === 0) queue.ready();
       },
       onTrouble: () => {
         unready.add(prefix);
-        telling.trouble();
+        queue.trouble();
       },
     });
     stream.onEnd(leave);
   }
-  // Somebody without a right to read anything is told that nothing is there to be told.
-  if (prefixes.length === 0) telling.ready();
+  // Without a right to read anything there is nothing to wait for.
+  if (prefixes.length === 0) queue.ready();
 }
 
 async function sendWakes(
@@ -109,8 +109,7 @@ async function sendWakes(
 ): Promise<void> {
   const { id } = request.params;
   keepSecret(request, id);
-  if (!store.listen)
-    throw new UnsupportedError(`The store ${store.name} sends no wake-ups: ask from time to time.`);
+  if (!store.listen) throw new UnsupportedError(`The store ${store.name} sends no wake-ups: poll instead.`);
   const stream = streams.open(request, reply);
   const onWake = (key: string, why: string): void => {
     if (request.may('lock', namespaceOfKey(key))) stream.send('wake', { key, why });
@@ -119,15 +118,12 @@ async function sendWakes(
     const stop = await store.listen(id, onWake, (hearing) => stream.send('hears', { hearing }));
     stream.onEnd(() => {
       stop().catch((error: unknown) =>
-        log.warn({ error: scrubbed(String(error), [id]) }, 'an inbox could not be left'),
+        log.warn({ error: scrubbed(String(error), [id]) }, 'could not stop listening to an inbox'),
       );
     });
     stream.send('ready', {});
   } catch (error) {
-    log.warn(
-      { requestId: request.id, error: scrubbed(String(error), [id]) },
-      'an inbox could not be listened to',
-    );
+    log.warn({ requestId: request.id, error: scrubbed(String(error), [id]) }, 'could not listen to an inbox');
     stream.send('trouble', { code: 'unknown' });
     stream.end();
   }

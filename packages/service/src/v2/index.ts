@@ -2,10 +2,10 @@
 import type { Part } from '../http/service-parts.js';
 import { acquireRoute } from './acquire.js';
 import { batchRoute } from './batch.js';
-import { endingRoutes } from './endings.js';
 import { eventRoutes } from './events.js';
-import { lookingRoutes } from './looking.js';
-import { Scans } from './scans.js';
+import { readRoutes } from './read-routes.js';
+import { renewReleaseEvictRoutes } from './renew-release-evict.js';
+import { ScanQueue } from './scan-queue.js';
 import { addSchemas } from './schemas.js';
 
 export const v2: Part = {
@@ -17,9 +17,9 @@ export const v2: Part = {
     });
     addSchemas(app);
     acquireRoute(app, parts);
-    endingRoutes(app, parts);
-    const scans = new Scans();
-    lookingRoutes(app, parts, scans);
+    renewReleaseEvictRoutes(app, parts);
+    const scans = new ScanQueue();
+    readRoutes(app, parts, scans);
     batchRoute(app, parts);
     eventRoutes(app, parts, scans);
   },

@@ -1,13 +1,13 @@
-/** Server-sent events: one open answer, kept alive, ended when the client goes, no longer reads, or we close. */
+/** Server-sent events: an open response, kept alive. It ends when the client leaves, stops reading, or the service closes. */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { after, type Cancel } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 
-/** One principal may have so large a part of all streams. */
+/** One principal may have a quarter of all streams. */
 const SHARES = 4;
 const BEAT_MS = 15_000;
-/** What is sent on top of this cuts the client off; it comes again and is told how things stand. */
+/** A client with more unread bytes is disconnected. It connects again and gets the current state. */
 const BACKLOG_BYTES_MAX = 1_024 * 1_024;
 
 export class Streams {
@@ -23,15 +23,15 @@ export class Streams {
     const { limits, closing } = this.#parts;
     if (this.#open >= limits.streams) {
       const headers = { 'retry-after': '5' };
-      throw new Problem('rate-limited', 'As many streams are open here as may. Come again later.', {
+      throw new Problem('rate-limited', 'Too many streams are open on this service. Try again later.', {
         headers,
       });
     }
     const { id, undertake } = request.principal;
     const own = this.#openOf.get(id) ?? 0;
-    // Nobody takes all of them away from the others.
+    // One principal must not use up all streams.
     if (undertake && own >= limits.streams / SHARES) {
-      throw new Problem('rate-limited', `${id} has ${own} streams open: use those.`, {
+      throw new Problem('rate-limited', `${id} has ${own} open streams, which is the limit: use those.`, {
         headers: { 'retry-after': '5' },
       });
     }
@@ -52,29 +52,29 @@ export class Streams {
 export class Stream {
   readonly #raw: FastifyReply['raw'];
   readonly #ends: (() => void)[] = [];
-  /** Whoever had rights and has none any more was shut out: what they hold open ends, too. */
-  readonly #isShutOut: () => boolean;
+  /** Whether the principal has lost all its rights: its open streams end too. */
+  readonly #hasLostRights: () => boolean;
   #cancel: Cancel = () => undefined;
   #ended = false;
-  /** Nothing was read since the last beat. */
+  /** Nothing was read since the last heartbeat. */
   #isStuck = false;
 
   constructor(request: FastifyRequest, reply: FastifyReply, closing: AbortSignal) {
     this.#raw = reply.raw;
-    const mayLook = (): boolean => request.principal.reach('read').length > 0;
-    this.#isShutOut = mayLook() ? () => !mayLook() : () => false;
+    const mayRead = (): boolean => request.principal.prefixes('read').length > 0;
+    this.#hasLostRights = mayRead() ? () => !mayRead() : () => false;
     reply.hijack();
     this.#raw.writeHead(200, {
       'content-type': 'text/event-stream; charset=utf-8',
       'cache-control': 'no-store',
-      // A proxy that collects answers would hold every event back.
+      // Otherwise a buffering proxy would hold events back.
       'x-accel-buffering': 'no',
       'x-request-id': request.id,
       'x-content-type-options': 'nosniff',
     });
     this.#raw.write('retry: 1000\n\n');
     this.#raw.once('close', () => this.#finish());
-    // Told by the operating system while writing to a client that is gone: 'close' follows.
+    // An error of writing to a client that has left: 'close' follows.
     this.#raw.on('error', () => this.end());
     const onClosing = (): void => this.end();
     closing.addEventListener('abort', onClosing, { once: true });
@@ -85,12 +85,12 @@ export class Stream {
     this.#beat();
   }
 
-  /** What was sent has not gone out yet. */
+  /** Whether sent data is still buffered. */
   get isBehind(): boolean {
     return this.#raw.writableNeedDrain;
   }
 
-  /** Called whenever it is behind no more. */
+  /** Called when the buffer is empty again. */
   onDrain(run: () => void): void {
     this.#raw.on('drain', run);
   }
@@ -99,7 +99,7 @@ export class Stream {
     this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** The bytes are not copied: many streams may be sent the same. */
+  /** The bytes are not copied: many streams may send the same. */
   sendJson(event: string, data: Buffer): void {
     this.#write(`event: ${event}\ndata: `, data, '\n\n');
   }
@@ -126,7 +126,7 @@ export class Stream {
         this.#raw.destroy();
         return;
       }
-      if (this.#isShutOut()) {
+      if (this.#hasLostRights()) {
         this.end();
         return;
       }

@@ -1,20 +1,20 @@
-/** One watch for all who watch the same keys: it comes with the first of them, and goes with the last. */
+/** One watch per prefix, shared by all its watchers: created for the first, ended with the last. */
 import type { ServiceParts } from '../http/service-parts.js';
-import { Turns } from './turns.js';
-import { Watch, type Watcher, type WatchTurns } from './watch.js';
+import { ReadScheduler } from './read-scheduler.js';
+import { Watch, type Watcher, type WatchSchedulers } from './watch.js';
 
 export class Watches {
   readonly #parts: ServiceParts;
-  readonly #turns: WatchTurns = { pages: new Turns(), touched: new Turns() };
+  readonly #schedulers: WatchSchedulers = { pages: new ReadScheduler(), touched: new ReadScheduler() };
   readonly #watches = new Map<string, Watch>();
 
   constructor(parts: ServiceParts) {
     this.#parts = parts;
   }
 
-  /** Returns a function that ends it. */
+  /** Returns a function that leaves the watch. */
   join(prefix: string, watcher: Watcher): () => void {
-    const watch = this.#watches.get(prefix) ?? new Watch(this.#parts, prefix, this.#turns);
+    const watch = this.#watches.get(prefix) ?? new Watch(this.#parts, prefix, this.#schedulers);
     this.#watches.set(prefix, watch);
     const leave = watch.add(watcher);
     return () => {

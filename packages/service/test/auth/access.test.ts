@@ -251,7 +251,7 @@ describe('a foreign namespace', () => {
       }
       return found;
     };
-    const refused = [403, 'forbidden', 'key:admin has no "read" on this namespace.'];
+    const refused = [403, 'forbidden', 'key:admin has no right "read" on this namespace.'];
     expect(await refusals(FOREIGN)).toEqual(Array(4).fill(refused));
     expect(await refusals('empty')).toEqual(Array(4).fill(refused));
     for (const query of [`prefix=${FOREIGN}`, `after=${FOREIGN}%2Fa`]) {

@@ -4,7 +4,7 @@ import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import { pino } from 'pino';
 import { afterEach, describe, expect, it } from 'vitest';
-import { auditFile, createAuth, createKey, revokeKeys } from '../../src/auth/index.js';
+import { auditFile, createApiKey, createAuth, revokeApiKeys } from '../../src/auth/index.js';
 import { configFrom } from '../../src/config/index.js';
 import { auditLog, serve } from '../../src/index.js';
 import { clearScene, freshFile, stage } from '../scene.js';
@@ -86,9 +86,9 @@ describe('the audit log', () => {
   it('has a line for every key that was made or revoked, without its secret', async () => {
     const file = freshFile();
     const change = { path: freshKeyFile(), by: 'operator', audit: auditFile(file) };
-    const { id, text } = await createKey(change, { name: 'ada', rights: ['read:*'] });
-    await revokeKeys(change, 'ada');
-    await revokeKeys(change, 'ada');
+    const { id, text } = await createApiKey(change, { name: 'ada', rights: ['read:*'] });
+    await revokeApiKeys(change, 'ada');
+    await revokeApiKeys(change, 'ada');
     expect(linesOf(file)).toMatchObject([
       { event: 'key-create', by: 'operator', id, name: 'ada', rights: ['read:*'] },
       { event: 'key-revoke', by: 'operator', id, name: 'ada' },
@@ -100,7 +100,9 @@ describe('the audit log', () => {
     const { folder, file } = fileInFolder();
     const change = { path: freshKeyFile(), by: 'operator', audit: auditFile(file) };
     rmSync(folder, { recursive: true });
-    await expect(createKey(change, { name: 'ada', rights: ['read:*'] })).rejects.toThrow(/cannot be written/);
+    await expect(createApiKey(change, { name: 'ada', rights: ['read:*'] })).rejects.toThrow(
+      /cannot be written/,
+    );
   });
 
   it('may go to the log', () => {

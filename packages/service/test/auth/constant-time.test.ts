@@ -17,7 +17,7 @@ vi.mock('node:crypto', async (original) => {
 // Other files of this worker have loaded them with the real module.
 vi.resetModules();
 const { isKeyOf, newKey } = await import('../../src/auth/api-key.js');
-const { KeyRing } = await import('../../src/auth/key-ring.js');
+const { ApiKeyRing } = await import('../../src/auth/api-key-ring.js');
 const { keyFile } = await import('./issuer.js');
 
 describe('a key is compared in constant time', () => {
@@ -40,7 +40,7 @@ describe('a key is compared in constant time', () => {
 
   it('also when the ring does not know the id, or the key is revoked', async () => {
     const { path, keys } = await keyFile({ ada: ['read:*'] });
-    const ring = new KeyRing(path);
+    const ring = new ApiKeyRing(path);
     const id = keys.ada.slice(4, 16);
     compared.length = 0;
     expect(ring.find(id, keys.ada)?.name).toBe('ada');

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { exportJWK, exportSPKI, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { createKey } from '../../src/auth/keys.js';
+import { createApiKey } from '../../src/auth/api-keys.js';
 import { atTheEnd, freshFile } from '../scene.js';
 
 export const AUDIENCE = 'locks';
@@ -88,7 +88,7 @@ export async function keyFile<N extends string>(
   const path = freshKeyFile();
   const keys: Partial<Record<N, string>> = {};
   for (const name of Object.keys(rights) as N[]) {
-    keys[name] = (await createKey({ path, by: 'test' }, { name, rights: rights[name] })).text;
+    keys[name] = (await createApiKey({ path, by: 'test' }, { name, rights: rights[name] })).text;
   }
   return { path, keys: keys as Readonly<Record<N, string>> };
 }

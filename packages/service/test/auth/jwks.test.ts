@@ -52,7 +52,7 @@ describe('the keys of the issuer', () => {
       );
       expect([status, body.code]).toEqual([503, 'auth-unavailable']);
       expect(headers.get('retry-after')).toBe('3');
-      expect(scene.lines.join('')).toContain('trouble');
+      expect(scene.lines.join('')).toContain('problem');
     }
   });
 

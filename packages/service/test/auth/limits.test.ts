@@ -4,8 +4,8 @@ import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PrincipalLimits } from '../../src/auth/allowance.js';
-import { createAuth, createKey, revokeKeys } from '../../src/auth/index.js';
-import { neighbourhood } from '../../src/http/neighbourhood.js';
+import { createApiKey, createAuth, revokeApiKeys } from '../../src/auth/index.js';
+import { addressGroup } from '../../src/http/client.js';
 import { atTheEnd, clearScene, listen, pause, type Stage, stage, until } from '../scene.js';
 import { bearer, keyFile } from './issuer.js';
 
@@ -231,19 +231,19 @@ describe('whoever guesses', () => {
 
   it('a program that goes on with a revoked key does not shut out the one that has the new key', async () => {
     const { path, keys } = await keyFile({ ada: ['read:*'] });
-    const { text } = await createKey({ path, by: 'test' }, { name: 'ada' });
-    await revokeKeys({ path, by: 'test' }, keys.ada.slice(4, 16));
+    const { text } = await createApiKey({ path, by: 'test' }, { name: 'ada' });
+    await revokeApiKeys({ path, by: 'test' }, keys.ada.slice(4, 16));
     const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     for (let count = 0; count < 30; count += 1) await call('GET', LOOK, undefined, bearer(keys.ada));
     expect((await call('GET', LOOK, undefined, bearer(text))).status).toBe(200);
   });
 
   it('is known by its address; an IPv6 one with the whole of its network', () => {
-    expect(neighbourhood('192.0.2.7')).toBe('192.0.2.7');
-    expect(neighbourhood('::ffff:192.0.2.7')).toBe('192.0.2.7');
-    expect(neighbourhood('2001:db8:1:2:3:4:5:6')).toBe(neighbourhood('2001:db8:1:2::9'));
-    expect(neighbourhood('2001:db8:1:3::9')).not.toBe(neighbourhood('2001:db8:1:2::9'));
-    expect(neighbourhood('::1')).toBe('0:0:0:0');
+    expect(addressGroup('192.0.2.7')).toBe('192.0.2.7');
+    expect(addressGroup('::ffff:192.0.2.7')).toBe('192.0.2.7');
+    expect(addressGroup('2001:db8:1:2:3:4:5:6')).toBe(addressGroup('2001:db8:1:2::9'));
+    expect(addressGroup('2001:db8:1:3::9')).not.toBe(addressGroup('2001:db8:1:2::9'));
+    expect(addressGroup('::1')).toBe('0:0:0:0');
   });
 });
 
@@ -254,7 +254,7 @@ describe('a key that is revoked while its request waits', () => {
     const { body } = await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bearer(keys.bob));
     const waiting = post('/v2/locks/own/a/acquire', { ttl: '30s', wait: '20s' }, bearer(keys.ada));
     await pause(300);
-    await revokeKeys({ path, by: 'test' }, 'ada');
+    await revokeApiKeys({ path, by: 'test' }, 'ada');
     await pause(500);
     await post('/v2/locks/own/a/release', { hold: body.hold }, bearer(keys.bob));
     expect((await waiting).status).toBe(403);
@@ -302,7 +302,7 @@ it('a key that is revoked does not keep its streams open', async () => {
   void bob?.closed.then(() => {
     isBobs = true;
   });
-  await revokeKeys({ path, by: 'test' }, 'ada');
+  await revokeApiKeys({ path, by: 'test' }, 'ada');
   await until(() => isOver, 'the stream ended', 40_000);
   expect(isBobs).toBe(false);
   bob?.close();

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { allows, reachOf, rightOf, rightsOf } from '../../src/auth/rights.js';
+import { allows, prefixesOf, rightOf, rightsOf } from '../../src/auth/rights.js';
 
 const may = (rights: readonly string[], role: 'read' | 'lock' | 'admin', namespace: string): boolean =>
   allows(rightsOf(rights), role, namespace);
@@ -50,28 +50,28 @@ describe('rights', () => {
       'lock:a/b',
     ]) {
       expect(rightOf(text)).toBeNull();
-      expect(() => rightsOf([text])).toThrow(/is no right/);
+      expect(() => rightsOf([text])).toThrow(/is not a right/);
     }
     expect(() => rightsOf(Array<string>(101).fill('read:a'))).toThrow(/the most/);
   });
 });
 
-describe('the reach of rights', () => {
+describe('the prefixes of rights', () => {
   const ROLES = ['read', 'lock', 'admin'] as const;
-  const reach = (rights: readonly string[], role: 'read' | 'lock' | 'admin' = 'read') =>
-    reachOf(rightsOf(rights), role);
+  const prefixes = (rights: readonly string[], role: 'read' | 'lock' | 'admin' = 'read') =>
+    prefixesOf(rightsOf(rights), role);
 
   it('is what keys begin with, in order', () => {
-    expect(reach(['read:eve'])).toEqual(['eve/']);
-    expect(reach(['read:team-*', 'lock:ann'])).toEqual(['ann/', 'team-']);
-    expect(reach(['admin:*'])).toEqual(['']);
-    expect(reach([])).toEqual([]);
-    expect(reach(['read:eve', 'lock:ann'], 'lock')).toEqual(['ann/']);
+    expect(prefixes(['read:eve'])).toEqual(['eve/']);
+    expect(prefixes(['read:team-*', 'lock:ann'])).toEqual(['ann/', 'team-']);
+    expect(prefixes(['admin:*'])).toEqual(['']);
+    expect(prefixes([])).toEqual([]);
+    expect(prefixes(['read:eve', 'lock:ann'], 'lock')).toEqual(['ann/']);
   });
 
   it('names nothing twice', () => {
-    expect(reach(['read:eve', 'lock:eve', 'read:eve*', 'read:eve-2', 'read:ev'])).toEqual(['ev/', 'eve']);
-    expect(reach(['read:a', 'read:*', 'read:b*'])).toEqual(['']);
+    expect(prefixes(['read:eve', 'lock:eve', 'read:eve*', 'read:eve-2', 'read:ev'])).toEqual(['ev/', 'eve']);
+    expect(prefixes(['read:a', 'read:*', 'read:b*'])).toEqual(['']);
   });
 
   it('holds every key that may be had, once, and comes from a right', () => {
@@ -82,7 +82,7 @@ describe('the reach of rights', () => {
     const rights = fc.array(right, { maxLength: 8 });
     fc.assert(
       fc.property(rights, fc.constantFrom(...ROLES), name, (texts, role, namespace) => {
-        const begins = reach(texts, role);
+        const begins = prefixes(texts, role);
         const key = `${namespace}/x`;
         const at = begins.filter((begin) => key.startsWith(begin));
         expect(at).toHaveLength(may(texts, role, namespace) ? 1 : 0);

@@ -35,7 +35,7 @@ describe('holds of one lock', () => {
     const refused = answers.find(({ status }) => status === 429);
     expect(refused?.body).toMatchObject({ code: 'rate-limited', key: 'own/pool' });
     expect(refused?.body.detail).toBe(
-      'key:ada holds, or asks for, 3 shares of this lock already: that is the most.',
+      'key:ada holds, or asks for, 3 shares of this lock already, which is the limit.',
     );
     // Others, and other locks, have room; so has whoever gives one back.
     expect((await post(ACQUIRE, permit, bob)).status).toBe(200);

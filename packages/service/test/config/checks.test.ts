@@ -9,7 +9,7 @@ describe('what is wrong is told before anything starts', () => {
   const wrong: readonly (readonly [string, Partial<ConfigSources>, RegExp])[] = [
     ['a file that is not JSON', { file: '{' }, /not JSON/],
     ['a file that is a list', file([]), /one JSON object/],
-    ['a name that is none', file({ prot: 1 }), /"prot", which is no setting\. Settings are: store, host/],
+    ['a name that is none', file({ prot: 1 }), /"prot", which is not a setting\. Settings are: store, host/],
     ['a list for a text', file({ host: ['a'] }), /"host" in the configuration file is no text/],
     ['a limit that is none', file({ limits: { waitres: 1 } }), /no limit "waitres"/],
     ['a limit of 0', file({ limits: { waiters: 0 } }), /waiters is 0/],
@@ -27,8 +27,8 @@ describe('what is wrong is told before anything starts', () => {
     ['a host with a port', { flags: { 'allowed-hosts': 'locks.example:80' } }, /host names without ports/],
     ['a time to drain without a unit', { environment: { HOLDFAST_DRAIN: '5' } }, /a duration such as/],
     ['a blank value', { flags: { host: ' ' } }, /host is empty/],
-    ['a certificate without its key', { flags: { 'tls-cert': 'a.pem' } }, /tls-cert and tls-key go together/],
-    ['a key without its certificate', file({ 'tls-key': 'a.key' }), /tls-cert and tls-key go together/],
+    ['a certificate without its key', { flags: { 'tls-cert': 'a.pem' } }, /tls-cert and tls-key belong together/],
+    ['a key without its certificate', file({ 'tls-key': 'a.key' }), /tls-cert and tls-key belong together/],
     ['an audience without an issuer', { flags: { 'jwt-audience': 'a' } }, /jwt-issuer is missing/],
     ['keys of no issuer', { flags: { 'jwt-jwks': 'a.json' } }, /jwt-issuer is missing/],
     [
@@ -36,7 +36,7 @@ describe('what is wrong is told before anything starts', () => {
       { environment: { HOLDFAST_JWT_ISSUER: 'https://a.example' } },
       /jwt-audience is missing/,
     ],
-    ['a right that is none', { flags: { 'jwt-rights': 'all:*' } }, /"all:\*" is no right/],
+    ['a right that is none', { flags: { 'jwt-rights': 'all:*' } }, /"all:\*" is not a right/],
     ['rights for tokens of nobody', { flags: { 'jwt-rights': 'read:*' } }, /no jwt-issuer is named/],
     [
       'keys of our own for an issuer without an audience',

@@ -161,7 +161,7 @@ describe('the environment of LockServiceCentral', () => {
     const named = from({ environment: { ...environment, HOLDFAST_STORE: 'memory:' } });
     expect([named.store, named.notes]).toEqual([
       'memory:',
-      ['SPRING_PROFILES_ACTIVE, LOCKER_DYNAMODB_REGION: not used, as a store is named.'],
+      ['SPRING_PROFILES_ACTIVE, LOCKER_DYNAMODB_REGION: ignored, because a store is named.'],
     ]);
     const port = from({ environment: { ...environment, SERVER_PORT: '9090', HOLDFAST_PORT: '7070' } });
     expect([port.port, port.notes.join()]).toEqual([7_070, expect.stringContaining('"port" of Holdfast')]);

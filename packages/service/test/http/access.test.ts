@@ -17,7 +17,7 @@ const auth: Authenticator = {
       id,
       owner: id,
       may: (role: Role, namespace: string) => rights.includes(`${role}:${namespace}`),
-      reach: (role: Role) =>
+      prefixes: (role: Role) =>
         rights
           .filter((right) => right.startsWith(`${role}:`))
           .map((right) => `${right.slice(role.length + 1)}/`),
@@ -190,7 +190,7 @@ describe('who may do what', () => {
         id: 'ada',
         owner: 'ada',
         may: (role) => role !== 'lock' || mayLock,
-        reach: () => [''],
+        prefixes: () => [''],
       }),
     };
     const { url, acquire, post, get, store } = await stage({ auth: fickle });
@@ -213,7 +213,7 @@ describe('who may do what', () => {
         id: 'ada',
         owner: 'ada',
         may: () => true,
-        reach: () => [''],
+        prefixes: () => [''],
         checkTtl: (_key, ttlMs) => {
           if (ttlMs > 60_000) throw new Problem('forbidden', 'No longer than a minute.');
         },
@@ -248,7 +248,7 @@ describe('who may do what', () => {
   it('evictions are told with who did it', async () => {
     const { service, acquire, post } = await stage();
     const told: unknown[] = [];
-    service.bulletin.on('evicted', (what) => told.push(what));
+    service.events.on('evicted', (what) => told.push(what));
     await acquire('a/b');
     const one = await post('/v2/locks/a/b/evict', {}, { 'x-request-id': 'evict-1' });
     const commands = [{ kind: 'evict', key: 'a/b', upToToken: 1 }];
@@ -266,7 +266,7 @@ describe('who may do what', () => {
         id: 'ada',
         owner: 'ada',
         may: () => true,
-        reach: () => [''],
+        prefixes: () => [''],
         checkTtl: (_key, ttlMs) => {
           if (ttlMs > 10_000) throw new Problem('forbidden', 'No longer than 10 s.');
         },

@@ -37,7 +37,7 @@ describe('closing', () => {
     });
     await until(async () => (await scene.get('/v2/locks/a/b')).body.waiting === 50, 'all wait');
     let commands = 0;
-    scene.service.bulletin.on('store', (told) => {
+    scene.service.events.on('store', (told) => {
       commands += told.commands;
     });
     await scene.service.close();

@@ -100,7 +100,7 @@ describe('when the store does not answer', () => {
       const errorId = headers.get('x-request-id');
       expect([status, body]).toEqual([500, { message: 'Internal server error', errorId }]);
       expect(text).not.toContain('secret');
-      expect(lines.filter((line) => line.includes(errorId ?? '?') && line.includes('trouble'))).toHaveLength(
+      expect(lines.filter((line) => line.includes(errorId ?? '?') && line.includes('problem'))).toHaveLength(
         1,
       );
     }
@@ -115,7 +115,12 @@ describe('who may', () => {
       if (!owner) {
         throw new Problem('unauthorized', 'Who are you?', { headers: { 'www-authenticate': 'Bearer' } });
       }
-      return { id: owner, owner, may: (_role, namespace) => namespace === owner, reach: () => [`${owner}/`] };
+      return {
+        id: owner,
+        owner,
+        may: (_role, namespace) => namespace === owner,
+        prefixes: () => [`${owner}/`],
+      };
     },
   };
   const ada = { authorization: 'Bearer ada-space' };
@@ -158,7 +163,7 @@ describe('who may', () => {
         id: 'ada',
         owner: 'ada',
         may: () => true,
-        reach: () => [''],
+        prefixes: () => [''],
         checkTtl(_key, ttlMs) {
           if (ttlMs > 100_000) throw new Problem('forbidden', 'Too long.');
         },

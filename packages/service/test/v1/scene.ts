@@ -55,7 +55,7 @@ export async function begin({ store, auth, pass = pause }: Where): Promise<Scene
 export const byName: Authenticator = {
   authenticate({ headers }) {
     const owner = String(headers.authorization ?? 'Bearer nobody').replace(/^Bearer /, '');
-    return { id: owner, owner, may: () => true, reach: () => [''] };
+    return { id: owner, owner, may: () => true, prefixes: () => [''] };
   },
 };
 

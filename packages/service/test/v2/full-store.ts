@@ -1,7 +1,7 @@
 /** Stores with many locks in them, which keep a record of what they are asked. */
 import type { Store } from 'holdfast';
 import type { ListQuery } from 'holdfast/protocol';
-import { allows, reachOf, rightsOf } from '../../src/auth/rights.js';
+import { allows, prefixesOf, rightsOf } from '../../src/auth/rights.js';
 import type { Authenticator } from '../../src/index.js';
 
 export interface Lock {
@@ -67,7 +67,7 @@ export const byRights: Authenticator = {
       id: 'somebody',
       owner: 'somebody',
       may: (role, namespace) => allows(rights, role, namespace),
-      reach: (role) => reachOf(rights, role),
+      prefixes: (role) => prefixesOf(rights, role),
     };
   },
 };

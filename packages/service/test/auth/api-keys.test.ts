@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { dirname } from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { hashOf, idIn, isKeyOf, newKey } from '../../src/auth/api-key.js';
-import { createAuth, createKey, listKeys, revokeKeys } from '../../src/auth/index.js';
+import { createApiKey, createAuth, listApiKeys, revokeApiKeys } from '../../src/auth/index.js';
 import { clearScene, pause, stage, until } from '../scene.js';
 import { bearer, freshKeyFile, keyFile } from './issuer.js';
 
@@ -31,7 +31,10 @@ describe('an API key', () => {
 describe('the file of keys', () => {
   it('has hashes and no secret, and only its owner may read it', async () => {
     const path = freshKeyFile();
-    const { text, id } = await createKey({ path, by: 'ada' }, { name: 'billing', rights: ['lock:billing'] });
+    const { text, id } = await createApiKey(
+      { path, by: 'ada' },
+      { name: 'billing', rights: ['lock:billing'] },
+    );
     const file = readFileSync(path, 'utf8');
     expect(file).not.toContain(text.slice(17));
     expect(JSON.parse(file)).toMatchObject({
@@ -44,7 +47,7 @@ describe('the file of keys', () => {
 
   it('is listed without secrets and without hashes', async () => {
     const { path, keys } = await keyFile({ one: ['read:*'], two: ['admin:*'] });
-    const listed = JSON.stringify(listKeys(path));
+    const listed = JSON.stringify(listApiKeys(path));
     expect(JSON.parse(listed)).toMatchObject([
       { name: 'one', rights: ['read:*'], alive: true, expiresAt: null, revokedAt: null },
       { name: 'two', rights: ['admin:*'], alive: true },
@@ -58,31 +61,31 @@ describe('the file of keys', () => {
   it('takes two keys alive of one name, for rotation; the second has the rights of the first', async () => {
     const path = freshKeyFile();
     const change = { path, by: 'ada' };
-    const first = await createKey(change, { name: 'billing', rights: ['lock:billing'] });
-    const second = await createKey(change, { name: 'billing' });
+    const first = await createApiKey(change, { name: 'billing', rights: ['lock:billing'] });
+    const second = await createApiKey(change, { name: 'billing' });
     expect(second.rights).toEqual(['lock:billing']);
-    await expect(createKey(change, { name: 'billing' })).rejects.toThrow(/2 keys alive.*revoke one/);
-    expect((await revokeKeys(change, first.id)).map(({ id }) => id)).toEqual([first.id]);
-    await createKey(change, { name: 'billing' });
-    expect(listKeys(path).map(({ alive }) => alive)).toEqual([false, true, true]);
-    expect(await revokeKeys(change, 'billing')).toHaveLength(2);
-    await expect(revokeKeys(change, 'nobody')).rejects.toThrow(/no key "nobody"/);
+    await expect(createApiKey(change, { name: 'billing' })).rejects.toThrow(/2 keys alive.*revoke one/);
+    expect((await revokeApiKeys(change, first.id)).map(({ id }) => id)).toEqual([first.id]);
+    await createApiKey(change, { name: 'billing' });
+    expect(listApiKeys(path).map(({ alive }) => alive)).toEqual([false, true, true]);
+    expect(await revokeApiKeys(change, 'billing')).toHaveLength(2);
+    await expect(revokeApiKeys(change, 'nobody')).rejects.toThrow(/no API key "nobody"/);
   });
 
   it('a key without rights, or with a name or rights that are not usable, is not made', async () => {
     const change = { path: freshKeyFile(), by: 'ada' };
-    await expect(createKey(change, { name: 'a' })).rejects.toThrow(/Say what the key may do/);
-    await expect(createKey(change, { name: 'a b', rights: ['read:*'] })).rejects.toThrow(/not usable/);
-    await expect(createKey(change, { name: 'a', rights: ['root:*'] })).rejects.toThrow(/is no right/);
-    expect(listKeys(change.path)).toEqual([]);
+    await expect(createApiKey(change, { name: 'a' })).rejects.toThrow(/Name the rights of the API key/);
+    await expect(createApiKey(change, { name: 'a b', rights: ['read:*'] })).rejects.toThrow(/not usable/);
+    await expect(createApiKey(change, { name: 'a', rights: ['root:*'] })).rejects.toThrow(/is not a right/);
+    expect(listApiKeys(change.path)).toEqual([]);
   });
 
   it('changed by many at once loses no change', async () => {
     const change = { path: freshKeyFile(), by: 'ada' };
     const names = Array.from({ length: 20 }, (_, number) => `name-${number}`);
-    await Promise.all(names.map((name) => createKey(change, { name, rights: ['read:*'] })));
+    await Promise.all(names.map((name) => createApiKey(change, { name, rights: ['read:*'] })));
     expect(
-      listKeys(change.path)
+      listApiKeys(change.path)
         .map(({ name }) => name)
         .sort(),
     ).toEqual(names.sort());
@@ -96,7 +99,7 @@ describe('the file of keys', () => {
       [good.slice(0, -20), /not JSON/],
       ['[]', /no list of keys/],
       [good.replace('"version": 1', '"version": 2'), /version/],
-      [good.replace('read:*', 'root:*'), /key 1.*is no right/],
+      [good.replace('read:*', 'root:*'), /key 1.*is not a right/],
       [good.replace('sha256:', 'plain:'), /key 1.*hash/],
       [good.replace('"rights"', '"wrongs"'), /"wrongs" is not known/],
     ];
@@ -148,17 +151,20 @@ describe('keys at a running service', () => {
     const statusOf = async (text: string): Promise<number> =>
       (await call('GET', look, undefined, bearer(text))).status;
     expect(await statusOf(keys.ada)).toBe(200);
-    const { text } = await createKey({ path, by: 'ada' }, { name: 'ada' });
+    const { text } = await createApiKey({ path, by: 'ada' }, { name: 'ada' });
     await pause(1_000);
     expect([await statusOf(text), await statusOf(keys.ada)]).toEqual([200, 200]);
-    await revokeKeys({ path, by: 'ada' }, idIn(keys.ada) ?? '');
+    await revokeApiKeys({ path, by: 'ada' }, idIn(keys.ada) ?? '');
     await pause(1_000);
     expect([await statusOf(text), await statusOf(keys.ada)]).toEqual([200, 401]);
   });
 
   it('a key that expires is no longer good', async () => {
     const path = freshKeyFile();
-    const { text } = await createKey({ path, by: 'ada' }, { name: 'ada', rights: ['read:*'], ttlMs: 1_500 });
+    const { text } = await createApiKey(
+      { path, by: 'ada' },
+      { name: 'ada', rights: ['read:*'], ttlMs: 1_500 },
+    );
     const { call } = await stage({ auth: createAuth({ apiKeys: path }) });
     expect((await call('GET', look, undefined, bearer(text))).status).toBe(200);
     await until(
@@ -189,7 +195,7 @@ describe('keys at a running service', () => {
 
   it('both keys of one name are the same principal: what one acquires again is the same grant', async () => {
     const { path, keys } = await keyFile({ ada: ['lock:own'] });
-    const { text } = await createKey({ path, by: 'ada' }, { name: 'ada' });
+    const { text } = await createApiKey({ path, by: 'ada' }, { name: 'ada' });
     const { post } = await stage({ auth: createAuth({ apiKeys: path }) });
     const again = { 'idempotency-key': 'f3b1a8c0-rotation-test' };
     const first = await post('/v2/locks/own/a/acquire', { ttl: '30s' }, { ...bearer(keys.ada), ...again });

@@ -1,18 +1,18 @@
 import { expect, it } from 'vitest';
-import { Turns } from '../../src/v2/turns.js';
+import { ReadScheduler } from '../../src/v2/read-scheduler.js';
 import { pause } from '../scene.js';
 
 /** How long after a look of this length the next one begins. */
 async function restAfter(isAnswered: boolean, lookMs: number): Promise<number> {
-  const turns = new Turns();
+  const turns = new ReadScheduler();
   let endedMs = 0;
-  turns.ask(async () => {
+  turns.schedule(async () => {
     await pause(lookMs);
     endedMs = performance.now();
     return isAnswered;
   });
   return await new Promise((resolve) => {
-    turns.ask(async () => {
+    turns.schedule(async () => {
       resolve(performance.now() - endedMs);
       return true;
     });

@@ -1,34 +1,57 @@
 /**
- * What one stream is still to be told. Whoever reads slower than things change is told the last of each lock, and what
- * waits for them is bounded by the number of locks, however many changes there are.
+ * Changes that one event stream has not sent yet. A slow reader gets the last state of each lock, so the queue is bounded by
+ * the number of locks, however many changes there are.
  */
 import type { Stream } from './stream.js';
-import type { ChangeKind, ToldLock } from './told-lock.js';
+import { type LockView, withMetadata } from './views.js';
+
+export type ChangeKind = 'appeared' | 'changed' | 'renewed' | 'gone';
+
+/** A lock in events. Serialised on first use and once for all streams: a lock may have a thousand holders and many watchers. */
+export class SerialisedLock {
+  readonly #view: LockView;
+  #data: Buffer | null = null;
+
+  /** Metadata are texts. */
+  constructor(view: LockView) {
+    this.#view = view;
+  }
+
+  get key(): string {
+    return this.#view.key;
+  }
+
+  /** JSON. */
+  get data(): Buffer {
+    this.#data ??= Buffer.from(JSON.stringify(withMetadata(this.#view)));
+    return this.#data;
+  }
+}
 
 type Sink = Pick<Stream, 'send' | 'sendJson' | 'isBehind' | 'onDrain'>;
 
-export class Telling {
+export class StreamQueue {
   readonly #stream: Sink;
   readonly #may: (key: string) => boolean;
-  readonly #changes = new Map<string, { readonly kind: ChangeKind; readonly lock: ToldLock }>();
+  readonly #changes = new Map<string, { readonly kind: ChangeKind; readonly lock: SerialisedLock }>();
   #state: 'new' | 'complete' | 'ready' | 'trouble' = 'new';
 
-  /** `may` is asked right before each is sent: a right that was taken away ends with the next event. */
+  /** `may` is checked before each event is sent, so a revoked right takes effect with the next one. */
   constructor(stream: Sink, may: (key: string) => boolean) {
     this.#stream = stream;
     this.#may = may;
     stream.onDrain(() => this.#send());
   }
 
-  change(kind: ChangeKind, lock: ToldLock): void {
+  change(kind: ChangeKind, lock: SerialisedLock): void {
     const before = this.#changes.get(lock.key)?.kind;
-    // Never told of it: nothing to take back.
+    // The stream never sent it, so there is nothing to take back.
     if (before === 'appeared' && kind === 'gone') this.#changes.delete(lock.key);
     else this.#changes.set(lock.key, { kind: since(before, kind), lock });
     this.#send();
   }
 
-  /** Said once all that is to be told has been. */
+  /** Sends `ready` after the changes that are queued now. */
   ready(): void {
     this.#state = 'complete';
     this.#send();
@@ -52,7 +75,7 @@ export class Telling {
   }
 }
 
-/** What both come to, for one who was told of neither. */
+/** Two changes as one, for a reader that has seen neither. */
 function since(before: ChangeKind | undefined, kind: ChangeKind): ChangeKind {
   if (before === 'appeared') return 'appeared';
   if (before === 'gone') return 'changed';

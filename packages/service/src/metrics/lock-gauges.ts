@@ -1,25 +1,25 @@
 /**
- * How many hold locks and how many wait: counted in the store when somebody asks, every 10 s at most. On a store that
- * charges for reads they are not counted, and these gauges do not exist: a 0 would be taken for a number.
+ * Gauges of holders and waiters: counted in the store when metrics are requested, at most every 10 s. On a store that charges
+ * for reads nothing is counted, and these gauges do not exist: a 0 would look like a count.
  */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import type { ServiceParts } from '../http/service-parts.js';
 
-/** Counting more keys than this would cost more than it tells. */
+/** Counting more keys costs too much. */
 const KEYS_MAX = 10_000;
 const AGES = [0.1, 1, 5, 15, 30, 60, 300, 900, 3_600, 21_600, 86_400];
 
-export class Census {
+export class LockGauges {
   readonly #parts: ServiceParts;
   readonly #countMs: number;
   readonly #monotonicMs: () => number;
   readonly #held: Gauge;
   readonly #waiting: Gauge;
   readonly #ages: Histogram;
-  #takenMs = Number.NEGATIVE_INFINITY;
-  #taking: Promise<void> | null = null;
+  #countedMs = Number.NEGATIVE_INFINITY;
+  #counting: Promise<void> | null = null;
 
-  /** A count is kept for `countMs`: scrapers come every few seconds, and there may be several. */
+  /** A count is used for `countMs`: several scrapers may come every few seconds. */
   constructor(registry: Registry, parts: ServiceParts, countMs: number, monotonicMs: () => number) {
     this.#parts = parts;
     this.#countMs = countMs;
@@ -27,31 +27,31 @@ export class Census {
     const gauge = (name: string, help: string): Gauge =>
       new Gauge({ name: `holdfast_${name}`, help, registers: [registry] });
     this.#held = gauge('held', `Holders in the store, of the first ${KEYS_MAX} keys.`);
-    this.#waiting = gauge('waiting', "Waiters in the store's lines, of the same keys.");
+    this.#waiting = gauge('waiting', "Waiters in the store's queues, of the same keys.");
     this.#ages = new Histogram({
       name: 'holdfast_hold_age_seconds',
-      help: 'How long the holders of now have held.',
+      help: 'How long the current holders have held their locks.',
       buckets: AGES,
       registers: [registry],
     });
   }
 
-  /** A store that does not answer leaves the last numbers: its failures are counted elsewhere. */
-  async take(): Promise<void> {
-    if (this.#monotonicMs() - this.#takenMs < this.#countMs) return;
-    this.#taking ??= this.#count().then(
+  /** Keeps the last numbers when the store does not answer: its failures have their own metric. */
+  async update(): Promise<void> {
+    if (this.#monotonicMs() - this.#countedMs < this.#countMs) return;
+    this.#counting ??= this.#count().then(
       () => this.#done(),
       (error: unknown) => {
         this.#done();
-        this.#parts.log.warn({ err: error }, 'the locks could not be counted');
+        this.#parts.log.warn({ err: error }, 'could not count the locks');
       },
     );
-    await this.#taking;
+    await this.#counting;
   }
 
   #done(): void {
-    this.#takenMs = this.#monotonicMs();
-    this.#taking = null;
+    this.#countedMs = this.#monotonicMs();
+    this.#counting = null;
   }
 
   async #count(): Promise<void> {

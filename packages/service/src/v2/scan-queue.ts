@@ -1,31 +1,30 @@
 /**
- * Going through many keys, for those who list or begin to watch. A client has one scan at a time, and there are four in
- * all; clients take turns. So whoever asks for many lists at once gets them one after the other, and slows down others by
- * one scan, not by all of them.
+ * Queue of scans through many keys, for lists and new watchers. Four run at a time, one per client, and clients take turns:
+ * a client that requests many lists at once slows others down by one scan, not by all.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clientOf } from '../http/client.js';
 import { Problem } from '../http/problem.js';
 
 const RUNNING_MAX = 4;
-/** Of one client. More are refused. */
+/** Per client. More are refused. */
 const WAITING_MAX = 100;
 
 type Begin = () => void;
 
-export class Scans {
-  /** Clients in turn: the next one first. */
+export class ScanQueue {
+  /** Waiting scans per client; the next client first. */
   readonly #waiting = new Map<string, Begin[]>();
   readonly #running = new Set<string>();
 
-  /** Rejects with a `Problem` when this client has too many waiting, or is gone; else as `scan` does. */
+  /** Rejects with a `Problem` when this client has too many waiting, or has left; else settles like `scan`. */
   async run<T>(request: FastifyRequest, { raw }: FastifyReply, scan: () => Promise<T>): Promise<T> {
     const client = clientOf(request);
     const own = this.#waiting.get(client) ?? [];
     if (own.length >= WAITING_MAX) {
       throw new Problem(
         'rate-limited',
-        `${WAITING_MAX} lists of yours are waiting already: read those first.`,
+        `${WAITING_MAX} list requests of this client are waiting already: wait for those first.`,
         {
           headers: { 'retry-after': '1' },
         },
@@ -37,7 +36,7 @@ export class Scans {
       this.#begin();
     });
     try {
-      if (raw.destroyed) throw new Problem('client-gone', 'The connection ended before there was an answer.');
+      if (raw.destroyed) throw new Problem('client-gone', 'The connection ended before the response.');
       return await scan();
     } finally {
       this.#running.delete(client);
@@ -50,7 +49,7 @@ export class Scans {
       if (this.#running.size >= RUNNING_MAX) return;
       if (this.#running.has(client)) continue;
       const begin = own.shift();
-      // Behind the others from now on.
+      // The client goes to the end of the order.
       this.#waiting.delete(client);
       if (own.length > 0) this.#waiting.set(client, own);
       if (!begin) continue;

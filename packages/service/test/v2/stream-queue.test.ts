@@ -1,10 +1,9 @@
 import { expect, it } from 'vitest';
-import { Telling } from '../../src/v2/telling.js';
-import { type ChangeKind, ToldLock } from '../../src/v2/told-lock.js';
+import { type ChangeKind, SerialisedLock, StreamQueue } from '../../src/v2/stream-queue.js';
 import { emptyView, lockView } from '../../src/v2/views.js';
 
 const NOBODY = { inStore: [], behind: [] };
-const lock = (key: string, now = 1) => new ToldLock(lockView(emptyView(key, now), NOBODY, 'text'));
+const lock = (key: string, now = 1) => new SerialisedLock(lockView(emptyView(key, now), NOBODY, 'text'));
 
 function slowStream() {
   const sent: unknown[] = [];
@@ -30,10 +29,10 @@ function slowStream() {
 /** What one is told in the end who was not reading while all this happened. */
 function toldOf(kinds: readonly ChangeKind[]): unknown[] {
   const { stream, sent, read } = slowStream();
-  const telling = new Telling(stream, () => true);
-  for (const [at, kind] of kinds.entries()) telling.change(kind, lock('a/b', at));
+  const queue = new StreamQueue(stream, () => true);
+  for (const [at, kind] of kinds.entries()) queue.change(kind, lock('a/b', at));
   expect(sent).toEqual([]);
-  telling.ready();
+  queue.ready();
   read();
   return sent;
 }
@@ -76,8 +75,8 @@ it.each<[readonly ChangeKind[], unknown[]]>([
 it('a right that is gone by the time of sending counts no more', () => {
   const { stream, sent, read } = slowStream();
   let mayRead = true;
-  const telling = new Telling(stream, () => mayRead);
-  telling.change('appeared', lock('a/b'));
+  const queue = new StreamQueue(stream, () => mayRead);
+  queue.change('appeared', lock('a/b'));
   mayRead = false;
   read();
   expect(sent).toEqual([]);
@@ -85,15 +84,15 @@ it('a right that is gone by the time of sending counts no more', () => {
 
 it('trouble is told at once and once, and takes the ready back that was not said yet', () => {
   const { stream, sent, read } = slowStream();
-  const telling = new Telling(stream, () => true);
-  telling.change('appeared', lock('a/b'));
-  telling.ready();
-  telling.trouble();
-  telling.trouble();
+  const queue = new StreamQueue(stream, () => true);
+  queue.change('appeared', lock('a/b'));
+  queue.ready();
+  queue.trouble();
+  queue.trouble();
   expect(sent).toEqual(['trouble']);
   read();
   expect(sent).toEqual(['trouble', ['appeared', 'a/b', 1]]);
-  telling.ready();
+  queue.ready();
   expect(sent.at(-1)).toBe('ready');
 });
 
@@ -115,9 +114,9 @@ it('metadata that is kept as text is told as what it is', () => {
     resting: false,
   };
   const holders = ['{"a":1}', 'no JSON', null].map((metadata) => ({ ...holder, metadata }));
-  new Telling(stream, () => true).change(
+  new StreamQueue(stream, () => true).change(
     'appeared',
-    new ToldLock(lockView({ ...emptyView('a/b', 1), holders }, NOBODY, 'text')),
+    new SerialisedLock(lockView({ ...emptyView('a/b', 1), holders }, NOBODY, 'text')),
   );
   expect(sent).toMatchObject([
     { holders: [{ metadata: { a: 1 } }, { metadata: 'no JSON' }, { metadata: null }] },

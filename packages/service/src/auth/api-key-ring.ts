@@ -1,48 +1,48 @@
 /**
- * The keys that a running service goes by. It looks at the file's state at most four times a second, when it is asked,
- * and reads the file when it changed: a key that was revoked ends at once, without a restart. A file that is gone or
- * not understood lets nobody in: going by old keys would keep a revoked one alive.
+ * The API keys of a running service. It checks the file at most four times a second and reads it again when it changed: a
+ * revoked API key ends without a restart. With a missing or invalid file nobody is let in, because an old copy could contain
+ * a revoked API key.
  */
 import { statSync } from 'node:fs';
 import type { Logger } from 'pino';
 import { monotonicMs, wallMs } from '../clock.js';
 import { isKeyOf } from './api-key.js';
-import { isAlive, readKeyFile, reasonOf, type StoredKey } from './key-file.js';
+import { isAlive, readApiKeyFile, reasonOf, type StoredApiKey } from './api-key-file.js';
 import { type Right, rightsOf } from './rights.js';
 
 const LOOK_MS = 250;
 
-export interface RingKey extends StoredKey {
+export interface RingKey extends StoredApiKey {
   readonly parsed: readonly Right[];
 }
 
-export class KeyRing {
+export class ApiKeyRing {
   readonly #path: string;
   readonly #log: Logger | undefined;
   #keys: ReadonlyMap<string, RingKey> | null = null;
   #state = '';
   #lookedMs = Number.NEGATIVE_INFINITY;
 
-  /** Throws when the file cannot be used: better at the start than with the first request. */
+  /** Throws when the file cannot be used, so that the start fails rather than the first request. */
   constructor(path: string, log?: Logger) {
     this.#path = path;
     this.#log = log;
-    this.#keys = ringOf(readKeyFile(path));
+    this.#keys = ringOf(readApiKeyFile(path));
   }
 
-  /** False when the file cannot be used: then nobody knows who is who. */
+  /** False when the file cannot be used. */
   get isUsable(): boolean {
     this.#look();
     return this.#keys !== null;
   }
 
-  /** Whether there is such a key, whatever has become of it. */
+  /** Whether there is such an API key, valid or not. */
   knows(id: string): boolean {
     this.#look();
     return this.#keys?.has(id) ?? false;
   }
 
-  /** The key with this id and text, while it is alive. */
+  /** The API key with this id and text, while it is valid. */
   find(id: string, text: string): RingKey | null {
     this.#look();
     const key = this.#keys?.get(id);
@@ -50,7 +50,7 @@ export class KeyRing {
     return key && isRight && isAlive(key, wallMs()) ? key : null;
   }
 
-  /** The key's rights as they are now; none when it is no longer alive. */
+  /** Current rights of the API key; none when it is no longer valid. */
   rightsOf(id: string): readonly Right[] {
     this.#look();
     const key = this.#keys?.get(id);
@@ -66,10 +66,10 @@ export class KeyRing {
       const state = [ino, size, mtimeNs, ctimeNs].join();
       if (state === this.#state) return;
       this.#state = state;
-      this.#keys = ringOf(readKeyFile(this.#path));
+      this.#keys = ringOf(readApiKeyFile(this.#path));
       this.#log?.info({ keys: this.#keys.size }, 'the keys were read');
     } catch (error) {
-      // Once, not four times a second.
+      // Logged once, not four times a second.
       if (this.#keys)
         this.#log?.error({ error: reasonOf(error) }, 'the keys cannot be read: no key is let in');
       this.#keys = null;
@@ -78,6 +78,6 @@ export class KeyRing {
   }
 }
 
-function ringOf(keys: readonly StoredKey[]): ReadonlyMap<string, RingKey> {
+function ringOf(keys: readonly StoredApiKey[]): ReadonlyMap<string, RingKey> {
   return new Map(keys.map((key) => [key.id, { ...key, parsed: rightsOf(key.rights) }]));
 }

@@ -1,6 +1,6 @@
 /**
- * Making, listing and revoking API keys, as `holdfast key` does. Every change is made alone: a lock file beside the
- * keys keeps two operators apart. A running service sees a change within a second.
+ * Creates, lists and revokes API keys, for `holdfast api-key`. A lock file keeps two operators from changing the file at
+ * once. A running service sees a change within a second.
  */
 import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -8,23 +8,30 @@ import { InvalidArgumentError } from 'holdfast';
 import { after, monotonicMs, randomId, wallMs } from '../clock.js';
 import type { Audit } from '../http/audit.js';
 import { newKey } from './api-key.js';
-import { codeOf, isAlive, KEY_NAME, readKeyFile, type StoredKey, writeKeyFile } from './key-file.js';
+import {
+  codeOf,
+  isAlive,
+  KEY_NAME,
+  readApiKeyFile,
+  type StoredApiKey,
+  writeApiKeyFile,
+} from './api-key-file.js';
 import { rightsOf } from './rights.js';
 
-/** One to use, one to change to. */
+/** One in use, and one to change to. */
 const ALIVE_MAX = 2;
 const LOCK_WAIT_MS = 5_000;
 const LOCK_POLL_MS = 50;
 
-export interface KeyChange {
+export interface ApiKeyChange {
   readonly path: string;
-  /** Who does it, for the audit log. */
+  /** The operator, for the audit log. */
   readonly by: string;
   readonly audit?: Audit;
 }
 
-/** A key as it may be shown. */
-export interface KeyInfo {
+/** An API key without secrets. */
+export interface ApiKeyInfo {
   readonly id: string;
   readonly name: string;
   readonly rights: readonly string[];
@@ -34,19 +41,19 @@ export interface KeyInfo {
   readonly alive: boolean;
 }
 
-export interface CreatedKey extends KeyInfo {
-  /** The key itself. It is kept nowhere: show it now or never. */
+export interface CreatedKey extends ApiKeyInfo {
+  /** The API key itself. It is not stored: show it now. */
   readonly text: string;
 }
 
 export interface KeyWanted {
   readonly name: string;
-  /** As the key alive of this name has them, unless given. */
+  /** Default: the rights of the valid API key of this name. */
   readonly rights?: readonly string[];
   readonly ttlMs?: number;
 }
 
-export async function createKey(change: KeyChange, wanted: KeyWanted): Promise<CreatedKey> {
+export async function createApiKey(change: ApiKeyChange, wanted: KeyWanted): Promise<CreatedKey> {
   const { name, ttlMs } = wanted;
   if (!KEY_NAME.test(name)) {
     throw new InvalidArgumentError(
@@ -64,25 +71,25 @@ export async function createKey(change: KeyChange, wanted: KeyWanted): Promise<C
     }
     const rights = wanted.rights ?? before[0]?.rights ?? [];
     if (rights.length === 0) {
-      throw new InvalidArgumentError('Say what the key may do: rights such as "lock:billing" or "read:*".');
+      throw new InvalidArgumentError('Name the rights of the API key, such as "lock:billing" or "read:*".');
     }
     rightsOf(rights);
     const { id, text, hash } = newKey();
     const expiry = ttlMs === undefined ? {} : { expiresAt: now + ttlMs };
-    const key: StoredKey = { id, name, hash, rights, createdAt: now, ...expiry };
-    // First: a key that no log knows of must not be.
+    const key: StoredApiKey = { id, name, hash, rights, createdAt: now, ...expiry };
+    // Before the change: there must be no API key without an entry in the audit log.
     change.audit?.({ event: 'key-create', by: change.by, id, name, rights });
     return { keys: [...keys, key], result: { ...shown(key, now), text } };
   });
 }
 
-/** By id, or by name: then all that are alive of that name. Gives those that were revoked. */
-export async function revokeKeys(change: KeyChange, idOrName: string): Promise<readonly KeyInfo[]> {
+/** By id, or by name: then all valid ones of that name. Returns those that were revoked. */
+export async function revokeApiKeys(change: ApiKeyChange, idOrName: string): Promise<readonly ApiKeyInfo[]> {
   return await changing(change.path, (keys) => {
     const now = wallMs();
     const meant = keys.filter(({ id, name }) => id === idOrName || name === idOrName);
     if (meant.length === 0) {
-      throw new InvalidArgumentError(`There is no key ${JSON.stringify(idOrName.slice(0, 80))}.`);
+      throw new InvalidArgumentError(`There is no API key ${JSON.stringify(idOrName.slice(0, 80))}.`);
     }
     const ending = meant.filter((key) => key.revokedAt === undefined);
     for (const { id, name, rights } of ending) {
@@ -97,27 +104,27 @@ export async function revokeKeys(change: KeyChange, idOrName: string): Promise<r
   });
 }
 
-/** Without secrets, and without what they could be checked against. */
-export function listKeys(path: string): readonly KeyInfo[] {
-  return readKeyFile(path, true).map((key) => shown(key, wallMs()));
+/** Without secrets and hashes. */
+export function listApiKeys(path: string): readonly ApiKeyInfo[] {
+  return readApiKeyFile(path, true).map((key) => shown(key, wallMs()));
 }
 
-function shown(key: StoredKey, now: number): KeyInfo {
+function shown(key: StoredApiKey, now: number): ApiKeyInfo {
   const { id, name, rights, createdAt, expiresAt = null, revokedAt = null } = key;
   return { id, name, rights, createdAt, expiresAt, revokedAt, alive: isAlive(key, now) };
 }
 
 interface Change<T> {
-  readonly keys: readonly StoredKey[];
+  readonly keys: readonly StoredApiKey[];
   readonly result: T;
 }
 
-async function changing<T>(path: string, change: (keys: readonly StoredKey[]) => Change<T>): Promise<T> {
+async function changing<T>(path: string, change: (keys: readonly StoredApiKey[]) => Change<T>): Promise<T> {
   const lock = `${path}.lock`;
   await takeLock(lock);
   try {
-    const { keys, result } = change(readKeyFile(path, true));
-    writeKeyFile(path, keys, randomId());
+    const { keys, result } = change(readApiKeyFile(path, true));
+    writeApiKeyFile(path, keys, randomId());
     return result;
   } finally {
     rmSync(lock, { force: true });
@@ -129,7 +136,7 @@ async function takeLock(lock: string): Promise<void> {
   while (!isTaken(lock)) {
     if (monotonicMs() > untilMs) {
       throw new InvalidArgumentError(
-        `Somebody changes the keys already. If nobody does, delete ${lock} and try again.`,
+        `Another operator is changing the API keys. If not, delete ${lock} and try again.`,
       );
     }
     await new Promise<void>((resolve) => {
@@ -138,7 +145,7 @@ async function takeLock(lock: string): Promise<void> {
   }
 }
 
-/** Whether it is ours now. */
+/** Whether the lock file is ours now. */
 function isTaken(lock: string): boolean {
   try {
     mkdirSync(dirname(lock), { recursive: true, mode: 0o700 });
@@ -146,6 +153,6 @@ function isTaken(lock: string): boolean {
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    throw new InvalidArgumentError(`The keys cannot be changed: ${String(error)}.`, { cause: error });
+    throw new InvalidArgumentError(`The API keys cannot be changed: ${String(error)}.`, { cause: error });
   }
 }

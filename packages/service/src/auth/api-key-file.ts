@@ -1,7 +1,7 @@
 /**
  * The file of API keys: JSON, `{ "version": 1, "keys": [{ id, name, hash, rights, createdAt, expiresAt?, revokedAt? }] }`,
  * readable by its owner alone. It has no secrets, only their hashes. It is replaced as a whole, by a rename, so a
- * reader sees the old or the new one. Revoked keys stay in it for the list; a file that is not understood is refused.
+ * reader sees the old or the new one. Revoked API keys stay in it for the list; an invalid file is refused.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -9,29 +9,29 @@ import { InvalidArgumentError } from 'holdfast';
 import { isHash, KEY_ID } from './api-key.js';
 import { type Right, rightsOf } from './rights.js';
 
-export interface StoredKey {
+export interface StoredApiKey {
   readonly id: string;
-  /** Whose it is. Two keys of one name may be alive, so that one can take over from the other. */
+  /** The client's name. Two API keys of one name may be valid, so that a client can change from one to the other. */
   readonly name: string;
   readonly hash: string;
   readonly rights: readonly string[];
-  /** Epoch milliseconds, as all times here. */
+  /** Epoch milliseconds, like all times here. */
   readonly createdAt: number;
   readonly expiresAt?: number;
   readonly revokedAt?: number;
 }
 
-/** What goes before the at-sign of a mail address, a host, a job: no spaces, so that it stands in logs as one word. */
+/** A user, a host, a job: no spaces, so that it is one word in logs. */
 export const KEY_NAME = /^[A-Za-z0-9_.@-]{1,64}$/;
 const FILE_MODE = 0o600;
 const MEMBERS = ['id', 'name', 'hash', 'rights', 'createdAt', 'expiresAt', 'revokedAt'];
 
-export function isAlive({ expiresAt, revokedAt }: StoredKey, now: number): boolean {
+export function isAlive({ expiresAt, revokedAt }: StoredApiKey, now: number): boolean {
   return revokedAt === undefined && (expiresAt === undefined || now < expiresAt);
 }
 
-/** The keys in the file. A file that is not there has none, when that `mayBeMissing`. */
-export function readKeyFile(path: string, mayBeMissing = false): readonly StoredKey[] {
+/** The API keys in the file. With `mayBeMissing`, a missing file has none. */
+export function readApiKeyFile(path: string, mayBeMissing = false): readonly StoredApiKey[] {
   let text: string;
   try {
     text = readFileSync(path, 'utf8');
@@ -48,7 +48,7 @@ export function readKeyFile(path: string, mayBeMissing = false): readonly Stored
   return keysIn(text, path);
 }
 
-function keysIn(text: string, path: string): readonly StoredKey[] {
+function keysIn(text: string, path: string): readonly StoredApiKey[] {
   let file: unknown;
   try {
     file = JSON.parse(text);
@@ -62,7 +62,7 @@ function keysIn(text: string, path: string): readonly StoredKey[] {
   return keys;
 }
 
-function keyOf(key: unknown, at: number, path: string): StoredKey {
+function keyOf(key: unknown, at: number, path: string): StoredApiKey {
   const fail = (what: string): never => {
     throw wrong(path, `of key ${at + 1}, ${what}`);
   };
@@ -97,7 +97,7 @@ function checkRights(rights: readonly string[], fail: (what: string) => never): 
   }
 }
 
-export function writeKeyFile(path: string, keys: readonly StoredKey[], unique: string): void {
+export function writeApiKeyFile(path: string, keys: readonly StoredApiKey[], unique: string): void {
   const draft = `${path}.${unique}.draft`;
   try {
     writeFileSync(draft, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`, {
@@ -112,7 +112,7 @@ export function writeKeyFile(path: string, keys: readonly StoredKey[], unique: s
       cause: error,
     });
   }
-  // Or a power cut brings a revoked key back.
+  // Otherwise a power failure could bring a revoked API key back.
   const folder = openSync(dirname(path), 'r');
   try {
     fsyncSync(folder);
@@ -134,7 +134,7 @@ function isMissing(error: unknown): boolean {
 }
 
 function wrong(path: string, what: string, cause?: unknown): InvalidArgumentError {
-  return new InvalidArgumentError(`The file of API keys ${path} is not understood: ${what}.`, { cause });
+  return new InvalidArgumentError(`The file of API keys ${path} is not valid: ${what}.`, { cause });
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -1,50 +1,50 @@
-/** What happens in the service, told to those who count or watch it. Never with a hold. */
+/** Events of the service, for metrics and watchers. They never contain a hold. */
 
-export interface Happenings {
+export interface ServiceEventDetails {
   /** A request was answered. */
   readonly request: {
     readonly method: string;
-    /** The pattern, not the path: it names no key. */
+    /** The pattern, not the path, which would contain the key. */
     readonly route: string;
     readonly status: number;
     readonly outcome: string;
     readonly durationMs: number;
   };
-  /** The store was asked something. */
+  /** A call of the store ended. */
   readonly store: {
     readonly operation: 'apply' | 'read' | 'list' | 'probe';
     readonly commands: number;
     readonly durationMs: number;
     readonly ok: boolean;
   };
-  /** A lock was granted, after so long. */
+  /** A lock was granted. */
   readonly acquired: { readonly key: string; readonly waitedMs: number };
-  /** Somebody found a lock taken. */
+  /** A caller found the lock held by others. */
   readonly contended: { readonly key: string };
-  /** Somebody gave up, or was told that the lock is not free. */
+  /** An acquire ended without the lock. */
   readonly refused: { readonly key: string; readonly waitedMs: number };
-  /** A lock was given back by its holder, or found lost by it. */
+  /** A holder released its lock. `held` is false if it was lost before. */
   readonly released: { readonly key: string; readonly held: boolean };
   readonly lost: { readonly key: string };
-  /** By an operator. `count` is null when the store did not answer: then nobody knows. */
+  /** An operator evicted holders. `count` is null when the store did not answer, so the outcome is unknown. */
   readonly evicted: {
     readonly key: string;
     readonly count: number | null;
     readonly principal: string;
     readonly requestId: string;
   };
-  /** The holders or waiters of a key may have changed, by what went through this process. */
+  /** A request through this process may have changed the holders or waiters of a key. */
   readonly touched: { readonly key: string };
 }
 
-export type Happening = keyof Happenings;
-type Listener<N extends Happening> = (what: Happenings[N]) => void;
+export type ServiceEventName = keyof ServiceEventDetails;
+type Listener<N extends ServiceEventName> = (detail: ServiceEventDetails[N]) => void;
 
-export class Bulletin {
-  readonly #listeners = new Map<Happening, Set<Listener<never>>>();
+export class ServiceEvents {
+  readonly #listeners = new Map<ServiceEventName, Set<Listener<never>>>();
 
-  /** Returns a function that ends it. */
-  on<N extends Happening>(name: N, listener: Listener<N>): () => void {
+  /** Returns a function that unsubscribes. */
+  on<N extends ServiceEventName>(name: N, listener: Listener<N>): () => void {
     const listeners = this.#listeners.get(name) ?? new Set();
     this.#listeners.set(name, listeners.add(listener as Listener<never>));
     return () => {
@@ -52,9 +52,9 @@ export class Bulletin {
     };
   }
 
-  tell<N extends Happening>(name: N, what: Happenings[N]): void {
+  emit<N extends ServiceEventName>(name: N, detail: ServiceEventDetails[N]): void {
     const listeners = this.#listeners.get(name);
     if (!listeners) return;
-    for (const listener of listeners) (listener as Listener<N>)(what);
+    for (const listener of listeners) (listener as Listener<N>)(detail);
   }
 }

@@ -1,25 +1,25 @@
 /**
- * One log line per request: id, address, principal, key, outcome, durations. A line is put together from named members only, so
- * that no header, body, query or hold can get into it, but for the id that a client may give its request. That one is a
- * member of its own: what clients choose could be another's.
+ * The request log: one line per request with id, address, principal, key, outcome and durations. A line is built from named
+ * members only, so no header, body, query or hold gets into it. The only text from the client is its own request id, in a
+ * member of its own.
  */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
-import type { Bulletin } from '../bulletin.js';
 import { monotonicMs, soon } from '../clock.js';
 import { blanked } from '../lines/concealment.js';
+import type { ServiceEvents } from '../service-events.js';
 
-/** What handlers note for the line of their request. */
+/** Facts that handlers add to the log line of their request. */
 export interface Note {
   key?: string;
   /** The id in the API key that was sent, whether the key is good or not. */
   keyId?: string;
-  /** What came of it, in a word: granted, busy, renewed, lost … */
+  /** The outcome in one word: granted, busy, renewed, lost … */
   outcome?: string;
   waitedMs?: number;
-  /** What must not be seen should an error's text repeat it. */
+  /** Secrets to remove from error texts. */
   secrets?: string[];
-  /** The line is there. */
+  /** Whether the line was written. */
   written?: boolean;
 }
 
@@ -30,7 +30,7 @@ declare module 'fastify' {
   }
 }
 
-/** The connection ended before anything was answered. */
+/** The connection ended before the response. */
 const CLIENT_GONE = 499;
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
@@ -39,15 +39,15 @@ function clientRequestIdOf({ headers }: FastifyRequest): string | undefined {
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
 }
 
-export function keepJournal(app: FastifyInstance, log: Logger, bulletin: Bulletin): void {
+export function logRequests(app: FastifyInstance, log: Logger, events: ServiceEvents): void {
   function end(request: FastifyRequest, reply: FastifyReply): void {
-    // A connection may end while the last of the answer is on its way: still one line.
+    // One line per request, also when the connection ends during the response.
     if (request.note.written) return;
     request.note.written = true;
     const line = lineOf(request, reply, monotonicMs() - request.startedMs);
     const { method, route = 'none', status, outcome, durationMs } = line;
     log[status >= 500 ? 'warn' : 'info'](line, 'request');
-    bulletin.tell('request', { method, route, status, outcome, durationMs });
+    events.emit('request', { method, route, status, outcome, durationMs });
   }
   app.decorateRequest('note');
   app.decorateRequest('startedMs', 0);
@@ -56,7 +56,7 @@ export function keepJournal(app: FastifyInstance, log: Logger, bulletin: Bulleti
     request.startedMs = monotonicMs();
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
-    // The framework tells nothing of a connection that ended first. Its handler has a moment to say what came of it.
+    // The framework does not report a connection that ended first. The handler gets a moment to set the outcome.
     reply.raw.once('close', () => {
       if (!reply.raw.writableFinished) soon(() => end(request, reply));
     });
@@ -71,7 +71,7 @@ export function keepJournal(app: FastifyInstance, log: Logger, bulletin: Bulleti
 function lineOf(request: FastifyRequest, { raw, statusCode }: FastifyReply, tookMs: number) {
   const { key, keyId, waitedMs, outcome } = request.note;
   const status = raw.headersSent ? statusCode : CLIENT_GONE;
-  const came = status < 400 ? 'ok' : 'refused';
+  const usual = status < 400 ? 'ok' : 'refused';
   return {
     requestId: request.id,
     clientRequestId: clientRequestIdOf(request),
@@ -82,7 +82,7 @@ function lineOf(request: FastifyRequest, { raw, statusCode }: FastifyReply, took
     principal: request.principal?.id,
     keyId,
     key,
-    outcome: outcome ?? (raw.headersSent ? came : 'gone'),
+    outcome: outcome ?? (raw.headersSent ? usual : 'gone'),
     durationMs: rounded(tookMs),
     waitedMs: waitedMs === undefined ? undefined : rounded(waitedMs),
   };
@@ -92,12 +92,12 @@ function rounded(ms: number): number {
   return Math.round(ms * 100) / 100;
 }
 
-/** What must not be seen, should an error's text repeat it. */
+/** Removes this text from error messages of the request. */
 export function keepSecret(request: FastifyRequest, secret: string): void {
   request.note.secrets = [...(request.note.secrets ?? []), secret];
 }
 
-/** An error's text with what is secret in it blanked. */
+/** An error text without the secrets. */
 export function scrubbed(text: string, secrets: readonly string[] | undefined): string {
   return secrets ? blanked(text, secrets) : text;
 }

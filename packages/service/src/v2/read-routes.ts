@@ -1,4 +1,4 @@
-/** GET: one lock, many locks, and what the store promises. */
+/** GET: one lock, many locks, and the guarantees of the store. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { checkNamespace, checkPrefix, type Snapshot } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
@@ -7,9 +7,9 @@ import { NOBODY } from '../lines/line.js';
 import { ref } from '../openapi/schema.js';
 import { checkStoredKey, namespaceOfKey } from './names.js';
 import { keyIn, LOCK_PATH, onLock, refuseForeign } from './path.js';
-import { listingsBehind, within } from './reach.js';
+import { narrowed, queriesAfter } from './prefix-filter.js';
 import { listQuerySchema, pathSchema } from './request-schemas.js';
-import type { Scans } from './scans.js';
+import type { ScanQueue } from './scan-queue.js';
 import { described } from './schemas.js';
 import { emptyView, type LockView, lockView, type MetadataForm } from './views.js';
 
@@ -26,10 +26,10 @@ type ListRequest = FastifyRequest<{ Querystring: ListQuery }>;
 
 const LIMIT = '100';
 const LIMIT_MAX = 1_000;
-/** A page ends here, however many locks it has; a single lock is shown whole. */
+/** A page ends at this size. A single lock is never cut. */
 const PAGE_BYTES_MAX = 1_000_000;
 
-export function lookingRoutes(app: FastifyInstance, parts: ServiceParts, scans: Scans): void {
+export function readRoutes(app: FastifyInstance, parts: ServiceParts, scans: ScanQueue): void {
   app.route({
     method: 'GET',
     url: LOCK_PATH,
@@ -37,7 +37,7 @@ export function lookingRoutes(app: FastifyInstance, parts: ServiceParts, scans: 
     schema: described({
       operationId: 'inspect',
       summary: 'Get a lock: its holders and waiters',
-      description: 'A lock that nobody holds or waits for is a 200, too.',
+      description: 'A lock without holders and waiters is a 200 too.',
       tags: ['Locks'],
       params: pathSchema,
       response: { 200: ref('Lock') },
@@ -89,7 +89,7 @@ async function inspect({ desk, lines }: ServiceParts, request: FastifyRequest): 
   return lockView(snapshot, lines.waitersHere(key), 'json');
 }
 
-/** One lock, by a key that may have any form. */
+/** One lock by its stored key, which may have any form. */
 async function listOne({ desk, lines }: ServiceParts, request: ListRequest, key: string): Promise<string> {
   refuseForeign(request, namespaceOfKey(checkStoredKey(key)));
   const snapshot = await desk.read(key);
@@ -107,11 +107,11 @@ async function list({ desk, lines }: ServiceParts, request: ListRequest): Promis
   let bytes = 0;
   let isFull = false;
   const take = (snapshot: Snapshot): boolean => {
-    // Not all that begins so: `read:team-*` is no right on the key `team-x`, which is in no namespace.
+    // A prefix is not enough: `read:team-*` is no right on the key `team-x`, which has no namespace.
     if (!request.may('read', namespaceOfKey(snapshot.key))) return true;
     const text = JSON.stringify(lockView(snapshot, lines.waitersHere(snapshot.key), metadata));
     bytes += Buffer.byteLength(text);
-    // Found by one that no longer fits, so that there is a next page only where something is on it.
+    // Set by the first lock that does not fit, so that a next page is never empty.
     isFull = texts.length === most || (texts.length > 0 && bytes > PAGE_BYTES_MAX);
     if (isFull) return false;
     texts.push(text);
@@ -119,15 +119,15 @@ async function list({ desk, lines }: ServiceParts, request: ListRequest): Promis
     return true;
   };
   const asked = `${namespace === undefined ? '' : `${checkNamespace(namespace)}/`}${checkPrefix(prefix)}`;
-  const begins = within(request.principal.reach('read'), asked);
-  for (const query of listingsBehind(begins, after && checkStoredKey(after))) {
+  const prefixes = narrowed(request.principal.prefixes('read'), asked);
+  for (const query of queriesAfter(prefixes, after && checkStoredKey(after))) {
     await desk.each(query, take);
     if (isFull) return pageOf(texts, last);
   }
   return pageOf(texts, null);
 }
 
-/** `next` is the last of them, where there are more. Put together from texts: each lock is serialised once. */
+/** `next` is the last key of the page if there are more. Built from texts, so that each lock is serialised once. */
 function pageOf(texts: readonly string[], next: string | null): string {
   return `{"locks":[${texts.join()}],"next":${JSON.stringify(next)}}`;
 }
