@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fastify from 'fastify';
 import { memoryStore } from 'holdfast/memory';
-import { createAuth, createApiKey, createService } from 'holdfast-service';
+import { createApiKey, createAuth, createService } from 'holdfast-service';
 import { destination, pino } from 'pino';
 
 /** The service's own, so that both check and write the same. */

@@ -86,15 +86,9 @@ export function tableStore(path) {
     async *list(query) {
       cleanUp.run(Date.now());
       const all = keys.all().map((row) => String(/** @type {{ key: string }} */ (row).key));
-      let listed = 0;
-      for (const key of keysInOrder(all, query)) {
-        const { state } = find(key);
-        const snapshot = state && snapshotOf(key, state, Date.now());
-        if (!snapshot) continue;
-        yield snapshot;
-        listed += 1;
-        if (listed === query.limit) return;
-      }
+      const now = Date.now();
+      const inUse = keysInOrder(all, query).flatMap((key) => snapshotOf(key, find(key).state, now) ?? []);
+      yield* inUse.slice(0, query.limit);
     },
     async probe() {
       keys.get();

@@ -10,9 +10,7 @@ export function summaryOf(contest) {
   const rising = tokens.every((token, index) => index === 0 || token > (tokens[index - 1] ?? 0));
   const overlaps = overlapsIn(inOrder);
   const kills = inOrder.filter(({ kind }) => kind === 'killed').length;
-  const takeovers = inOrder.flatMap((event) =>
-    event.kind === 'took over' ? [event.afterMs] : [],
-  );
+  const takeovers = inOrder.flatMap((event) => (event.kind === 'took over' ? [event.afterMs] : []));
   const shares = NAMES.map((name) => `${name} ${contest.workers.get(name)?.grants ?? 0}`).join(', ');
   const times = takeovers.map((ms) => `${Math.round(ms)} ms`).join(', ');
   const lines = [

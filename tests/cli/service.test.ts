@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { memoryStore } from 'holdfast/memory';
-import { createAuth, createApiKey, createService } from 'holdfast-service';
+import { createApiKey, createAuth, createService } from 'holdfast-service';
 import { expect, it } from 'vitest';
 import { BINARY, usePlace } from './holdfast.js';
 

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { createLocks, openStore, UnsupportedError } from 'holdfast';
 import { httpStore } from 'holdfast/http';
 import { memoryStore } from 'holdfast/memory';
-import { createAuth, createApiKey, createService, revokeApiKeys } from 'holdfast-service';
+import { createApiKey, createAuth, createService, revokeApiKeys } from 'holdfast-service';
 import { afterEach, expect, it } from 'vitest';
 import { atTheEnd, claimOf, clearScene, freshFile, pause, say, until } from './scene.js';
 

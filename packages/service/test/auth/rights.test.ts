@@ -52,7 +52,7 @@ describe('rights', () => {
       expect(rightOf(text)).toBeNull();
       expect(() => rightsOf([text])).toThrow(/is not a right/);
     }
-    expect(() => rightsOf(Array<string>(101).fill('read:a'))).toThrow(/the most/);
+    expect(() => rightsOf(Array<string>(101).fill('read:a'))).toThrow(/at most 100/);
   });
 });
 

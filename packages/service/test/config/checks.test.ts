@@ -27,7 +27,11 @@ describe('what is wrong is told before anything starts', () => {
     ['a host with a port', { flags: { 'allowed-hosts': 'locks.example:80' } }, /host names without ports/],
     ['a time to drain without a unit', { environment: { HOLDFAST_DRAIN: '5' } }, /a duration such as/],
     ['a blank value', { flags: { host: ' ' } }, /host is empty/],
-    ['a certificate without its key', { flags: { 'tls-cert': 'a.pem' } }, /tls-cert and tls-key belong together/],
+    [
+      'a certificate without its key',
+      { flags: { 'tls-cert': 'a.pem' } },
+      /tls-cert and tls-key belong together/,
+    ],
     ['a key without its certificate', file({ 'tls-key': 'a.key' }), /tls-cert and tls-key belong together/],
     ['an audience without an issuer', { flags: { 'jwt-audience': 'a' } }, /jwt-issuer is missing/],
     ['keys of no issuer', { flags: { 'jwt-jwks': 'a.json' } }, /jwt-issuer is missing/],
