@@ -1,17 +1,30 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** Run by `npm run check`: needs no server and no other process. */
 const rules = 'tests/repository/rules/**/*.test.ts';
 /** Run by `npm run test:long`: what only time or many processes can show. */
 const long = '**/*.long.test.ts';
 
+/** Files that take longest. Started last, one of them would run alone at the end. */
+const SLOW = /conformance|bench|fuzz|handoff|documents|planted|serve\.|dashboard|event-loop|faults-|crowd/;
+
+class SlowFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files);
+    const isSlow = ({ moduleId }: TestSpecification): boolean => SLOW.test(moduleId);
+    return [...sorted.filter(isSlow), ...sorted.filter((file) => !isSlow(file))];
+  }
+}
+
 export default defineConfig({
   test: {
     pool: 'forks',
     // A worker keeps its modules from file to file: loading and compiling them again takes a third of the processor's time.
     isolate: false,
-    // Most of the time they wait for servers, and for leases to end: three take about two thirds of two cores.
-    maxWorkers: 3,
+    // Most of the time they wait for servers, and for leases to end.
+    maxWorkers: 4,
+    sequence: { sequencer: SlowFirst },
     // A limit for what hangs, not a measure: a busy machine takes many times as long as an idle one.
     testTimeout: 120_000,
     hookTimeout: 180_000,
@@ -34,6 +47,8 @@ export default defineConfig({
           include: [long],
           env: { HOLDFAST_LONG_RUN: 'yes' },
           testTimeout: 300_000,
+          // Crowds of processes and benchmarks: more side by side would measure the machine.
+          maxWorkers: 2,
         },
       },
     ],

@@ -30,7 +30,7 @@ export const pause = (ms: number): Promise<void> => new Promise((resolve) => set
 export async function until(
   isSo: () => boolean | Promise<boolean>,
   what: string,
-  withinMs = 20_000,
+  withinMs = 60_000,
 ): Promise<void> {
   const endMs = Date.now() + withinMs;
   while (!(await isSo())) {

@@ -27,7 +27,7 @@ export function processCases(open: () => Fleet): void {
       expect(await take(), holder.story).toBe(false);
     }
     await holder.kill();
-    await until('taken over', take, 4_000 + fleet.afterOursMs + 5_000);
+    await until('taken over', take, 4_000 + fleet.afterOursMs + 60_000);
   });
 
   it.concurrent.for([HOUR_MS, -HOUR_MS])(

@@ -186,9 +186,9 @@ describe('keys at a running service', () => {
     ]) {
       expect(await statusOf()).toBe(200);
       damage();
-      await until(async () => (await statusOf()) === 503, 'the damage is seen', 3_000);
+      await until(async () => (await statusOf()) === 503, 'the damage is seen');
       writeFileSync(path, good);
-      await until(async () => (await statusOf()) === 200, 'the keys are back', 3_000);
+      await until(async () => (await statusOf()) === 200, 'the keys are back');
     }
     expect(lines.join('')).not.toContain(keys.ada.slice(17));
   });

@@ -1,7 +1,7 @@
 import { seededRandom } from 'holdfast/testkit';
 import { afterEach, expect, it } from 'vitest';
 import { createAuth } from '../../src/auth/index.js';
-import { clearScene, pause, type Stage, stage } from '../scene.js';
+import { clearScene, pause, type Stage, stage, until } from '../scene.js';
 import { bearer, keyFile } from './issuer.js';
 
 afterEach(clearScene);
@@ -53,6 +53,10 @@ it(`whatever a principal did, it has all its room again once that is over (HOLDF
   for (let round = 0; round < 15; round += 1) {
     await Promise.all(Array.from({ length: 20 }, () => visit(scene, as)));
   }
+  await until(async () => {
+    for await (const _ of scene.store.list({ prefix: 'own/', limit: 1 })) return false;
+    return true;
+  }, 'nothing is held or waited for');
   await pause(500);
   const acquire = (name: number, wait = 0) =>
     scene.post(`/v2/locks/after/${name}/acquire`, { ttl: '30s', wait }, as);

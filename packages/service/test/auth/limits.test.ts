@@ -174,18 +174,32 @@ describe('a principal', () => {
   it('holds nothing that was given back because nobody was there any more to hear of it', async () => {
     const { path, keys } = await keyFile({ ada: ['admin:*'] });
     const inner = memoryStore();
+    let answer = (): void => undefined;
+    const allowed = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
     const slow: Store = {
       ...inner,
-      apply: (commands) => inner.apply(commands).map((reply) => pause(200).then(() => reply)),
+      apply: (commands) => inner.apply(commands).map((reply) => allowed.then(() => reply)),
     };
     const auth = createAuth({ apiKeys: path, limits: { held: 1 } });
     const { url, post } = await stage({ auth, store: slow });
-    const leaving = AbortSignal.timeout(50);
+    const leaving = new AbortController();
     const headers = { ...bearer(keys.ada), 'content-type': 'application/json' };
     const body = JSON.stringify({ ttl: '1h' });
-    const left = fetch(`${url}/v2/locks/own/a/acquire`, { method: 'POST', headers, body, signal: leaving });
-    await expect(left).rejects.toThrow();
+    const left = fetch(`${url}/v2/locks/own/a/acquire`, {
+      method: 'POST',
+      headers,
+      body,
+      signal: leaving.signal,
+    });
+    const failed = expect(left).rejects.toThrow();
     await until(async () => (await inner.read('own/a')) !== null, 'it is granted');
+    leaving.abort();
+    await failed;
+    // The service is in this process: it has seen the client go when the event loop has turned a few times.
+    for (let turns = 0; turns < 5; turns += 1) await pause(40);
+    answer();
     await until(async () => (await inner.read('own/a')) === null, 'it is given back');
     expect((await post('/v2/locks/own/b/acquire', { ttl: '1h' }, bearer(keys.ada))).status).toBe(200);
   });

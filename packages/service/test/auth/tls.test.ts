@@ -99,7 +99,7 @@ describe('TLS by certificate files', () => {
       .on('close', () => {
         isClosed = true;
       });
-    await until(() => isClosed, 'the connection is closed', 20_000);
+    await until(() => isClosed, 'the connection is closed');
   }, 30_000);
 
   it('new files are used by new connections; half of a pair, or none, leaves the old one in use', async () => {

@@ -224,6 +224,6 @@ describe('a store in trouble', () => {
     expect(most, `seed ${seed}`).toBe(1);
     expect(granted, `seed ${seed}`).toBeGreaterThan(5);
     store.heal();
-    await until(async () => (await inner.read('a/b')) === null, `nothing stays (seed ${seed})`, 20_000);
+    await until(async () => (await inner.read('a/b')) === null, `nothing stays (seed ${seed})`);
   }, 120_000);
 });
