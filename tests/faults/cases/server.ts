@@ -36,7 +36,7 @@ export function serverFaults(world: World): void {
           onTestFinished,
         }) => {
           const scene = await Scene.onServer(world, onTestFinished);
-          const locks = await scene.locks({ ttlMs: 40_000 });
+          const locks = await scene.locks({ ttlMs: 300_000 });
           const lease = await locks.acquire('k');
           if (how !== 'restarts') await scene.server.kill();
           await scene.server.restart();
