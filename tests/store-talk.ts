@@ -2,14 +2,16 @@
 import type { Claim, Command, Release, Renew, Reply, Store } from 'holdfast/protocol';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { describe, it } from 'vitest';
-import { casesOf, sequencesOf } from './long-run.js';
+import { casesOf, sequencesOf, type When } from './long-run.js';
+
+const CASE_MS_MAX = 300_000;
 
 /** Every promise of a store, with the seed of its random part in the title. */
-export function runSuite(harness: Harness, sequences: number, caseMsMax = 120_000): void {
+export function runSuite(harness: Harness, sequences: number, when: When = 'always'): void {
   const seed = Math.floor(Math.random() * 2 ** 31);
   describe(`${harness.name} (seed ${seed})`, () => {
     const cases = conformanceSuite(harness, { sequences: sequencesOf(sequences), seed });
-    for (const { name, run } of casesOf(cases)) it(name, run, caseMsMax);
+    for (const { name, run } of casesOf(cases, when)) it(name, run, CASE_MS_MAX);
   });
 }
 

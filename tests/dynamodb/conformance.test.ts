@@ -4,16 +4,16 @@ import type { Store } from 'holdfast/protocol';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { casesOf, sequencesOf } from '../long-run.js';
+import { casesOf, sequencesOf, type When } from '../long-run.js';
 import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
 
 const CASE_MS_MAX = 240_000;
 
-function runSuite(harness: Harness, sequences: number): void {
+function runSuite(harness: Harness, sequences: number, when: When): void {
   const seed = Math.floor(Math.random() * 2 ** 31);
   describe(`${harness.name} (seed ${seed})`, () => {
     const cases = conformanceSuite(harness, { sequences: sequencesOf(sequences), seed, atOnce: 60 });
-    for (const { name, run } of casesOf(cases)) it(name, run, CASE_MS_MAX);
+    for (const { name, run } of casesOf(cases, when)) it(name, run, CASE_MS_MAX);
   });
 }
 
@@ -49,6 +49,6 @@ describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
       () => raw,
       () => table,
     );
-  runSuite(withQueue(true), 600);
-  runSuite(withQueue(false), 100);
+  runSuite(withQueue(true), 600, 'always');
+  runSuite(withQueue(false), 100, 'long-run');
 });

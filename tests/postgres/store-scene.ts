@@ -10,7 +10,8 @@ import type { Claim, Command, HoldId, Release, Renew, Reply, Store } from 'holdf
 import type { Harness } from 'holdfast/testkit';
 import pg from 'pg';
 import postgres from 'postgres';
-import { runSuite as runSuiteWithin } from '../store-talk.js';
+
+export { runSuite } from '../store-talk.js';
 
 /** A client and the way to end it. */
 export interface Opened {
@@ -98,10 +99,6 @@ export function harnessOf(name: string, url: () => string, open: Opener): Harnes
 }
 
 /** PostgreSQL is the slowest under load. */
-export function runSuite(harness: Harness, sequences: number): void {
-  runSuiteWithin(harness, sequences, 300_000);
-}
-
 export const holdOf = (process: string, number = 1): HoldId => ({ process, number });
 
 export function claimOf(key: string, hold: HoldId, more: Partial<Claim> = {}): Claim {

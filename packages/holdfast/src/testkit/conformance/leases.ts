@@ -71,8 +71,8 @@ export const leases: readonly Promised[] = [
     async try(scene) {
       const key = scene.key();
       await withUsers(scene, 2, async (users) => {
-        const lease = await nth(users, 0).acquire(key, { ttl: 1_000 });
-        const until = systemClock.monotonicMs() + 2_500;
+        const lease = await nth(users, 0).acquire(key, { ttl: 2_000 });
+        const until = systemClock.monotonicMs() + 5_000;
         while (systemClock.monotonicMs() < until) {
           assert.equal(await nth(users, 1).tryAcquire(key), null, 'taken from a live holder');
           await pause(50);

@@ -1,0 +1,2 @@
+/** The same with other seeds. */
+import './simulation.test.js';
