@@ -1,25 +1,25 @@
 /**
- * Makes DynamoDB refuse a stale token. It completes the input of your own `PutItem` or `UpdateItem` and nothing else: it
- * opens no connection and imports no client.
+ * Makes DynamoDB refuse a stale token. It completes the input of your own `PutItem` or `UpdateItem`; it opens no
+ * connection and imports no client.
  *
- * The item carries the highest token that wrote it, in an attribute of its own: the fence. The write stamps it, and its
- * condition fails if a later holder has stamped it: one call, so at one moment.
+ * The item has the highest token that wrote it in an attribute of its own, the fence. The write sets it, and its condition
+ * fails if a later holder has set it: one call, so atomic.
  *
- * The same token may write as often as it likes. An item that was never fenced takes any token. Deleting an item deletes
- * its fence: keep the item, and mark it as deleted, where a late write must not bring it back.
+ * The same token may write any number of times. An item without a fence accepts any token. Deleting an item deletes its
+ * fence: keep the item, and mark it as deleted, where a late write must not bring it back.
  */
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 import { checkToken } from './token.js';
 
 export interface DynamodbGuardOptions {
-  /** The attribute that keeps the token. `fence` unless told. */
+  /** The attribute that keeps the token. Default `fence`. */
   readonly attribute?: string;
-  /** Set it for the inputs of a document client (`@aws-sdk/lib-dynamodb`), where numbers are plain. */
+  /** True for the inputs of a document client (`@aws-sdk/lib-dynamodb`), where numbers are plain. */
   readonly document?: boolean;
 }
 
-/** What an input may say of conditions. */
+/** The condition of an input. */
 export interface ConditionalInput {
   readonly TableName: string | undefined;
   readonly ConditionExpression?: string | undefined;
@@ -35,9 +35,9 @@ export interface UpdateInput extends ConditionalInput {
   readonly UpdateExpression?: string | undefined;
 }
 
-/** Inputs completed for one token. They may stand in a transaction too. */
+/** Completes inputs for one token, also those inside a transaction. */
 export interface FencedInputs {
-  /** A `PutItem` that stamps the item, and writes nothing if a later holder has stamped it. */
+  /** A `PutItem` that sets the fence, and writes nothing if a later holder has set it. */
   put<I extends PutInput>(input: I): I;
   /** The same for an `UpdateItem`. */
   update<I extends UpdateInput>(input: I): I;
@@ -46,7 +46,7 @@ export interface FencedInputs {
 }
 
 export interface DynamodbGuard {
-  /** What your write returned; `LeaseLostError`, and nothing written, when a later holder has written. */
+  /** Returns the result of your write; throws `LeaseLostError`, with nothing written, when a later holder has written. */
   write<T>(token: number, write: (fenced: FencedInputs) => Promise<T>): Promise<T>;
 }
 
@@ -89,7 +89,7 @@ function fencedInputs(attribute: string, value: unknown, seen: { ownConditions: 
       ConditionExpression: own === undefined ? NOT_STALE : `${NOT_STALE} AND (${own})`,
       ExpressionAttributeNames: { ...input.ExpressionAttributeNames, [NAME]: attribute },
       ExpressionAttributeValues: { ...input.ExpressionAttributeValues, [VALUE]: value },
-      // Tells a later holder from a condition of your own that failed.
+      // Distinguishes a later holder from a failed condition of your own.
       ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
     };
   }
@@ -110,7 +110,7 @@ function isStale(error: unknown, attribute: string, token: number, ownConditions
   if (!(error instanceof Error)) return false;
   if (error.name === 'ConditionalCheckFailedException') {
     const item = fieldOf(error, 'Item');
-    // An endpoint that does not return the item leaves only the guard's condition to have failed, if there is no other.
+    // Without the item in the answer, only the guard's condition can have failed, if there is no other.
     return isTold(item) ? fenceOf(item, attribute) > token : !ownConditions;
   }
   if (error.name !== 'TransactionCanceledException') return false;
@@ -120,12 +120,12 @@ function isStale(error: unknown, attribute: string, token: number, ownConditions
   );
 }
 
-/** Some endpoints that do not know of it send an empty one. */
+/** Some endpoints send an empty item instead of none. */
 function isTold(item: unknown): boolean {
   return typeof item === 'object' && item !== null && Object.keys(item).length > 0;
 }
 
-/** NaN for an item without one, and for something that is no token. */
+/** NaN for an item without a fence, and for a value that is not a token. */
 function fenceOf(item: unknown, attribute: string): number {
   const fence = fieldOf(item, attribute);
   return Number(fieldOf(fence, 'N') ?? fence);

@@ -1,4 +1,4 @@
-/** Guards for the resource's side: what makes a resource refuse a stale token. */
+/** Guards: they make a resource refuse a stale token. */
 export {
   type ConditionalInput,
   type DynamodbGuard,

@@ -1,10 +1,10 @@
 /**
- * Makes Redis refuse a stale token. It writes a script and nothing else: it opens no connection and imports no client.
+ * Makes Redis refuse a stale token. It generates a script; it opens no connection and imports no client.
  *
- * Your write is a piece of Lua. Before it, in the same script and so at the same moment, the token is compared with the
- * highest that wrote, which is kept under a key beside the resource: the fence. A lower token writes nothing.
+ * Your write is a piece of Lua. Before it, in the same script and so atomically, the token is compared with the highest
+ * that wrote, which is kept under a key beside the resource: the fence. A lower token writes nothing.
  *
- * The same token may write as often as it likes. The fence belongs to the resource and lives as long: delete both
+ * The same token may write any number of times. The fence belongs to the resource and lives as long: delete both
  * together. On Cluster the fence and the keys need one hash tag, such as `{ann}:fence` and `{ann}:amount`.
  */
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
@@ -20,13 +20,13 @@ export interface GuardedWrite {
   readonly args?: readonly (string | number)[];
 }
 
-/** Runs a script with whatever client you have: `EVAL` with these keys and arguments. */
+/** Runs a script with your client: `EVAL` with these keys and arguments. */
 export type Evaluate = (script: string, keys: string[], args: string[]) => Promise<unknown>;
 
 export interface RedisGuard {
-  /** The whole script, for those who load it themselves: the fence is `KEYS[1]`, the token `ARGV[1]`. */
+  /** The whole script, for clients that load scripts: the fence is `KEYS[1]`, the token `ARGV[1]`. */
   readonly script: string;
-  /** What your script returned; `LeaseLostError`, and nothing written, when a later holder has written. */
+  /** Returns the result of your script; throws `LeaseLostError`, with nothing written, when a later holder has written. */
   write(evaluate: Evaluate, what: GuardedWrite): Promise<unknown>;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Makes an SQL database refuse a stale token. It writes SQL and nothing else: it opens no connection, runs no
- * statement and imports no driver.
+ * Makes an SQL database refuse a stale token. It generates SQL; it opens no connection, runs no statement and imports no
+ * driver.
  *
- * Two ways. A row with a token column of its own: one `UPDATE` that stamps the row and leaves it alone if a later
- * holder has stamped it. Anything else: a guard table, raised by the first statement of the transaction that
- * writes. Raising locks the guard's row until that transaction ends, so an older holder cannot slip in between.
+ * Two ways. A row with a token column of its own: one `UPDATE` that sets the token, unless a later holder has set a higher
+ * one. Anything else: a guard table, raised by the first statement of the writing transaction. Raising locks the guard's
+ * row until that transaction ends, so an older holder cannot write in between.
  *
- * The same token may write as often as it likes. A token never goes down.
+ * The same token may write any number of times. A token never goes down.
  */
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
@@ -16,11 +16,11 @@ import { checkToken } from './token.js';
 export type SqlDialect = 'sqlite' | 'postgres';
 
 export interface SqlGuardOptions {
-  /** `sqlite` unless told. */
+  /** Default `sqlite`. */
   readonly dialect?: SqlDialect;
-  /** The token column of rows that carry their own. `fence` unless told. Make it `BIGINT NOT NULL DEFAULT 0`. */
+  /** The token column of rows that have their own. Default `fence`. Make it `BIGINT NOT NULL DEFAULT 0`. */
   readonly column?: string;
-  /** The guard table, with its schema if need be. `holdfast_fences` unless told. */
+  /** The guard table, with its schema if needed. Default `holdfast_fences`. */
   readonly table?: string;
 }
 
@@ -30,16 +30,16 @@ export interface SqlStatement {
 }
 
 export interface SqlGuard {
-  /** Creates the guard table where there is none. */
+  /** Creates the guard table where it does not exist. */
   readonly createTable: string;
   /**
-   * Raises the resource's token in the guard table, or changes nothing when a later holder has written.
-   * The first statement of the transaction that writes; give the number of rows it changed to `check`.
+   * Raises the resource's token in the guard table, or changes nothing when a later holder has written. Must be the
+   * first statement of the writing transaction; pass the number of rows it changed to `check`.
    */
   raise(resource: string, token: number): SqlStatement;
-  /** For the `SET` of an `UPDATE`: stamps the row. Takes the token as its parameter, here the nth. */
+  /** For the `SET` of an `UPDATE`: sets the token, which is the nth parameter. */
   stamp(parameter?: number): string;
-  /** For the `WHERE` of the same `UPDATE`: no later holder has stamped the row. Takes the token once more. */
+  /** For the `WHERE` of the same `UPDATE`: no later holder has written. Takes the token as the nth parameter again. */
   notStale(parameter?: number): string;
   /** Throws `LeaseLostError` when no row was changed. Roll back, and stop. */
   check(rowsChanged: number | bigint, token: number): void;
@@ -78,7 +78,7 @@ export function sqlGuard(options: SqlGuardOptions = {}): SqlGuard {
       };
     },
     stamp: (parameter) => `${column} = ${placeholder(parameter)}`,
-    // A row from before the column was there has no token yet, and anybody may stamp it.
+    // A row older than the column has no token yet, and accepts any.
     notStale: (parameter) => `COALESCE(${column}, 0) <= ${placeholder(parameter)}`,
     check: checkChanged,
   };
@@ -99,7 +99,7 @@ function checkChanged(rowsChanged: number | bigint, token: number): void {
   );
 }
 
-/** Names cannot be parameters, so only plain ones are let through. In quotes, so that `order` works too. */
+/** Names cannot be parameters, so only plain ones are accepted. Quoted, so that `order` works too. */
 function quoted(name: string, what: string): string {
   if (/^[A-Za-z_][A-Za-z0-9_]{0,62}$/.test(name)) return `"${name}"`;
   throw new InvalidArgumentError(

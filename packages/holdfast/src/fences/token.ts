@@ -1,4 +1,4 @@
-/** What every guard asks of a token before it writes anything. */
+/** The check of a token before a guard writes anything. */
 import { InvalidArgumentError } from '../protocol/errors.js';
 
 export function checkToken(token: number): void {

@@ -1,9 +1,9 @@
 /**
- * Locks for one process: in a Map, decided by `decide`. For tests, and for work that never leaves the process.
+ * Locks for one process, in a Map, decided by `decide`. For tests, and for work that stays in the process.
  *
- * Atomic because nothing here awaits. The clock is this process's monotonic one, started at the wall clock's time,
- * so that a wall clock set by hand changes nothing. No reply can be lost. Released records are deleted by later
- * commands, a few at a time, once the rule in `expendableAt` allows it.
+ * Atomic because nothing here awaits. The clock is this process's monotonic one, started at the wall clock's time, so
+ * that a wall clock set by hand changes nothing. No reply can be lost. Each command deletes a few expired records, as
+ * `expendableAt` allows.
  */
 import { steadyMs } from '../clock.js';
 import {
@@ -32,7 +32,7 @@ export interface MemoryStoreOptions {
 
 type Listener = (key: string, why: Why) => void;
 
-/** How many records each command looks at for cleaning up. */
+/** Records that each command checks for clean-up. */
 const CLEANUP_PER_COMMAND = 2;
 
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
@@ -52,7 +52,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       for (const wake of wakes) deliver(command.key, wake);
       return Promise.resolve(reply);
     } catch (error) {
-      // This command alone: the others of its batch have nothing to do with it.
+      // Rejects this command alone, not its batch.
       return Promise.reject(error);
     }
   }

@@ -135,7 +135,7 @@ it('an inbox with too long a name cannot be listened to, and what is sent to it 
   expect(() => files.listen('x'.repeat(300), () => undefined)).toThrow(/ENAMETOOLONG/);
   files.send('x'.repeat(300), [{ key: 'k', why: 'turn' }]);
   expect(readdirSync(`${file}-wake`)).toEqual([]);
-  expect(files.trouble()).toMatchObject({ code: 'ENAMETOOLONG' });
+  expect(files.error()).toMatchObject({ code: 'ENAMETOOLONG' });
 });
 
 it('without the folder, without a listener, with nonsense in the file: hints are lost and nothing throws', async () => {

@@ -1,6 +1,6 @@
 /**
- * A batch of commands as one transaction. First everything is decided, then what changed is written: a command that
- * cannot be decided fails alone, and an error of SQLite's own undoes them all.
+ * A batch of commands as one transaction: decide everything, then write what changed. A command that cannot be decided
+ * fails alone; an error of SQLite undoes them all.
  */
 import {
   type Command,
@@ -12,38 +12,38 @@ import {
 } from '../../protocol/index.js';
 import { BUSY_MS, immediately, resultCode, SQLITE_BUSY, type SqliteDatabase } from './database.js';
 import type { Hint } from './inbox-file.js';
-import { ALIVE, type Fates, type Liveness } from './liveness.js';
+import { ALIVE, type Findings, type Liveness } from './liveness.js';
 import type { Records } from './records.js';
 
 export type Outcome = { readonly reply: Reply } | { readonly error: unknown };
 
 export interface Batch {
-  /** One a command, in order. */
+  /** One per command, in order. */
   readonly outcomes: readonly Outcome[];
-  /** By inbox, to be delivered now that all is committed. */
+  /** Per inbox; to be delivered after the commit. */
   readonly hints: ReadonlyMap<string, readonly Hint[]>;
-  /** Holds of other processes that this one stands behind from now on. */
+  /** Holds of other processes that this process has adopted. */
   readonly adopted: readonly HoldId[];
 }
 
 export interface BatchParts {
   readonly database: SqliteDatabase;
   readonly records: Records;
-  /** Null where nobody can be proven gone. */
+  /** Null where no process can be proven gone. */
   readonly liveness: Liveness | null;
   now(): number;
 }
 
-/** How many records that may go each written one takes with it. */
+/** Expired records deleted per written record. */
 const CLEANUP_PER_CHANGE = 2;
-/** How long to wait once it was in vain: somebody is stopped in the middle of writing, and this process has other work. */
+/** How long to wait after a first wait was in vain: another process is stopped in the middle of a write. */
 const BUSY_AGAIN_MS = 2;
 
 export function batches(parts: BatchParts): (commands: readonly Command[]) => Batch {
   const { database, liveness } = parts;
   let stuck = false;
 
-  /** Waits for others a while, but not over and over: the event loop stands still meanwhile. */
+  /** Waits for other writers once, not repeatedly: the event loop is blocked meanwhile. */
   function waiting<T>(work: () => T): T {
     try {
       const result = work();
@@ -72,7 +72,7 @@ export function batches(parts: BatchParts): (commands: readonly Command[]) => Ba
   };
 }
 
-/** Whoever claims and was not met yet. */
+/** Processes that claim for the first time. */
 function strangers(commands: readonly Command[], liveness: Liveness): readonly string[] {
   const names = new Set<string>();
   for (const command of commands) {
@@ -85,7 +85,7 @@ function strangers(commands: readonly Command[], liveness: Liveness): readonly s
 function decideAll(
   { records, liveness, now }: BatchParts,
   commands: readonly Command[],
-  fates: Fates,
+  findings: Findings,
 ): Batch {
   const states = new Map<string, State | null>();
   const changed = new Map<string, State>();
@@ -96,7 +96,7 @@ function decideAll(
   function decideOne(command: Command): Reply {
     const { key } = command;
     const stored = states.get(key) ?? records.load(key);
-    const state = stored && liveness ? liveness.buryGone(stored, at, fates) : stored;
+    const state = stored && liveness ? liveness.expireGone(stored, at, findings) : stored;
     const decision = decide(state, command, at);
     states.set(key, decision.state);
     if (decision.changed) changed.set(key, decision.state);
@@ -118,9 +118,9 @@ function decideAll(
   return { outcomes, hints, adopted };
 }
 
-/** Whoever renews what another process took, or what it handed off itself, stands behind it from then on. */
+/** A process that renews the hold of another, or one that it handed off itself, adopts it. */
 function noteHands(command: Command, reply: Reply, liveness: Liveness, adopted: HoldId[]): void {
-  if (command.kind === 'renew' && reply.kind === 'renewed' && !liveness.standsBehind(command.hold)) {
+  if (command.kind === 'renew' && reply.kind === 'renewed' && !liveness.isResponsible(command.hold)) {
     liveness.adopt(command.hold);
     adopted.push(command.hold);
   } else if (command.kind === 'release' || (command.kind === 'renew' && reply.kind === 'lost')) {

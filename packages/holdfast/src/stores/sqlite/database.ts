@@ -1,4 +1,4 @@
-/** The little of SQLite that the store uses, where it comes from, and what its errors mean. Knows nothing of locks. */
+/** The part of SQLite that the store uses, how it is loaded, and what its errors mean. Knows nothing of locks. */
 // Under another name: bundles often declare `createRequire` themselves, for clients that need `require`.
 import { createRequire as requireFrom } from 'node:module';
 import { UnsupportedError } from '../../protocol/index.js';
@@ -11,13 +11,13 @@ export interface SqliteStatement {
   run(...values: SqliteValue[]): unknown;
 }
 
-/** What is used of a `DatabaseSync`, of `node:sqlite` or of `@photostructure/sqlite`. */
+/** The members used of a `DatabaseSync`, of `node:sqlite` or of `@photostructure/sqlite`. */
 export interface SqliteDatabase {
   prepare(sql: string): SqliteStatement;
   exec(sql: string): void;
 }
 
-/** One that this library opened and therefore closes. */
+/** A database that this library opened and therefore closes. */
 export interface OwnDatabase extends SqliteDatabase {
   close(): void;
 }
@@ -26,7 +26,7 @@ export type SqliteDriver = new (path: string, options?: { readonly readOnly?: bo
 
 const PACKAGE = '@photostructure/sqlite';
 
-/** The runtime's own SQLite where there is one (Node from 22.13, Bun, Deno), else the package. Nothing is loaded before it is needed. */
+/** The runtime's own SQLite where there is one (Node from 22.13, Bun, Deno), else the package. Loaded on demand. */
 export function loadDriver(require: (name: string) => unknown = requireFrom(import.meta.url)): SqliteDriver {
   const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: SqliteDriver } | undefined;
   return builtin?.DatabaseSync ?? loadPackage(require);
@@ -43,7 +43,7 @@ export function loadPackage(require: (name: string) => unknown): SqliteDriver {
   }
 }
 
-/** SQLite's result codes, as far as they are told apart. */
+/** SQLite's result codes that are distinguished. */
 const SQLITE_ERROR = 1;
 export const SQLITE_BUSY = 5;
 export const SQLITE_READONLY = 8;
@@ -61,18 +61,18 @@ const MESSAGES: readonly (readonly [string, number])[] = [
   ['file is not a database', SQLITE_NOTADB],
 ];
 
-/** Null when it is no error of SQLite. */
+/** Null for errors that are not SQLite's. */
 export function resultCode(error: unknown): number | null {
   if (!(error instanceof Error)) return null;
   if ('errcode' in error && typeof error.errcode === 'number') return error.errcode & 0xff;
-  // Deno gives some errors of SQLite no code but this one.
+  // Deno gives some errors of SQLite this code only.
   if (!('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return null;
   return MESSAGES.find(([start]) => error.message.startsWith(start))?.[1] ?? SQLITE_ERROR;
 }
 
-/** How long a command may wait for another process's transaction: the event loop stands still meanwhile. */
+/** How long a command may wait for another process's transaction: the event loop is blocked meanwhile. */
 export const BUSY_MS = 50;
-/** The same for what happens once and cannot be asked again: opening. */
+/** The same for opening, which happens once and is not retried. */
 export const PATIENT_MS = 5_000;
 
 export function patiently<T>(database: SqliteDatabase, work: () => T): T {
@@ -84,7 +84,7 @@ export function patiently<T>(database: SqliteDatabase, work: () => T): T {
   }
 }
 
-/** All of it or nothing, and nobody else writes meanwhile. */
+/** An atomic transaction without other writers. */
 export function immediately<T>(database: SqliteDatabase, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -97,7 +97,7 @@ export function immediately<T>(database: SqliteDatabase, work: () => T): T {
   }
 }
 
-/** A full disk has rolled back already, and then there is nothing to roll back: both errors are worth knowing. */
+/** After a full disk SQLite has rolled back already, and the rollback fails: report both errors. */
 function undo(database: SqliteDatabase, error: unknown): void {
   try {
     database.exec('ROLLBACK');

@@ -1,6 +1,6 @@
 /**
- * One inbox as a file: made, watched, read and emptied by its listener alone. The first line says whose it is; every
- * further one is a hint. Nothing of it keeps the process alive.
+ * One inbox as a file: created, watched, read and emptied by its listener alone. The first line names the listening
+ * process; every further line is a wake-up. The watch does not keep the process alive.
  */
 import {
   closeSync,
@@ -28,11 +28,11 @@ export interface InboxFile {
   readonly owner: NotedProcess;
   heard(hint: Hint): void;
   failed(error: unknown): void;
-  /** Somebody else deleted the file. */
+  /** Another process deleted the file. */
   removed(): void;
 }
 
-/** A file that was read this far is emptied. */
+/** A file of this size is emptied after reading. */
 const READ_BYTES_MAX = 16 * 1024;
 const WHYS: readonly string[] = ['turn', 'waiting', 'evicted'] satisfies Why[];
 const NEWLINE = 0x0a;
@@ -41,13 +41,13 @@ export function lineOf({ key, why }: Hint): string {
   return `${why} ${JSON.stringify(key)}\n`;
 }
 
-/** Null when there is no whole first line yet. */
+/** Null while the first line is incomplete. */
 export function ownerOf(text: string): NotedProcess | null {
   const end = text.indexOf('\n');
   return end === -1 ? null : (JSON.parse(text.slice(0, end)) as NotedProcess);
 }
 
-/** Returns what stops it. */
+/** Returns a function that stops it. */
 export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxFile): () => void {
   const file = openSync(path, 'w+');
   fchmodSync(file, mode & 0o666);
@@ -77,7 +77,7 @@ export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxF
       for (const line of bytes.toString('utf8', 0, end - 1).split('\n')) hear(line);
     }
     if (offset < READ_BYTES_MAX) return;
-    // A hint that comes between reading and this is lost, once in hundreds; its waiter asks again by itself.
+    // A wake-up between reading and this is lost, once in hundreds; its waiter polls as well.
     ftruncateSync(file, start);
     offset = start;
   }
@@ -107,7 +107,7 @@ export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxF
     stop();
     throw error;
   }
-  // What came before the watch began.
+  // Wake-ups from before the watch.
   changed();
   return stop;
 }

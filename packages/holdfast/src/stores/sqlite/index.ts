@@ -10,15 +10,15 @@ export type { SqliteStore } from './store.js';
 
 export interface SqliteStoreOptions {
   /**
-   * Whether a holder whose process is provably gone loses its locks before its ttl ends. On unless told. Turn it off
-   * where this process claims for others that may outlive it.
+   * Whether a holder whose process is provably gone loses its locks before its ttl ends. Default true. Turn it off where
+   * this process claims for others that may outlive it.
    */
   readonly liveness?: boolean;
 }
 
 /**
- * Locks in an SQLite file. Give it a path, and it opens the file, makes it and its folder (mode 0700) when they are
- * missing, and closes it; or a `DatabaseSync` of your own, for this store alone, which you close yourself.
+ * Locks in an SQLite file. Pass a path: the store opens the file, creates it and its folder (mode 0700) where missing, and
+ * closes it. Or pass a `DatabaseSync` of your own, for this store alone, and close it yourself.
  */
 export function sqliteStore(target: string | SqliteDatabase, options: SqliteStoreOptions = {}): SqliteStore {
   checkOptionNames(options, ['liveness']);

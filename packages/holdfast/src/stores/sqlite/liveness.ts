@@ -1,65 +1,67 @@
 /**
- * Which holders and waiters are provably gone. Every process that claims is noted in the database with its process id
- * and start time; a command that it runs under its locks may be noted too. A hold counts as gone when all that was
- * noted for it is. One that was never noted is never gone: the ttl decides.
+ * Finds holders and waiters that are provably gone. Every process that claims is noted in the database with its process id
+ * and start time, and so is a command that it runs under its locks. A hold is gone when all processes noted for it are
+ * gone. A hold without notes is never gone: the ttl decides.
  *
- * A hold that changes hands has notes of its own, and those of the process that made it count for it no more: first
- * a note that proves nothing, while it is on its way, then those of the process that renews it.
+ * A handed-off hold has notes of its own, which replace those of the process that made it: first a note that proves
+ * nothing, until it is adopted, then those of the process that renews it.
  */
 import type { HoldId, State } from '../../protocol/index.js';
 import type { SqliteDatabase } from './database.js';
-import { holdName, NOBODY, processNotes, processOf } from './process-notes.js';
 import { isProvablyGone, type NotedProcess, note, type ProcessTable } from './process-table.js';
 import type { Records } from './records.js';
 
-/** Whether a process is gone; and, by name, those of its holds that have notes of their own. */
-interface Fate {
+/** Whether a process is gone, and the same for those of its holds that have notes of their own. */
+interface Finding {
   readonly gone: boolean;
   readonly holds: ReadonlyMap<string, boolean>;
 }
 
-/** What one transaction found out, by process. */
-export type Fates = Map<string, Fate>;
+/** The findings of one transaction, per process. */
+export type Findings = Map<string, Finding>;
 
-export const ALIVE: Fate = { gone: false, holds: new Map() };
+export const ALIVE: Finding = { gone: false, holds: new Map() };
 
-/** All but `isOwn`, `standsBehind` and `accept` belong inside a transaction. */
+/** All but `isOwn`, `isResponsible` and `accept` are called inside a transaction. */
 export interface Liveness {
   isOwn(process: string): boolean;
   /** Whether this process made the hold and never gave it away, or adopted it. */
-  standsBehind(hold: HoldId): boolean;
+  isResponsible(hold: HoldId): boolean;
   /** Notes a process that claims for the first time. */
   introduce(process: string): void;
-  /** From now on this process stands behind the hold. */
+  /** This process is responsible for the hold from now on. */
   adopt(hold: HoldId): void;
-  /** The transaction that introduced and adopted them is through. */
+  /** The transaction with these introductions and adoptions was committed. */
   accept(processes: Iterable<string>, adopted: Iterable<HoldId>): void;
-  /** From now on nobody does, and nothing but the ttl ends it. */
+  /** No process is responsible from now on: only the ttl ends the hold. */
   handOff(hold: HoldId): void;
-  /** It is over: nothing has to be known of it any more. */
+  /** The hold has ended: its notes are not needed any more. */
   ended(hold: HoldId): void;
   /** The state with everything provably gone expired at `now`. */
-  buryGone(state: State, now: number, fates: Fates): State;
+  expireGone(state: State, now: number, findings: Findings): State;
   /** Notes another process id for all holds of this store, now and later. */
   record(pid: number): void;
   forget(pid: number): void;
-  /** Takes the notes of this store back. */
+  /** Removes the notes of this store. */
   leave(): void;
 }
 
 type Entry = { readonly hold: HoldId; readonly expiresAt: number };
 
-/** At most so many waiters are looked at; those behind them are when they come nearer. */
+/** The note of a hold that was handed off and not adopted yet: it proves nothing, so the ttl decides. */
+const NOBODY: NotedProcess = { pid: 0, started: null, boot: null, namespace: null };
+
+/** Only the first waiters are checked; the others when they move up. */
 const WAITERS_CHECKED = 8;
-/** How many others a newcomer looks at, to clear away what dead processes left. */
-const TIDIED = 4;
-/** How many holds that changed hands are remembered. Of one forgotten, this process thinks that it lives till its ttl. */
+/** How many notes a new process checks, to delete those of dead processes. */
+const NOTES_CHECKED = 4;
+/** How many handed-off holds are remembered. A forgotten one counts as alive until its ttl. */
 const REMEMBERED = 4_096;
 
 export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Records): Liveness {
   const notes = processNotes(database);
   const own = new Set<string>();
-  /** By name: holds that this process made and handed off, and holds of others that it adopted. */
+  /** Names of holds that this process made and handed off, and of holds that it adopted. */
   const away = new Set<string>();
   const adopted = new Set<string>();
   const pids = new Map<number, NotedProcess>([[process.pid, note(process.pid, table)]]);
@@ -67,26 +69,26 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
   const areGone = (those: readonly NotedProcess[]): boolean =>
     those.length > 0 && those.every((noted) => isProvablyGone(noted, table));
 
-  function standsBehind(hold: HoldId): boolean {
+  function isResponsible(hold: HoldId): boolean {
     if (own.has(hold.process)) return away.size === 0 || !away.has(holdName(hold));
     return adopted.size > 0 && adopted.has(holdName(hold));
   }
 
-  function fateOf(name: string, fates: Fates): Fate {
-    let fate = fates.get(name);
-    if (!fate) {
+  function findingOf(name: string, findings: Findings): Finding {
+    let finding = findings.get(name);
+    if (!finding) {
       const found = notes.of(name);
       const holds = new Map<string, boolean>();
       for (const [noted, those] of found) if (noted !== name) holds.set(noted, areGone(those));
-      fate = { gone: areGone(found.get(name) ?? []), holds };
-      fates.set(name, fate);
+      finding = { gone: areGone(found.get(name) ?? []), holds };
+      findings.set(name, finding);
     }
-    return fate;
+    return finding;
   }
 
-  function isGone({ hold }: Entry, fates: Fates): boolean {
-    if (standsBehind(hold)) return false;
-    const { gone, holds } = fateOf(hold.process, fates);
+  function isGone({ hold }: Entry, findings: Findings): boolean {
+    if (isResponsible(hold)) return false;
+    const { gone, holds } = findingOf(hold.process, findings);
     return holds.get(holdName(hold)) ?? (gone && !own.has(hold.process));
   }
 
@@ -95,12 +97,12 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     for (const noted of those) notes.write(name, noted);
   }
 
-  /** Notes go only when no record needs them, and all of a name at once: half of them would prove a living one dead. */
+  /** Notes are deleted only when no record needs them, and all of a name at once: half of them would prove a living one dead. */
   function tidy(): void {
-    for (const name of notes.some(TIDIED)) {
+    for (const name of notes.some(NOTES_CHECKED)) {
       if (own.has(name) || adopted.has(name)) continue;
       const those = notes.of(processOf(name)).get(name) ?? [];
-      // Those of an earlier boot prove nothing and help nobody.
+      // Notes of an earlier boot prove nothing.
       const useless = those.every((noted) => noted.boot !== table.boot || isProvablyGone(noted, table));
       if (useless && !kept.mentions(processOf(name))) notes.remove(name);
     }
@@ -108,14 +110,14 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
 
   return {
     isOwn: (name) => own.has(name),
-    standsBehind,
+    isResponsible,
     introduce(name) {
       tidy();
       for (const noted of pids.values()) notes.write(name, noted);
     },
     adopt(hold) {
       tidy();
-      // What this process made itself, its own notes stand for again.
+      // The notes of this process count again for a hold that it made itself.
       replace(holdName(hold), own.has(hold.process) ? [] : pids.values());
     },
     accept(names, holds) {
@@ -133,16 +135,16 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     ended(hold) {
       if (adopted.size > 0 && adopted.delete(holdName(hold))) notes.remove(holdName(hold));
     },
-    buryGone(state, now, fates) {
+    expireGone(state, now, findings) {
       const gone = new Set<Entry>();
-      for (const holder of state.holders) if (isGone(holder, fates)) gone.add(holder);
+      for (const holder of state.holders) if (isGone(holder, findings)) gone.add(holder);
       for (const waiter of state.waiters.slice(0, WAITERS_CHECKED)) {
-        if (isGone(waiter, fates)) gone.add(waiter);
+        if (isGone(waiter, findings)) gone.add(waiter);
       }
       if (gone.size === 0) return state;
-      const bury = <T extends Entry>(entry: T): T =>
+      const expire = <T extends Entry>(entry: T): T =>
         gone.has(entry) ? { ...entry, expiresAt: Math.min(entry.expiresAt, now) } : entry;
-      return { ...state, holders: state.holders.map(bury), waiters: state.waiters.map(bury) };
+      return { ...state, holders: state.holders.map(expire), waiters: state.waiters.map(expire) };
     },
     record(pid) {
       if (pid === process.pid) return;
@@ -157,7 +159,7 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     },
     leave() {
       for (const name of own) for (const pid of pids.keys()) notes.removeOne(name, pid);
-      // Without any, the process that made the hold would count again, and that one is gone.
+      // Without a note, the process that made the hold would count again, and that one may be gone.
       for (const name of adopted) replace(name, [NOBODY]);
       own.clear();
       adopted.clear();
@@ -165,10 +167,70 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
   };
 }
 
-/** The oldest go first. */
+/** Drops the oldest name where there are too many. */
 function remember(names: Set<string>, name: string): void {
   names.delete(name);
   names.add(name);
   const [oldest] = names;
   if (names.size > REMEMBERED && oldest !== undefined) names.delete(oldest);
+}
+
+/**
+ * The table of notes. A note is for all holds of a process, under the process's name, or for one handed-off hold, under the
+ * hold's name. No random process id contains a slash.
+ */
+interface ProcessNotes {
+  write(name: string, noted: NotedProcess): void;
+  remove(name: string): void;
+  removeOne(name: string, pid: number): void;
+  /** The notes of a process, by name: for all its holds, and for single holds. */
+  of(process: string): ReadonlyMap<string, readonly NotedProcess[]>;
+  /** Some names, at random. */
+  some(count: number): readonly string[];
+}
+
+function holdName({ process, number }: HoldId): string {
+  return `${process}/${number}`;
+}
+
+function processOf(name: string): string {
+  const slash = name.lastIndexOf('/');
+  return slash === -1 ? name : name.slice(0, slash);
+}
+
+function processNotes(database: SqliteDatabase): ProcessNotes {
+  const insert = database.prepare('INSERT OR REPLACE INTO holdfast_processes VALUES (?, ?, ?, ?, ?)');
+  const columns = 'SELECT process, pid, started, boot, namespace FROM holdfast_processes';
+  // '0' is what follows the slash.
+  const select = database.prepare(
+    `${columns} WHERE process = ? UNION ALL ${columns} WHERE process > ? AND process < ?`,
+  );
+  const removeOne = database.prepare('DELETE FROM holdfast_processes WHERE process = ? AND pid = ?');
+  const remove = database.prepare('DELETE FROM holdfast_processes WHERE process = ?');
+  const some = database.prepare('SELECT DISTINCT process FROM holdfast_processes ORDER BY random() LIMIT ?');
+
+  return {
+    write(name, { pid, started, boot, namespace }) {
+      insert.run(name, pid, started, boot, namespace);
+    },
+    remove(name) {
+      remove.run(name);
+    },
+    removeOne(name, pid) {
+      removeOne.run(name, pid);
+    },
+    of(process) {
+      const rows = select.all(process, `${process}/`, `${process}0`) as (NotedProcess & {
+        readonly process: string;
+      })[];
+      const found = new Map<string, NotedProcess[]>();
+      for (const row of rows) {
+        const those = found.get(row.process) ?? [];
+        those.push(row);
+        found.set(row.process, those);
+      }
+      return found;
+    },
+    some: (count) => (some.all(count) as { process: string }[]).map(({ process }) => process),
+  };
 }

@@ -1,10 +1,10 @@
 /**
  * One clock for all processes of a Linux machine, whatever runtime they run on: the time since the boot, sleep included
  * (CLOCK_BOOTTIME). The runtime's own clock may count from the boot without sleep (Node) or from the start of the process
- * (Bun, Deno). Nothing is concluded from the name of a runtime:
+ * (Bun, Deno). The name of the runtime proves nothing:
  *
  * 1. The runtime's clock is compared with /proc/uptime. If they agree, it is used as it is.
- * 2. If not, it is used with an offset: /proc/uptime is read until its last digit changes, which takes up to 10 ms, once.
+ * 2. Otherwise it is used with an offset: /proc/uptime is read until its last digit changes, which takes up to 10 ms, once.
  * 3. Some containers have an /proc/uptime of their own (lxcfs). The kernel's start time of this process reveals that. Then
  *    a runtime's clock that counts from the boot is used as it is, and any other is refused.
  * 4. Sleep stops most runtimes' clocks, and moves the wall clock against them. After each such move, and once a second,
@@ -16,7 +16,7 @@ import { UnsupportedError } from '../../protocol/index.js';
 import { parseStat } from './process-table.js';
 
 export interface ClockSources {
-  /** The runtime's clock: goes at the rate of the machine's, and counts from anywhere. */
+  /** The runtime's clock: the rate of the machine's clock, with an arbitrary start. */
   runtimeMs(): number;
   wallMs(): number;
   /** How long this process has run, at least, without sleep. */
@@ -27,7 +27,7 @@ export interface ClockSources {
   startedMs(): number;
 }
 
-/** What has to be added to the runtime's clock lies between these two. */
+/** The bounds of the offset to add to the runtime's clock. */
 interface Offsets {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -35,9 +35,9 @@ interface Offsets {
 
 /** The precision of /proc, on every architecture that the runtimes support. */
 const TICK_MS = 10;
-/** An offset known this exactly will do: leases end 5 ms before their time in the store. */
+/** Precise enough: leases end 5 ms before their time in the store. */
 const EXACT_MS = 0.5;
-/** On a machine so busy that no change of the last digit was met in this time, the offset may be wrong by 5 ms. */
+/** On a machine too busy to meet a change of the last digit within this time, the offset may be wrong by 5 ms. */
 const SEARCH_MS_MAX = 100;
 const CHECK_MS = 1_000;
 const JUMP_MS = 5;
@@ -64,7 +64,7 @@ export function machineClock(sources: ClockSources): () => number {
   let checkedMs = sources.runtimeMs();
   let apartMs = sources.wallMs() - checkedMs;
 
-  /** The runtime's time and the wall clock's were read before, so that sleep in between is noticed by the next reading. */
+  /** The runtime's clock and the wall clock are read first, so that the next reading notices a sleep in between. */
   function check(): void {
     const offsets = compare(sources);
     if (!includes(offsets, offsetMs)) offsetMs = offsetIn(offsets, sources);
@@ -101,7 +101,7 @@ function offsetIn(first: Offsets, sources: ClockSources): number {
     const next = compare(sources);
     const fromMs = Math.max(known.fromMs, next.fromMs);
     const untilMs = Math.min(known.untilMs, next.untilMs);
-    // They contradict each other when the machine slept in between.
+    // A sleep in between makes them contradict each other.
     known = fromMs <= untilMs ? { fromMs, untilMs } : next;
   }
   return (known.fromMs + known.untilMs) / 2;

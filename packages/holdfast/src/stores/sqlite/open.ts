@@ -1,6 +1,6 @@
 /**
- * From a path to a database ready for use. Whatever is wrong with the file is found by a connection that cannot write:
- * a file that is refused stays as it was, byte for byte.
+ * Opens a database at a path. A read-only connection examines the file first: a refused file stays unchanged, byte for
+ * byte.
  */
 import { existsSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
@@ -23,9 +23,9 @@ import { ensureSchema, hasSchema } from './schema.js';
 const IN_MEMORY = ':memory:';
 const NAMELESS = 'This database';
 
-/** Larger files are not read through on opening; a broken page in them shows when a command meets it. */
+/** Larger files are not checked on opening; a command finds their broken pages. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
-/** Others may be opening the same new file: switching it to WAL fails at once while they read. */
+/** Other processes may be opening the same new file: the switch to WAL fails while they read. */
 const WAL_ATTEMPTS = 100;
 
 export function openFile(path: string, Driver: SqliteDriver): OwnDatabase {
@@ -41,7 +41,7 @@ export function openFile(path: string, Driver: SqliteDriver): OwnDatabase {
   });
 }
 
-/** One by one: Node's own recursive way never returns where nothing can be made, as under /proc. */
+/** One folder at a time: Node's recursive mode never returns where nothing can be made, as under /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
@@ -56,7 +56,7 @@ function makeFolder(folder: string): void {
 function refuse(file: string, found: Stats): void {
   if (found.isDirectory()) throw new InvalidArgumentError(`${file} is a folder; a path to a file is needed.`);
   if (!found.isFile()) throw new InvalidArgumentError(`${file} is not a regular file.`);
-  // Root may write anything, but whoever took all the write bits away meant it.
+  // Root may write anything, but a file without write permission is meant to stay unchanged.
   if ((found.mode & 0o222) === 0) throw readOnly(file);
 }
 
@@ -71,7 +71,7 @@ function inspect(file: string, found: Stats, Driver: SqliteDriver): void {
     };
     if (verdict !== 'ok') throw corrupt(file, verdict);
   } catch (error) {
-    // What a killed process left half-written only a writer can take back: opening for real will tell.
+    // Only a writer can roll back what a killed process left: the real opening will find out.
     const code = resultCode(error);
     if (code !== SQLITE_READONLY && code !== SQLITE_CANTOPEN) throw error;
   } finally {
@@ -79,14 +79,14 @@ function inspect(file: string, found: Stats, Driver: SqliteDriver): void {
   }
 }
 
-/** Makes any connection ready: waits for others, keeps a log ahead of the file, has the tables. */
+/** Sets a connection up: busy timeout, WAL, tables. */
 export function prepareDatabase(database: SqliteDatabase): { readonly file: string | null } {
   const list = database.prepare('PRAGMA database_list').all() as { name: string; file: string | null }[];
   const file = list.find(({ name }) => name === 'main')?.file || null;
   const where = file ?? NAMELESS;
   return explained(file, () =>
     patiently(database, () => {
-      // Before the switch to WAL: that is a change already.
+      // Before the switch to WAL, which already changes the file.
       hasSchema(database, where);
       keepLogAhead(database);
       database.exec('PRAGMA synchronous = NORMAL');
@@ -97,7 +97,7 @@ export function prepareDatabase(database: SqliteDatabase): { readonly file: stri
   );
 }
 
-/** Writes nothing, but finds out now, not with the first claim, that the file cannot be written. Busy is: it can. */
+/** Checks now, not with the first claim, that the file can be written. Writes nothing. A busy file can be written. */
 function tryWriting(database: SqliteDatabase): void {
   database.exec('PRAGMA busy_timeout = 0');
   try {
@@ -116,13 +116,13 @@ function keepLogAhead(database: SqliteDatabase): void {
       return;
     } catch (error) {
       if (resultCode(error) !== SQLITE_BUSY || attempt === WAL_ATTEMPTS) throw error;
-      // Waits until the others are done, which the switch itself does not.
+      // Waits for other writers, which the switch itself does not.
       database.exec('BEGIN EXCLUSIVE; COMMIT');
     }
   }
 }
 
-/** Says what is wrong with the file in words, and what to do. */
+/** Explains what is wrong with the file, and what to do. */
 export function explained<T>(file: string | null, work: () => T): T {
   try {
     return work();
@@ -145,7 +145,7 @@ function explain(where: string, cause: unknown): HoldfastError {
   return new StoreError(`${where} cannot be opened: ${text}`, { operation: 'open', cause });
 }
 
-/** The file as it is can never be used; null for everything else. */
+/** The error for a file that can never be used; null for everything else. */
 export function unusable(where: string, cause: unknown): HoldfastError | null {
   const text = cause instanceof Error ? cause.message : String(cause);
   switch (resultCode(cause)) {

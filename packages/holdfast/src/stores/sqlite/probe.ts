@@ -1,4 +1,4 @@
-/** What this database, on this machine, really promises. Looks and tries; changes nothing that stays. */
+/** Findings about this database on this machine. Leaves nothing changed. */
 import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { systemClock } from '../../clock.js';
@@ -64,7 +64,7 @@ function fileSystem(file: string): Finding[] {
   ];
 }
 
-/** The mount point with the longest name that the file lies under. Null where that cannot be told. */
+/** The type of the longest mount point above the file. Null where unknown. */
 export function typeOfFileSystem(file: string, mounts: () => string = readMounts): string | null {
   let best: { readonly point: string; readonly type: string } | null = null;
   for (const line of mounts().split('\n')) {
@@ -106,7 +106,7 @@ function time({ wallClock }: Probed): Finding {
   return { level: 'warning', text: 'Time is the wall clock: setting it ends leases early or late.' };
 }
 
-/** A hint to ourselves, through a real file. */
+/** Sends a wake-up to this process through a real file. */
 async function push(files: WakeFiles): Promise<Finding> {
   const inbox = systemClock.randomId();
   const began = systemClock.monotonicMs();
@@ -116,7 +116,7 @@ async function push(files: WakeFiles): Promise<Finding> {
       heardAt = systemClock.monotonicMs();
     });
     files.send(inbox, [{ key: 'probe', why: 'turn' }]);
-    // Asking for anything lets the event loop turn; a store sets no timers.
+    // A read lets the event loop turn.
     while (heardAt === null && systemClock.monotonicMs() - began < PUSH_MS_MAX) await stat('.');
     stop();
   } catch (error) {
@@ -128,7 +128,7 @@ async function push(files: WakeFiles): Promise<Finding> {
       text: `Push works: a hint through a file took ${(heardAt - began).toFixed(1)} ms.`,
     };
   }
-  return noPush(files.trouble());
+  return noPush(files.error());
 }
 
 function noPush(trouble: unknown): Finding {

@@ -1,32 +1,32 @@
 /**
- * What the system tells about processes, and what follows from it. The one rule: gone only when proven. Whatever
- * cannot be read (a hidden /proc, another container, another system) proves nothing, and the ttl decides.
+ * The system's process table, and the proof that a process is gone. Anything that cannot be read (a hidden /proc, another
+ * container, another system) proves nothing, and the ttl decides.
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { UnsupportedError } from '../../protocol/index.js';
 
 export interface ProcessStat {
-  /** When it started, in ticks since the boot: tells a process from a later one with the same id. */
+  /** The start time in ticks since the boot: distinguishes a process from a later one with the same id. */
   readonly started: string;
-  /** It has ended and only waits to be collected. */
+  /** It has ended, and its parent has not collected it yet. */
   readonly zombie: boolean;
 }
 
 /** The system's process table. Replaced in tests. */
 export interface ProcessTable {
-  /** Which start of the machine this is. Null where it cannot be told. */
+  /** The id of this boot. Null where unknown. */
   readonly boot: string | null;
-  /** Processes with the same one see the same process ids and start times. Null where they cannot be compared. */
+  /** Processes with the same value see the same process ids and start times. Null where they cannot be compared. */
   readonly namespace: string | null;
-  /** Processes with the same one read the same machine clock. Null where that is not known. */
+  /** Processes with the same value read the same machine clock. Null where unknown. */
   readonly clock: string | null;
   /** False only when there is certainly no such process. */
   exists(pid: number): boolean;
-  /** Null when it cannot be read, for whatever reason. */
+  /** Null when it cannot be read. */
   stat(pid: number): ProcessStat | null;
 }
 
-/** A process as it was noted down. What could not be read then is null. */
+/** A process as noted in the database. Null for what could not be read. */
 export interface NotedProcess {
   readonly pid: number;
   readonly started: string | null;
@@ -47,7 +47,7 @@ export function note(pid: number, table: ProcessTable): NotedProcess {
   return { pid, started: table.stat(pid)?.started ?? null, boot: table.boot, namespace: table.namespace };
 }
 
-/** Reads once what does not change while this process lives. */
+/** Reads constant values once. */
 export function systemProcessTable(): ProcessTable {
   const boot = unlessUnreadable(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim());
   // Clocks, and with them start times, differ between time namespaces. Kernels before 5.6 have none.
@@ -76,12 +76,12 @@ function exists(pid: number): boolean {
   }
 }
 
-/** Fields are counted from behind the name, which may hold spaces and brackets itself. Null when it is no such line. */
+/** Fields are counted after the name, which may contain spaces and brackets. Null for other lines. */
 export function parseStat(line: string): ProcessStat | null {
   const fields = line.slice(line.lastIndexOf(')') + 2).split(' ');
   const [state, threads, started] = [fields[0], Number(fields[17]), fields[19]];
   if (state === undefined || started === undefined || started === '') return null;
-  // The first thread may be over while others of the process still run.
+  // The first thread may have ended while others still run.
   return { started, zombie: (state === 'Z' || state === 'X') && threads <= 1 };
 }
 
@@ -90,7 +90,7 @@ function unlessUnreadable<T>(read: () => T): T | null {
     return read();
   } catch (error) {
     if (errorCode(error) !== undefined) return null;
-    // Deno without its permissions, which says which one it needs.
+    // Deno without a permission: the message says which one.
     throw new UnsupportedError(`What Linux says of this process cannot be read: ${String(error)}`, {
       cause: error,
     });

@@ -1,25 +1,25 @@
-/** Keys and their states in the table. Reads and writes; decides nothing. */
+/** Reads and writes the table of keys and their states. Decides nothing. */
 import { checkVersion, EMPTY_STATE, expendableAt, type State } from '../../protocol/index.js';
 import type { SqliteDatabase } from './database.js';
 
 export interface Row {
   readonly key: string;
-  /** Read only on demand: a record of a newer version must not stand in the way of those before it. */
+  /** Parsed on demand: a record of a newer version must not hide those before it. */
   state(): State;
 }
 
 export interface Records {
   load(key: string): State | null;
   save(key: string, state: State): void;
-  /** Deletes up to so many records that may go. */
+  /** Deletes up to `count` expired records. */
   cleanUp(now: number, count: number): void;
-  /** Keys in use from the prefix on and behind this one, in order. */
+  /** Keys in use, in order, from the prefix on and after this key. */
   page(prefix: string, after: string): readonly Row[];
   /** Whether a record in use names this process. */
   mentions(process: string): boolean;
 }
 
-const PAGE_ROWS = 256;
+const ROWS_PER_PAGE = 256;
 
 export function records(database: SqliteDatabase): Records {
   const select = database.prepare('SELECT state FROM holdfast_records WHERE key = ?');
@@ -32,11 +32,11 @@ export function records(database: SqliteDatabase): Records {
     'SELECT key FROM holdfast_records WHERE expendable_at <= ? ORDER BY expendable_at LIMIT ?',
   );
   const remove = database.prepare('DELETE FROM holdfast_records WHERE key = ?');
-  // With the record goes what it knew of the time; a later boot must not start below it, or tokens would go back.
+  // Keeps the time that a deleted record had reached: a later boot must not start below it, or tokens would fall.
   const reached = database.prepare('UPDATE holdfast_clocks SET reached_ms = max(reached_ms, ?)');
   const pageFrom = database.prepare(
     `SELECT key, state FROM holdfast_records
-     WHERE in_use = 1 AND key >= max(?, ?) AND key <> ? ORDER BY key LIMIT ${PAGE_ROWS}`,
+     WHERE in_use = 1 AND key >= max(?, ?) AND key <> ? ORDER BY key LIMIT ${ROWS_PER_PAGE}`,
   );
   const mention = database.prepare(
     'SELECT 1 FROM holdfast_records WHERE in_use = 1 AND instr(state, ?) > 0 LIMIT 1',
@@ -66,7 +66,7 @@ export function records(database: SqliteDatabase): Records {
   };
 }
 
-/** Empty lists are left out: most records are of released keys, and those should stay small. */
+/** Leaves empty lists out: most records are of released keys, and should stay small. */
 function pack(state: State): string {
   const { version, token, decision, holders, rests, waiters, ended } = state;
   return JSON.stringify({

@@ -1,6 +1,6 @@
 /**
- * The tables, and the version they carry. All names start with `holdfast_`, so that a database given by the user may
- * hold other things too. A version that is not known is refused before anything is written.
+ * The tables and their version. All names start with `holdfast_`, so that the user's database may hold other tables, too.
+ * An unknown version is refused before anything is written.
  */
 import { UnsupportedError } from '../../protocol/index.js';
 import { immediately, type SqliteDatabase } from './database.js';
@@ -37,9 +37,9 @@ CREATE TABLE holdfast_processes (
 ) WITHOUT ROWID;
 `;
 
-/** Whether the tables are there. Reads only; throws when they are of another version, or not ours. */
+/** Whether the tables exist. Only reads; throws when they have another version, or are not ours. */
 export function hasSchema(database: SqliteDatabase, where: string): boolean {
-  // In one look: another process may be making them.
+  // One query: another process may be creating them.
   const names = database
     .prepare(
       `SELECT name FROM sqlite_master
@@ -66,7 +66,7 @@ export function hasSchema(database: SqliteDatabase, where: string): boolean {
 export function ensureSchema(database: SqliteDatabase, where: string): void {
   if (hasSchema(database, where)) return;
   immediately(database, () => {
-    // Another process may have been first.
+    // Another process may have been faster.
     if (!hasSchema(database, where)) database.exec(TABLES);
   });
 }

@@ -1,10 +1,10 @@
 /**
  * The store's time: the machine's clock plus an offset fixed once per boot, in the database. All processes of one boot
- * read the same time, and a wall clock set by hand changes nothing. The first to open the file after a boot takes the
- * offset from the wall clock, but never so that time falls behind anything decided before.
+ * read the same time, and a wall clock set by hand changes nothing. The first process after a boot takes the offset from
+ * the wall clock, but never so that time falls behind an earlier decision.
  *
- * Where the system names no boot (anything but Linux), time is the wall clock, and setting it moves expiries. The file
- * notes that too: a process that can only go by the other clock is refused, as each would end the other's leases early.
+ * Where the system has no boot id (anything but Linux), time is the wall clock, and setting it moves expiries. The file
+ * records that, too: a process that has only the other clock is refused, as each would end the other's leases early.
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
@@ -19,10 +19,10 @@ export interface Clocks {
 
 const systemClocks: Clocks = { machineMs, wallMs: systemClock.wallMs };
 
-/** Noted in the place of a boot. */
+/** Stored instead of a boot id. */
 const WALL_CLOCK = 'wall clock';
 
-/** Whole milliseconds. `boot` is null where it cannot be told. */
+/** Whole milliseconds. `boot` is null where unknown. */
 export function storeTime(
   database: SqliteDatabase,
   boot: string | null,
@@ -61,7 +61,7 @@ function fixOffset(database: SqliteDatabase, name: string, clocks: Clocks): numb
   });
 }
 
-/** No file ever has both: each is noted only where the other is not. */
+/** No file has both: each is stored only where the other is not. */
 function refuseOtherClock(database: SqliteDatabase, name: string): void {
   const other =
     name === WALL_CLOCK

@@ -1,21 +1,21 @@
 /**
  * Locks in an SQLite file, shared by all processes of one machine.
  *
- * Layout: `holdfast_records` has one row a key: the state as JSON, when it was last decided on, and when it may be
- * deleted; every writing transaction deletes a few that may go. `holdfast_clocks` has the time offset of each boot,
- * `holdfast_processes` the process ids behind holders and waiters. Hints to other processes go through files in a
- * folder beside the database.
+ * Layout: `holdfast_records` has one row per key: the state as JSON, the time of its last decision, and when it may be
+ * deleted; every writing transaction deletes a few expired ones. `holdfast_clocks` has the time offset of each boot,
+ * `holdfast_processes` the process ids of holders and waiters. Wake-ups to other processes go through files in a folder
+ * beside the database.
  *
- * Atomic: a batch is one IMMEDIATE transaction, in which `decide` runs and nobody else writes. When nothing changed,
- * nothing is written: a waiter that asks in vain costs no disk.
+ * Atomic: a batch is one IMMEDIATE transaction, in which `decide` runs without other writers. Nothing is written when
+ * nothing changed: a waiter that polls costs no disk.
  *
  * Clock: the machine's, see machine-clock.ts and store-time.ts. It is read inside the transaction, so times rise in the
  * order of decision over all processes. Holders and waiters whose process is provably gone count as expired at once.
  *
- * A reply is lost only with its process. What it had committed stays: the holder is then provably gone, or its ttl
- * ends it. A transaction cut off by a kill leaves nothing. A database that stays busy rejects the batch, undecided.
+ * A lost reply: only with its process. What it committed stays: the holder is then provably gone, or its ttl ends it. A
+ * killed transaction leaves nothing. A database that stays busy rejects the batch, undecided.
  *
- * Nothing here waits, but for SQLite's own busy timeout, and nothing sets a timer.
+ * Nothing here waits, except for SQLite's own busy timeout.
  */
 import { statSync } from 'node:fs';
 import { steadyMs } from '../../clock.js';
@@ -32,25 +32,24 @@ import {
 } from '../../protocol/index.js';
 import { batches } from './batch.js';
 import { immediately, resultCode, SQLITE_BUSY, SQLITE_FULL, type SqliteDatabase } from './database.js';
-import { inboxes } from './inboxes.js';
-import { type Fates, type Liveness, liveness } from './liveness.js';
+import { type Findings, type Liveness, liveness } from './liveness.js';
 import { explained, prepareDatabase, unusable } from './open.js';
 import { probe } from './probe.js';
 import { type ProcessTable, systemProcessTable } from './process-table.js';
 import { records } from './records.js';
 import { storeTime } from './store-time.js';
-import { wakeFiles } from './wake-files.js';
+import { inboxes, wakeFiles } from './wake-files.js';
 
-/** The SQLite store knows processes: what runs under a lock beside this process can be made known to it. */
+/** The SQLite store knows processes: other processes that work under a lock can be registered. */
 export interface SqliteStore extends Store {
-  /** Notes a process that works under this process's locks: both must be gone before a holder counts as gone. */
+  /** Registers a process that works under this process's locks: both must be gone before a holder counts as gone. */
   recordProcess(pid: number): Promise<void>;
-  /** Takes that back, once the process has ended. */
+  /** Unregisters it, once the process has ended. */
   forgetProcess(pid: number): Promise<void>;
 }
 
 export interface StoreParts {
-  /** Whether processes that are provably gone lose their locks before the ttl ends them. */
+  /** Whether provably gone processes lose their locks before the ttl ends. */
   readonly liveness: boolean;
   /** Called once the store is closed. */
   readonly closed: () => void;
@@ -59,7 +58,7 @@ export interface StoreParts {
   readonly now?: () => number;
 }
 
-/** How often those in front of the line ask, so that a death is noticed within 250 ms. */
+/** The liveness poll: how often the first waiters ask, so that a death is noticed within 250 ms. */
 const VIGIL_MS = 200;
 
 export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStore {
@@ -78,7 +77,7 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
   function checkOpen(): void {
     if (closed) throw new UnsupportedError('This SQLite store is closed.');
     if (file === null || statSync(file, { throwIfNoEntry: false })?.ino === opened) return;
-    // SQLite would go on in the file that is no longer there, and whoever opens the new one would hold the same locks.
+    // SQLite would go on in the deleted file, while a process that opens the new one would hold the same locks.
     throw new UnsupportedError(`${file} was removed or replaced while in use. Open it again.`);
   }
 
@@ -95,9 +94,9 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
     }
   }
 
-  /** What a claim would find now. */
-  function view(state: State | null, at: number, fates: Fates): State | null {
-    return state && life ? life.buryGone(state, at, fates) : state;
+  /** The state that a claim would find now. */
+  function view(state: State | null, at: number, findings: Findings): State | null {
+    return state && life ? life.expireGone(state, at, findings) : state;
   }
 
   async function changeFor(pid: number, work: (known: Liveness) => void): Promise<void> {
@@ -130,7 +129,7 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
       return snapshotOf(key, view(kept.load(key), at, new Map()), at);
     },
     async *list({ prefix, after = '', limit = Number.POSITIVE_INFINITY }) {
-      const fates: Fates = new Map();
+      const findings: Findings = new Map();
       let left = limit;
       let last = after;
       while (left > 0) {
@@ -140,7 +139,7 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
         for (const { key, state } of page) {
           last = key;
           if (!key.startsWith(prefix) || left <= 0) return;
-          const snapshot = snapshotOf(key, view(state(), at, fates), at);
+          const snapshot = snapshotOf(key, view(state(), at, findings), at);
           if (!snapshot) continue;
           left -= 1;
           yield snapshot;
@@ -162,7 +161,7 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
       try {
         if (life) immediately(database, () => life.leave());
       } catch (error) {
-        // Whoever comes next clears the notes away.
+        // Later processes clear the registrations away.
         if (resultCode(error) !== SQLITE_BUSY) throw error;
       } finally {
         parts.closed();
@@ -171,7 +170,7 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
   };
 }
 
-/** Nobody shares a database in memory, so that this process's own clock will do. */
+/** A database in memory has one process, whose own clock will do. */
 function timeOf(database: SqliteDatabase, file: string | null, table: ProcessTable): () => number {
   return file === null ? () => Math.floor(steadyMs()) : storeTime(database, table.clock);
 }
@@ -188,7 +187,7 @@ function traitsOf(file: string | null, canProve: boolean): Traits {
   };
 }
 
-/** A transaction that fails is undone, but for what happens while it is committed: that stays unknown. */
+/** A failed transaction is undone, unless it failed during the commit: then its outcome is unknown. */
 function inWords(cause: unknown, file: string | null): unknown {
   if (!(cause instanceof Error) || resultCode(cause) === null) return cause;
   const where = file ?? 'The database';

@@ -1,8 +1,7 @@
 /**
- * Hints between processes, through files in a folder beside the database: one file an inbox. Whoever has a hint
- * appends a line; a file that is not there means that nobody listens. Hints may be lost (a full file, a folder that
- * cannot be made, a system out of watches) and nothing here ever throws for that: waiters ask again by themselves.
- * What went wrong last is kept for `probe`.
+ * Wake-ups between processes, through files in a folder beside the database: one file per inbox. The sender appends a
+ * line; a missing file means that no process listens. Wake-ups may be lost (a full file, a folder that cannot be made, a
+ * system out of watches) without an error: waiters poll as well. The last error is kept for `probe`.
  */
 import {
   chmodSync,
@@ -19,27 +18,28 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../clock.js';
+import type { Why } from '../../protocol/index.js';
 import { type Hint, lineOf, ownerOf, watchInbox } from './inbox-file.js';
 import { errorCode, isProvablyGone, note, type ProcessTable } from './process-table.js';
 
 export interface WakeFiles {
   send(inbox: string, hints: readonly Hint[]): void;
-  /** Returns what stops it. Throws when there is no watching: whoever cannot hear has to ask more often. */
+  /** Returns a function that stops it. Throws where files cannot be watched: the engine then polls more often. */
   listen(inbox: string, heard: (hint: Hint) => void): () => void;
-  /** What went wrong last, if anything did. */
-  trouble(): unknown;
+  /** The last error, if any. */
+  error(): unknown;
 }
 
-/** A file this long is full: its listener is stopped, and what it misses now it finds out by asking. */
+/** A file of this size is full: its listener is stopped, and will find out by polling. */
 const FILE_BYTES_MAX = 64 * 1024;
-/** How many other inboxes a new listener looks at, to clear away what dead processes left. */
-const TIDIED = 16;
+/** How many other inboxes a new listener checks, to delete those of dead processes. */
+const INBOXES_CHECKED = 16;
 
 export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
   const folder = `${database}-wake`;
-  let trouble: unknown;
+  let lastError: unknown;
   const failed = (error: unknown): void => {
-    trouble = error;
+    lastError = error;
   };
 
   function attempt(work: () => void): void {
@@ -50,17 +50,17 @@ export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
     }
   }
 
-  /** Whoever may use the database may use the folder: otherwise another user's hints would not arrive. */
+  /** The folder has the permissions of the database: otherwise wake-ups of other users would not arrive. */
   function makeFolder(mode: number): void {
     if (mkdirSync(folder, { recursive: true }) === undefined) return;
     chmodSync(folder, (mode & 0o777) | ((mode & 0o444) >> 2));
   }
 
-  /** Starts anywhere, so that a few living ones do not hide the dead behind them. */
+  /** Starts at a random file, so that a few living ones do not hide the dead behind them. */
   function tidy(): void {
     const names = readdirSync(folder);
     const start = Math.floor(systemClock.random() * names.length);
-    for (const name of [...names.slice(start), ...names.slice(0, start)].slice(0, TIDIED)) {
+    for (const name of [...names.slice(start), ...names.slice(0, start)].slice(0, INBOXES_CHECKED)) {
       const path = join(folder, name);
       attempt(() => {
         const owner = ownerOf(readFileSync(path, 'utf8'));
@@ -83,7 +83,7 @@ export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
       try {
         append(inbox, hints.map(lineOf).join(''));
       } catch (error) {
-        // Not there: nobody listens any more.
+        // No file: no process listens any more.
         if (errorCode(error) !== 'ENOENT') failed(error);
       }
     },
@@ -108,11 +108,69 @@ export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
       }
       return () => attempt(stop);
     },
-    trouble: () => trouble,
+    error: () => lastError,
   };
 }
 
-/** The core names inboxes with random letters; whatever else one is called, it must not lead out of the folder. */
+/** The engine names inboxes with random letters; any other name must not lead out of the folder. */
 function fileName(inbox: string): string {
   return /^[A-Za-z0-9_-]{1,128}$/.test(inbox) ? inbox : `~${Buffer.from(inbox).toString('base64url')}`;
+}
+
+export type Listener = (key: string, why: Why) => void;
+
+export interface Inboxes {
+  /** Delivers wake-ups per inbox. After the commit, never before: the receiver must find the change. */
+  deliver(hints: ReadonlyMap<string, readonly Hint[]>): void;
+  /** Returns a function that stops it. */
+  add(inbox: string, listener: Listener): () => void;
+  close(): void;
+}
+
+interface Inbox {
+  readonly listeners: Set<Listener>;
+  readonly stop: () => void;
+}
+
+/** The listeners of this process, and the way to those of others. `files` is null where no other process can share the database. */
+export function inboxes(files: WakeFiles | null): Inboxes {
+  const here = new Map<string, Inbox>();
+
+  function tell(listeners: ReadonlySet<Listener>, { key, why }: Hint): void {
+    for (const listener of listeners) queueMicrotask(() => listener(key, why));
+  }
+
+  function open(name: string): Inbox {
+    const listeners = new Set<Listener>();
+    const inbox: Inbox = {
+      listeners,
+      stop: files?.listen(name, (hint) => tell(listeners, hint)) ?? (() => undefined),
+    };
+    here.set(name, inbox);
+    return inbox;
+  }
+
+  return {
+    deliver(hints) {
+      for (const [name, those] of hints) {
+        const inbox = here.get(name);
+        if (inbox) for (const hint of those) tell(inbox.listeners, hint);
+        else files?.send(name, those);
+      }
+    },
+    add(name, listener) {
+      const inbox = here.get(name) ?? open(name);
+      inbox.listeners.add(listener);
+      return () => {
+        inbox.listeners.delete(listener);
+        if (inbox.listeners.size > 0 || here.get(name) !== inbox) return;
+        here.delete(name);
+        inbox.stop();
+      };
+    },
+    close() {
+      for (const inbox of here.values()) inbox.stop();
+      here.clear();
+    },
+  };
 }
