@@ -1,17 +1,17 @@
 /**
- * A store with a bad network before it, from a seed: commands and replies lost, late, doubled and overtaken, calls
- * that hang or throw, hints lost, late and doubled. It never invents a reply: what it answers, the store said.
+ * A store behind an unreliable network, from a seed: commands and replies lost, late, doubled and overtaken, calls that
+ * hang or throw, wake-ups lost, late and doubled. It never invents a reply.
  */
 import { type Clock, systemClock } from '../clock.js';
 import type { Command, Reply, Stop, Store, Why } from '../protocol/index.js';
 import { pause } from './pause.js';
 import { seededRandom } from './random.js';
 
-/** What may befall a command or a hint on its way. */
+/** What may happen to a command or a wake-up. */
 export type Fault =
   /** The command never arrives; the call rejects after a while. */
   | 'commandLost'
-  /** The command goes through; the call rejects after a while all the same. */
+  /** The command arrives; the call still rejects after a while. */
   | 'replyLost'
   | 'commandLate'
   | 'replyLate'
@@ -29,17 +29,17 @@ export type Fault =
 
 export interface FaultyStoreOptions {
   readonly seed: number;
-  /** How likely each fault is, from 0 to 1. Those of commands, and those of hints, exclude each other. */
+  /** The probability of each fault, from 0 to 1. A command or a wake-up has at most one. */
   readonly faults: { readonly [F in Fault]?: number };
-  /** How late is late, at most. 200 ms unless told. */
+  /** The longest delay. Default 200 ms. */
   readonly lateMsMax?: number;
   readonly clock?: Clock;
 }
 
 export interface FaultyStore extends Store {
-  /** How often each fault struck so far. */
+  /** How often each fault happened so far. */
   readonly struck: ReadonlyMap<Fault, number>;
-  /** From now on everything goes through; what is late still comes. */
+  /** Ends all faults; delayed commands still arrive. */
   heal(): void;
 }
 
@@ -65,13 +65,13 @@ export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultySt
   let overtaken: (() => void)[] = [];
   let healed = false;
 
-  /** Draws once whatever comes of it, so that a seed repeats. */
+  /** Draws exactly once, so that a seed repeats. */
   function strike<F extends Fault>(candidates: readonly F[]): F | null {
-    let dice = random.next();
+    let draw = random.next();
     if (healed) return null;
     for (const fault of candidates) {
-      dice -= faults[fault] ?? 0;
-      if (dice >= 0) continue;
+      draw -= faults[fault] ?? 0;
+      if (draw >= 0) continue;
       struck.set(fault, (struck.get(fault) ?? 0) + 1);
       return fault;
     }
@@ -86,7 +86,7 @@ export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultySt
     return await reply;
   }
 
-  /** Nobody waits for what comes of it. */
+  /** Sends without waiting for the reply. */
   function sendUnheard(command: Command): void {
     void Promise.allSettled(inner.apply([command]));
   }
@@ -129,13 +129,13 @@ export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultySt
     }
   }
 
-  /** What goes through travels in one batch, as it would without the faults. */
+  /** Commands without a fault travel in one batch, as they would without this wrapper. */
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
-    const fates = commands.map(() => strike(COMMAND_FAULTS));
-    const through = inner.apply(commands.filter((_, index) => fates[index] === null));
+    const drawn = commands.map(() => strike(COMMAND_FAULTS));
+    const through = inner.apply(commands.filter((_, index) => drawn[index] === null));
     let sent = 0;
     const replies = commands.map((command, index) => {
-      const fault = fates[index] ?? null;
+      const fault = drawn[index] ?? null;
       const reply = fault === null ? through[sent++] : sendThrough(fault, command);
       return reply ?? Promise.reject(new Error(`The store "${inner.name}" gave too few promises.`));
     });

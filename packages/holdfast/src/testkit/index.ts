@@ -1,4 +1,4 @@
-/** For those who write a store: what it must promise, and ways to see it keep its promises under faults. */
+/** For authors of stores: the conformance suite, the model, and a store with planted faults. */
 export { conformanceSuite, type SuiteOptions } from './conformance/index.js';
 export { type Fault, type FaultyStore, type FaultyStoreOptions, faultyStore } from './faulty-store.js';
 export type { ConformanceCase, Harness } from './harness.js';

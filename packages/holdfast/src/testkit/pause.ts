@@ -1,4 +1,4 @@
-/** Waiting in tests, bounded always. */
+/** Waiting in tests, always with a limit. */
 import { type Clock, systemClock } from '../clock.js';
 
 export function pause(ms: number, clock: Clock = systemClock): Promise<void> {
@@ -7,7 +7,7 @@ export function pause(ms: number, clock: Clock = systemClock): Promise<void> {
   });
 }
 
-/** Looks again every few milliseconds until there is something; rejects with what was missing. */
+/** Calls `look` every few milliseconds until it returns something; rejects with `what` after `withinMs`. */
 export async function eventually<T>(
   what: string,
   withinMs: number,

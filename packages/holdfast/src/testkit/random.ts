@@ -1,18 +1,18 @@
-/** Random numbers that a seed repeats. Not for secrets. */
+/** Random numbers from a seed. Not for secrets. */
 
 export interface Random {
   /** From 0 up to, not including, 1. */
   next(): number;
-  /** A whole number between both, ends included. */
+  /** An integer from low to high, both included. */
   between(low: number, high: number): number;
   /** True with this probability. */
   chance(probability: number): boolean;
   pick<T>(from: readonly T[]): T;
-  /** One of the names, each as often as its weight says. */
+  /** One of the names, with a probability in proportion to its weight. */
   weighted<N extends string>(weights: Readonly<Record<N, number>>): N;
 }
 
-/** mulberry32 over a scrambled seed, so that neighbouring seeds share nothing. */
+/** mulberry32 over a scrambled seed, so that neighbouring seeds give unrelated numbers. */
 export function seededRandom(seed: number): Random {
   let state = Math.imul((seed ^ 0x9e3779b9) >>> 0, 0x85ebca6b) ^ Math.floor(seed / 2 ** 32);
   const next = (): number => {

@@ -60,7 +60,7 @@ function use(about: About, schema: string): readonly Finding[] {
   } else if (about.readOnly === 'on') {
     findings.push({
       level: 'warning',
-      text: 'Transactions are read-only unless told otherwise (default_transaction_read_only): locks cannot be taken.',
+      text: 'Transactions are read-only by default (default_transaction_read_only): locks cannot be taken.',
     });
   }
   if (!about.ready) {

@@ -1,16 +1,24 @@
-/** Claims: granted once, to one; the same answer to the same question; and never to what has ended. */
+/** Claims: granted once, to one holder; the same reply to a repeated claim; never granted to an ended hold. */
 import assert from 'node:assert/strict';
 import { HOLDERS_SHOWN, MARKS_MAX, TOKEN_BLOCK } from '../../protocol/index.js';
 import { pause } from '../pause.js';
-import { claimOf, expectKind, type Promised, releaseOf, renewOf, sayAll, sayFor } from './scene.js';
+import {
+  type CaseDefinition,
+  claimOf,
+  expectKind,
+  releaseOf,
+  renewOf,
+  sendAll,
+  sendExpecting,
+} from './case-context.js';
 
-export const claims: readonly Promised[] = [
+export const claims: readonly CaseDefinition[] = [
   {
     name: 'a free key is granted, and the next claimant is told who holds it and for how long',
     async try({ store, another, key, process, doubtMs }) {
       const name = key();
       const holder = { process: process(), number: 1 };
-      const granted = await sayFor(
+      const granted = await sendExpecting(
         store,
         claimOf(name, holder, { owner: 'first', metadata: '{"job":7}', ttlMs: 5_000 }),
         'granted',
@@ -19,13 +27,17 @@ export const claims: readonly Promised[] = [
       assert.equal(granted.expiresAt, granted.now + 5_000);
       assert.equal(granted.tokenLast, granted.token + TOKEN_BLOCK - 1, 'an exclusive hold reserves a block');
       assert.equal(granted.othersWait, false);
-      const busy = await sayFor(await another(), claimOf(name, { process: process(), number: 1 }), 'busy');
+      const busy = await sendExpecting(
+        await another(),
+        claimOf(name, { process: process(), number: 1 }),
+        'busy',
+      );
       assert.equal(busy.position, store.traits.queue ? 0 : null);
       assert.ok(busy.freeInMs > 0 && busy.freeInMs <= 5_000 + doubtMs, `freeInMs is ${busy.freeInMs}`);
       const { token, acquiredAt, expiresAt } = granted;
       const shared = { owner: 'first', permits: 1, capacity: 1, metadata: '{"job":7}', resting: false };
       assert.deepEqual(busy.holders, [{ ...shared, token, acquiredAt, expiresAt }]);
-      const again = await sayFor(store, renewOf(name, holder), 'renewed');
+      const again = await sendExpecting(store, renewOf(name, holder), 'renewed');
       assert.equal(again.othersWait, store.traits.queue, 'the holder is not told that others wait');
     },
   },
@@ -33,8 +45,8 @@ export const claims: readonly Promised[] = [
     name: 'F4: the same claim again is the same grant, with the same token and expiry',
     async try({ store, another, key, process }) {
       const claim = claimOf(key(), { process: process(), number: 1 });
-      const first = await sayFor(store, claim, 'granted');
-      const second = await sayFor(await another(), claim, 'granted');
+      const first = await sendExpecting(store, claim, 'granted');
+      const second = await sendExpecting(await another(), claim, 'granted');
       const { now: _first, doubtMs: _doubt, ...before } = first;
       const { now: _second, doubtMs: _doubted, ...after } = second;
       assert.deepEqual(after, before);
@@ -49,15 +61,15 @@ export const claims: readonly Promised[] = [
       for (let number = 1; number <= 40; number++) {
         const hold = { process: process(), number };
         const through = stores[number % 2] ?? store;
-        const granted = await sayFor(through, claimOf(name, hold), 'granted');
+        const granted = await sendExpecting(through, claimOf(name, hold), 'granted');
         assert.ok(granted.token > last, `token ${granted.token} after ${last}`);
         last = granted.tokenLast;
         if (number % 5 === 0) {
-          const { block } = await sayFor(through, renewOf(name, hold, { block: true }), 'renewed');
+          const { block } = await sendExpecting(through, renewOf(name, hold, { block: true }), 'renewed');
           assert.ok(block && block.token > last, `block ${JSON.stringify(block)} after ${last}`);
           last = block.tokenLast;
         }
-        await sayFor(through, releaseOf(name, hold), 'released');
+        await sendExpecting(through, releaseOf(name, hold), 'released');
       }
     },
   },
@@ -69,10 +81,10 @@ export const claims: readonly Promised[] = [
       let last = 0;
       for (let round = 0; round < 3; round++) {
         const hold = { process: process(), number: 1 };
-        const granted = await sayFor(store, claimOf(name, hold), 'granted');
+        const granted = await sendExpecting(store, claimOf(name, hold), 'granted');
         assert.ok(granted.token > last, `token ${granted.token} after ${last}`);
         last = granted.tokenLast;
-        await sayFor(store, releaseOf(name, hold), 'released');
+        await sendExpecting(store, releaseOf(name, hold), 'released');
         await pause(20);
         await harness.forget?.(name);
       }
@@ -83,14 +95,14 @@ export const claims: readonly Promised[] = [
     async try({ store, another, key, process, past }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      const first = await sayFor(store, claimOf(name, hold, { ttlMs: 60 }), 'granted');
+      const first = await sendExpecting(store, claimOf(name, hold, { ttlMs: 60 }), 'granted');
       await past(80);
       const other = await another();
-      const second = await sayFor(other, claimOf(name, { process: process(), number: 1 }), 'granted');
+      const second = await sendExpecting(other, claimOf(name, { process: process(), number: 1 }), 'granted');
       assert.ok(second.now >= first.expiresAt, 'granted before the first had expired');
       assert.ok(second.token > first.tokenLast);
-      await sayFor(store, renewOf(name, hold), 'lost', 'an expired hold was renewed');
-      await sayFor(store, claimOf(name, hold), 'withdrawn', 'an expired hold was granted again');
+      await sendExpecting(store, renewOf(name, hold), 'lost', 'an expired hold was renewed');
+      await sendExpecting(store, claimOf(name, hold), 'withdrawn', 'an expired hold was granted again');
     },
   },
   {
@@ -99,13 +111,13 @@ export const claims: readonly Promised[] = [
       const name = key();
       const old = { process: process(), number: 1 };
       const next = { process: process(), number: 1 };
-      await sayFor(store, claimOf(name, old, { owner: 'old', ttlMs: 40 }), 'granted');
+      await sendExpecting(store, claimOf(name, old, { owner: 'old', ttlMs: 40 }), 'granted');
       await past(60);
-      await sayFor(store, claimOf(name, next, { owner: 'next' }), 'granted');
+      await sendExpecting(store, claimOf(name, next, { owner: 'next' }), 'granted');
       assert.equal((await store.read(name))?.holders[0]?.owner, 'next');
-      assert.equal((await sayFor(store, releaseOf(name, old), 'released')).held, false);
-      await sayFor(store, claimOf(name, { process: process(), number: 1 }, { queue: false }), 'busy');
-      assert.equal((await sayFor(store, releaseOf(name, next), 'released')).held, true);
+      assert.equal((await sendExpecting(store, releaseOf(name, old), 'released')).held, false);
+      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }, { queue: false }), 'busy');
+      assert.equal((await sendExpecting(store, releaseOf(name, next), 'released')).held, true);
       assert.equal(await store.read(name), null);
     },
   },
@@ -116,19 +128,19 @@ export const claims: readonly Promised[] = [
       const name = key();
       const of3 = { capacity: 3, queue: false };
       const long = { process: process(), number: 1 };
-      await sayFor(store, claimOf(name, long, of3), 'granted');
-      await sayFor(
+      await sendExpecting(store, claimOf(name, long, of3), 'granted');
+      await sendExpecting(
         store,
         claimOf(name, { process: process(), number: 1 }, { ...of3, ttlMs: 150 }),
         'granted',
       );
       const two = claimOf(name, { process: process(), number: 1 }, { ...of3, permits: 2 });
-      await sayFor(store, two, 'busy');
+      await sendExpecting(store, two, 'busy');
       await past(170);
-      const granted = await sayFor(store, two, 'granted');
+      const granted = await sendExpecting(store, two, 'granted');
       assert.equal(granted.tokenLast, granted.token, 'only exclusive holds have blocks');
-      await sayFor(store, renewOf(name, long), 'renewed');
-      await sayFor(store, claimOf(name, { process: process(), number: 1 }, of3), 'busy');
+      await sendExpecting(store, renewOf(name, long), 'renewed');
+      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }, of3), 'busy');
     },
   },
   {
@@ -136,11 +148,15 @@ export const claims: readonly Promised[] = [
     async try({ store, key, process }) {
       const reader = { capacity: 1_000_000, queue: false };
       const [mutexFirst, readerFirst] = [key(), key()];
-      await sayFor(store, claimOf(mutexFirst, { process: process(), number: 1 }), 'granted');
-      await sayFor(store, claimOf(mutexFirst, { process: process(), number: 1 }, reader), 'busy');
-      await sayFor(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
-      await sayFor(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
-      await sayFor(store, claimOf(readerFirst, { process: process(), number: 1 }, { queue: false }), 'busy');
+      await sendExpecting(store, claimOf(mutexFirst, { process: process(), number: 1 }), 'granted');
+      await sendExpecting(store, claimOf(mutexFirst, { process: process(), number: 1 }, reader), 'busy');
+      await sendExpecting(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
+      await sendExpecting(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
+      await sendExpecting(
+        store,
+        claimOf(readerFirst, { process: process(), number: 1 }, { queue: false }),
+        'busy',
+      );
     },
   },
   {
@@ -149,13 +165,13 @@ export const claims: readonly Promised[] = [
       const name = key();
       const many = Array.from({ length: HOLDERS_SHOWN + 4 }, () => ({ process: process(), number: 1 }));
       const capacity = many.length;
-      const replies = await sayAll(
+      const replies = await sendAll(
         store,
         many.map((hold) => claimOf(name, hold, { capacity })),
       );
       for (const reply of replies) expectKind(reply, 'granted');
       const claim = claimOf(name, { process: process(), number: 1 }, { capacity });
-      assert.equal((await sayFor(store, claim, 'busy')).holders.length, HOLDERS_SHOWN);
+      assert.equal((await sendExpecting(store, claim, 'busy')).holders.length, HOLDERS_SHOWN);
       assert.equal((await store.read(name))?.holders.length, many.length, 'a view shows them all');
     },
   },
@@ -164,12 +180,12 @@ export const claims: readonly Promised[] = [
     async try({ store, key, process }) {
       const name = key();
       const holds = Array.from({ length: MARKS_MAX + 2 }, () => ({ process: process(), number: 3 }));
-      await sayAll(
+      await sendAll(
         store,
         holds.map((hold) => releaseOf(name, hold)),
       );
       const late = holds.map((hold) => claimOf(name, { ...hold, number: 2 }, { queue: false }));
-      const kinds = (await sayAll(store, late)).map((reply) => reply.kind);
+      const kinds = (await sendAll(store, late)).map((reply) => reply.kind);
       assert.deepEqual(kinds, ['granted', 'busy', ...Array.from({ length: MARKS_MAX }, () => 'withdrawn')]);
     },
   },

@@ -1,20 +1,20 @@
 /** The store contract around the commands: batches, names, views, probing and closing. */
 import assert from 'node:assert/strict';
 import { compareKeys, UnsupportedError } from '../../protocol/index.js';
-import { awkwardKeys } from './names.js';
 import {
+  type CaseDefinition,
   claimOf,
   expectKind,
-  type Promised,
   releaseOf,
   renewOf,
-  say,
-  sayAll,
-  sayFor,
+  send,
+  sendAll,
+  sendExpecting,
   viewsOf,
-} from './scene.js';
+} from './case-context.js';
+import { awkwardKeys } from './names.js';
 
-export const contract: readonly Promised[] = [
+export const contract: readonly CaseDefinition[] = [
   {
     name: 'commands of one batch apply in order, each with its own reply',
     async try({ store, key, process }) {
@@ -23,7 +23,7 @@ export const contract: readonly Promised[] = [
         { process: process(), number: 1 },
         { process: process(), number: 1 },
       ];
-      const replies = await sayAll(store, [
+      const replies = await sendAll(store, [
         claimOf(name, a),
         claimOf(elsewhere, b),
         claimOf(name, b),
@@ -56,7 +56,7 @@ export const contract: readonly Promised[] = [
       const claims = Array.from({ length: 100 }, (_, number) =>
         claimOf(key(), { process: own, number: number + 1 }),
       );
-      for (const reply of await sayAll(store, claims)) expectKind(reply, 'granted');
+      for (const reply of await sendAll(store, claims)) expectKind(reply, 'granted');
     },
   },
   {
@@ -65,7 +65,7 @@ export const contract: readonly Promised[] = [
     async try({ harness, store, key, process }) {
       const [before, spoilt, after] = [key(), key(), key()];
       const hold = { process: process(), number: 1 };
-      await say(store, claimOf(spoilt, hold));
+      await send(store, claimOf(spoilt, hold));
       await harness.spoil?.(spoilt);
       for (let round = 0; round < 2; round++) {
         const names = [before, spoilt, after];
@@ -88,10 +88,10 @@ export const contract: readonly Promised[] = [
       const name = key();
       const other = await another();
       const hold = { process: process(), number: 1 };
-      const first = await say(store, claimOf(name, hold));
-      const same = await say(other, claimOf(name, hold));
-      const released = await say(other, releaseOf(name, hold));
-      const next = await say(store, claimOf(name, { process: process(), number: 1 }));
+      const first = await send(store, claimOf(name, hold));
+      const same = await send(other, claimOf(name, hold));
+      const released = await send(other, releaseOf(name, hold));
+      const next = await send(store, claimOf(name, { process: process(), number: 1 }));
       assert.equal(same.decision, first.decision, 'a repeated claim changed something');
       assert.ok(released.decision > first.decision && next.decision > released.decision);
       const times = [first, same, released, next].map(({ now }) => now);
@@ -106,7 +106,7 @@ export const contract: readonly Promised[] = [
       const base = `${key()}:`;
       const names = awkwardKeys(base);
       const own = process();
-      const replies = await sayAll(
+      const replies = await sendAll(
         store,
         names.map((name, index) =>
           claimOf(name, { process: own, number: index + 1 }, { owner: String(index) }),
@@ -135,12 +135,12 @@ export const contract: readonly Promised[] = [
       const name = key();
       const [holder, waiter] = [process(), process()];
       const secrets = [holder, waiter, 'secret-inbox'];
-      const granted = await say(
+      const granted = await send(
         store,
         claimOf(name, { process: holder, number: 1 }, { owner: 'anna', inbox: 'secret-inbox-1' }),
       );
       const asked = claimOf(name, { process: waiter, number: 1 }, { owner: 'bert', inbox: 'secret-inbox-2' });
-      const busy = await say(store, asked);
+      const busy = await send(store, asked);
       const other = await another();
       const view = await other.read(name);
       assert.ok(view);
@@ -159,9 +159,9 @@ export const contract: readonly Promised[] = [
     },
   },
   {
-    name: 'probe names the server, its time and what it promises',
+    name: 'probe names the server, its time and what it definitions',
     async try({ store, key, process }) {
-      const { now } = await say(store, claimOf(key(), { process: process(), number: 1 }));
+      const { now } = await send(store, claimOf(key(), { process: process(), number: 1 }));
       const found = await store.probe();
       assert.ok(found.server.length > 0);
       assert.ok(
@@ -177,11 +177,11 @@ export const contract: readonly Promised[] = [
       const name = key();
       const hold = { process: process(), number: 1 };
       const closing = await another();
-      await sayFor(closing, claimOf(name, hold), 'granted');
+      await sendExpecting(closing, claimOf(name, hold), 'granted');
       await closing.close();
       await closing.close();
-      await assert.rejects(say(closing, renewOf(name, hold)));
-      await sayFor(store, renewOf(name, hold), 'renewed', 'closing a connection ended a hold');
+      await assert.rejects(send(closing, renewOf(name, hold)));
+      await sendExpecting(store, renewOf(name, hold), 'renewed', 'closing a connection ended a hold');
     },
   },
 ];

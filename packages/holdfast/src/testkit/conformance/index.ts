@@ -1,32 +1,41 @@
-/** What every store promises, as cases that any test runner can run, one after the other. */
+/** The conformance suite: cases for every store, which any test runner can run one after the other. */
 import assert from 'node:assert/strict';
 import type { ConformanceCase, Harness } from '../harness.js';
 import { runModel } from '../model/index.js';
+import { caseOf } from './case-context.js';
 import { claims } from './claims.js';
 import { contract } from './contract.js';
-import { endings } from './endings.js';
-import { hints } from './hints.js';
 import { leases } from './leases.js';
-import { line } from './line.js';
 import { listing } from './listing.js';
 import { locks } from './locks.js';
-import { caseOf } from './scene.js';
+import { queue } from './queue.js';
+import { renewReleaseEvict } from './renew-release-evict.js';
+import { wakeUps } from './wake-ups.js';
 
 export interface SuiteOptions {
-  /** Of the model's random commands; drawn where not given. */
+  /** The seed of the model's random commands. Default: random. */
   readonly seed?: number;
-  /** How many keys the model plays. 200 unless told. */
+  /** How many keys the model runs. Default 200. */
   readonly sequences?: number;
-  /** How many of them at once. 250 unless told; fewer for a store that is slow under so many. */
+  /** How many of them at once. Default 250; fewer for a slow store. */
   readonly atOnce?: number;
 }
 
 export function conformanceSuite(harness: Harness, options: SuiteOptions = {}): readonly ConformanceCase[] {
-  const promises = [...contract, ...listing, ...claims, ...endings, ...line, ...hints, ...locks, ...leases];
+  const definitions = [
+    ...contract,
+    ...listing,
+    ...claims,
+    ...renewReleaseEvict,
+    ...queue,
+    ...wakeUps,
+    ...locks,
+    ...leases,
+  ];
   return [
-    ...promises
-      .filter((promised) => promised.applies?.(harness) ?? true)
-      .map((promised) => caseOf(harness, promised)),
+    ...definitions
+      .filter((definition) => definition.applies?.(harness) ?? true)
+      .map((definition) => caseOf(harness, definition)),
     {
       name: 'random commands, in turn and in a crowd, are answered as decide answers them',
       async run() {

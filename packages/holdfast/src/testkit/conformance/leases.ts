@@ -1,17 +1,17 @@
-/** What users see through the real engine when a lease or a wait ends, however it ends: nothing is left behind. */
+/** The end of a lease or a wait, through the real engine: nothing is left behind. */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../clock.js';
 import { AcquireTimeoutError, LeaseLostError } from '../../protocol/index.js';
 import { eventually, pause } from '../pause.js';
-import type { Promised } from './scene.js';
-import { freeAgain, nth, PATIENCE_MS, withUsers } from './users.js';
+import type { CaseDefinition } from './case-context.js';
+import { freeAgain, nth, USER_MS_MAX, withUsers } from './users.js';
 
-export const leases: readonly Promised[] = [
+export const leases: readonly CaseDefinition[] = [
   {
     name: 'P22: a waiter on another connection follows a release at once, not at the end of the ttl',
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 2, async (users) => {
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 2, async (users) => {
         const first = await nth(users, 0).acquire(key, { ttl: '10m' });
         const next = nth(users, 1).acquire(key);
         await pause(50);
@@ -24,9 +24,9 @@ export const leases: readonly Promised[] = [
   },
   {
     name: 'F5: a wait that times out or is aborted leaves nothing in the store',
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 2, async (users) => {
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 2, async (users) => {
         const [holder, other] = [nth(users, 0), nth(users, 1)];
         const held = await holder.acquire(key);
         await assert.rejects(other.acquire(key, { wait: 80 }), AcquireTimeoutError);
@@ -37,7 +37,7 @@ export const leases: readonly Promised[] = [
         controller.abort(reason);
         await assert.rejects(aborted, (error) => error === reason);
         assert.equal(await other.tryAcquire(key), null, 'contention is no error in tryAcquire');
-        await eventually('the line is empty', PATIENCE_MS, async () =>
+        await eventually('the line is empty', USER_MS_MAX, async () =>
           (await holder.inspect(key))?.waiters.length === 0 ? true : undefined,
         );
         await held.release();
@@ -49,9 +49,9 @@ export const leases: readonly Promised[] = [
   },
   {
     name: 'F9, P2: a lease that was lost releases nothing of its successor, who can release',
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 2, async (users) => {
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 2, async (users) => {
         const old = await nth(users, 0).acquire(key, { ttl: 80, renew: false });
         const next = await nth(users, 1).acquire(key);
         assert.equal(old.held, false);
@@ -68,9 +68,9 @@ export const leases: readonly Promised[] = [
   },
   {
     name: 'a lease that renews itself outlives its ttl many times over',
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 2, async (users) => {
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 2, async (users) => {
         const lease = await nth(users, 0).acquire(key, { ttl: 2_000 });
         const until = systemClock.monotonicMs() + 5_000;
         while (systemClock.monotonicMs() < until) {
@@ -84,14 +84,14 @@ export const leases: readonly Promised[] = [
   },
   {
     name: 'an evicted holder is told, and the next token is higher',
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 2, async (users) => {
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 2, async (users) => {
         const lease = await nth(users, 0).acquire(key, { ttl: 900 });
         assert.equal(await nth(users, 1).evict(key), 1);
         const next = await nth(users, 1).acquire(key);
         assert.ok(next.token > lease.token);
-        await eventually('the evicted lease is lost', PATIENCE_MS, () =>
+        await eventually('the evicted lease is lost', USER_MS_MAX, () =>
           lease.signal.aborted ? true : undefined,
         );
         assert.equal(lease.held, false);
@@ -101,9 +101,9 @@ export const leases: readonly Promised[] = [
   },
   {
     name: 'closing takes what is still held from its holder, and whoever waits elsewhere goes on',
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 2, async (users) => {
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 2, async (users) => {
         const lease = await nth(users, 0).acquire(key, { ttl: '10m' });
         const next = nth(users, 1).acquire(key);
         await pause(30);

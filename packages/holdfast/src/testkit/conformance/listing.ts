@@ -1,23 +1,31 @@
-/** Lists: which keys they have, in which order, and how they go on page by page. */
+/** Lists: which keys, in which order, and page by page. */
 import assert from 'node:assert/strict';
 import type { ListQuery, Store } from '../../protocol/index.js';
-import { claimOf, type Promised, releaseOf, type Scene, say, sayAll, viewsOf } from './scene.js';
+import {
+  type CaseContext,
+  type CaseDefinition,
+  claimOf,
+  releaseOf,
+  send,
+  sendAll,
+  viewsOf,
+} from './case-context.js';
 
 /** By code points. By UTF-16 the last two change places; in a dictionary, most do. */
 const IN_ORDER = ['%', '_', 'a%', 'a_1', 'a_2', 'b', '\u00e9', '\ufffd', '\u{1f512}'];
 
-export const listing: readonly Promised[] = [
+export const listing: readonly CaseDefinition[] = [
   {
     name: 'a list has the keys in use that start with its prefix, in order, and no more than asked',
     async try({ store, key, process }) {
       const base = key();
       const own = process();
       const names = ['b', 'a_1', 'a%2', 'aX3', 'A_4', 'gone', 'waits'].map((name) => `${base}/${name}`);
-      await sayAll(
+      await sendAll(
         store,
         names.map((name, index) => claimOf(name, { process: own, number: index + 1 })),
       );
-      await say(store, releaseOf(`${base}/gone`, { process: own, number: 6 }));
+      await send(store, releaseOf(`${base}/gone`, { process: own, number: 6 }));
       const keysOf = async (prefix: string, limit?: number): Promise<string[]> =>
         namesOf(store, `${base}/`, { prefix: base + prefix, ...(limit !== undefined && { limit }) });
       assert.deepEqual(await keysOf('/'), ['A_4', 'a%2', 'aX3', 'a_1', 'b', 'waits']);
@@ -30,8 +38,8 @@ export const listing: readonly Promised[] = [
   },
   {
     name: 'behind a key, in use or not, a list has all that sort behind it by code points',
-    async try(scene) {
-      const { store, base } = await withOddKeys(scene);
+    async try(context) {
+      const { store, base } = await withOddKeys(context);
       const listed = (prefix: string, after: string, limit?: number): Promise<string[]> =>
         namesOf(store, base, { prefix: base + prefix, after, ...(limit !== undefined && { limit }) });
       for (const [index, name] of IN_ORDER.entries()) {
@@ -50,8 +58,8 @@ export const listing: readonly Promised[] = [
   },
   {
     name: 'page by page, a list has every key once',
-    async try(scene) {
-      const { store, base } = await withOddKeys(scene);
+    async try(context) {
+      const { store, base } = await withOddKeys(context);
       const seen = await namesOf(store, base, { prefix: base, limit: 2 });
       for (let page = 2; page <= 5; page++) {
         seen.push(...(await namesOf(store, base, { prefix: base, limit: 2, after: base + seen.at(-1) })));
@@ -61,15 +69,15 @@ export const listing: readonly Promised[] = [
   },
 ];
 
-/** Those of `IN_ORDER`, taken in another order, and one that is free again. */
-async function withOddKeys({ store, key, process }: Scene): Promise<{ store: Store; base: string }> {
+/** The keys of `IN_ORDER`, acquired in another order, and one that is free again. */
+async function withOddKeys({ store, key, process }: CaseContext): Promise<{ store: Store; base: string }> {
   const base = `${key()}/`;
   const own = process();
   const claims = [...IN_ORDER, 'gone']
     .toReversed()
     .map((name, index) => claimOf(base + name, { process: own, number: index + 1 }, { ttlMs: 60_000 }));
-  await sayAll(store, claims);
-  await say(store, releaseOf(`${base}gone`, { process: own, number: 1 }));
+  await sendAll(store, claims);
+  await send(store, releaseOf(`${base}gone`, { process: own, number: 1 }));
   return { store, base };
 }
 

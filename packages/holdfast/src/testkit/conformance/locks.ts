@@ -1,16 +1,16 @@
-/** What users see through the real engine: as many inside as may be, and in order. */
+/** Mutexes, semaphores and read-write locks through the real engine: never too many holders, and in order. */
 import assert from 'node:assert/strict';
 import { eventually } from '../pause.js';
-import type { Promised } from './scene.js';
-import { nth, PATIENCE_MS, Room, waitersOf, withUsers } from './users.js';
+import type { CaseDefinition } from './case-context.js';
+import { CriticalSection, nth, USER_MS_MAX, waitersOf, withUsers } from './users.js';
 
-export const locks: readonly Promised[] = [
+export const locks: readonly CaseDefinition[] = [
   {
     name: 'of many contenders over several connections one is inside at a time, no update is lost, tokens rise',
-    async try(scene) {
-      const key = scene.key();
-      const room = new Room();
-      await withUsers(scene, 3, async (users) => {
+    async try(context) {
+      const key = context.key();
+      const room = new CriticalSection();
+      await withUsers(context, 3, async (users) => {
         const contenders = Array.from({ length: 12 }, (_, index) => nth(users, index));
         await Promise.all(
           contenders.map(async (user) => {
@@ -30,10 +30,10 @@ export const locks: readonly Promised[] = [
   },
   {
     name: 'a semaphore lets in as many as it has permits, over several connections, and no more',
-    async try(scene) {
-      const key = scene.key();
-      const room = new Room();
-      await withUsers(scene, 3, async (users) => {
+    async try(context) {
+      const key = context.key();
+      const room = new CriticalSection();
+      await withUsers(context, 3, async (users) => {
         const contenders = Array.from({ length: 12 }, (_, index) => nth(users, index));
         await Promise.all(
           contenders.map((user) =>
@@ -48,14 +48,14 @@ export const locks: readonly Promised[] = [
   },
   {
     name: 'readers share, a writer is alone and gets its turn among readers that keep coming',
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 3, async (users) => {
-        const [readers, writers] = [new Room(), new Room()];
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 3, async (users) => {
+        const [readers, writers] = [new CriticalSection(), new CriticalSection()];
         let written = false;
         const reading = Array.from({ length: 6 }, async (_, index) => {
-          // Without a line nobody is sure of a turn: there the readers stop coming after a while.
-          const rounds = scene.store.traits.queue ? 200 : 20;
+          // Without a queue a writer may starve: let the readers stop after a while.
+          const rounds = context.store.traits.queue ? 200 : 20;
           for (let round = 0; round < rounds && (round < 3 || !written); round++) {
             await nth(users, index)
               .readWrite(key)
@@ -65,7 +65,7 @@ export const locks: readonly Promised[] = [
               });
           }
         });
-        await eventually('readers side by side', PATIENCE_MS, () => (readers.most > 1 ? true : undefined));
+        await eventually('readers side by side', USER_MS_MAX, () => (readers.most > 1 ? true : undefined));
         const write = nth(users, 0).readWrite(key).write;
         await write.withLock(async (lease) => {
           assert.equal(readers.inside, 0, 'a writer beside a reader');
@@ -79,9 +79,9 @@ export const locks: readonly Promised[] = [
   {
     name: 'F19: across connections those who came first are served first',
     needs: ({ queue }) => queue,
-    async try(scene) {
-      const key = scene.key();
-      await withUsers(scene, 4, async (users) => {
+    async try(context) {
+      const key = context.key();
+      await withUsers(context, 4, async (users) => {
         const first = await nth(users, 0).acquire(key);
         const order: number[] = [];
         const waiting: Promise<void>[] = [];

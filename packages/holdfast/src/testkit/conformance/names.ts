@@ -1,6 +1,6 @@
-/** Names that are legal, and that some engine somewhere takes for another, for a wildcard, or for its own. */
+/** Legal names that some database may confuse with another name, a wildcard or a name of its own. */
 
-/** The longest key that the core sends: a namespace of 64 bytes, a slash, and a name of 512. */
+/** The longest key that the engine sends: a namespace of 64 bytes, a slash, and a name of 512. */
 const STORE_KEY_BYTES_MAX = 577;
 
 const PLAIN =

@@ -1,22 +1,22 @@
-/** Users of a store through the real engine, and a room that notices when two are inside. */
+/** Users of a store through the real engine, and a critical section that notices two holders. */
 import assert from 'node:assert/strict';
 import type { Lease, Locks } from '../../api.js';
 import { createLocks } from '../../locks.js';
 import { eventually, pause } from '../pause.js';
-import type { Scene } from './scene.js';
+import type { CaseContext } from './case-context.js';
 
-/** Long enough for a loaded machine: what takes this long has gone wrong. */
-export const PATIENCE_MS = 20_000;
+/** Long enough for a busy machine. */
+export const USER_MS_MAX = 20_000;
 
-/** Runs the work with so many users of the store, each through a connection of its own, and closes them. */
+/** Runs the work with so many users, each over its own connection, and closes them. */
 export async function withUsers(
-  scene: Scene,
+  context: CaseContext,
   count: number,
   work: (users: readonly Locks[]) => Promise<void>,
 ): Promise<void> {
   const users: Locks[] = [];
   for (let user = 0; user < count; user++) {
-    users.push(createLocks(await scene.another(), { owner: `user ${user}`, wait: PATIENCE_MS }));
+    users.push(createLocks(await context.another(), { owner: `user ${user}`, wait: USER_MS_MAX }));
   }
   try {
     await work(users);
@@ -32,19 +32,19 @@ export function nth(users: readonly Locks[], index: number): Locks {
 }
 
 export async function waitersOf(locks: Locks, key: string, count: number): Promise<void> {
-  await eventually(`${count} waiters of ${key}`, PATIENCE_MS, async () => {
+  await eventually(`${count} waiters of ${key}`, USER_MS_MAX, async () => {
     return ((await locks.inspect(key))?.waiters.length ?? 0) >= count ? true : undefined;
   });
 }
 
 export async function freeAgain(locks: Locks, key: string): Promise<void> {
-  await eventually(`${key} is free`, PATIENCE_MS, async () =>
+  await eventually(`${key} is free`, USER_MS_MAX, async () =>
     (await locks.inspect(key)) === null ? true : undefined,
   );
 }
 
-/** Counts who is inside, and notes the most there ever were and the tokens in the order of entry. */
-export class Room {
+/** Counts the holders inside, the most at once, and their tokens in order of entry. */
+export class CriticalSection {
   inside = 0;
   most = 0;
   visits = 0;

@@ -1,6 +1,6 @@
 /**
- * What was said and answered on one key, explained by `decide`: the order of decision is the only order it may
- * need, and every field of every reply must be what `decide` says.
+ * Explains the commands and replies of one key by `decide`: there must be one order of decision in which every field of
+ * every reply is what `decide` gives.
  */
 import assert from 'node:assert/strict';
 import {
@@ -18,7 +18,7 @@ export interface Entry {
   readonly reply: Reply;
 }
 
-/** By this time what the reply was decided on was over or not. */
+/** The earliest time at which the reply may have been decided. */
 export function earliestOf({ now, doubtMs = 0 }: Reply): number {
   return now - doubtMs;
 }
@@ -29,14 +29,14 @@ export interface Explained {
   readonly wakes: readonly Wake[];
 }
 
-/** One command whose place in the order is known. Throws when the store answered otherwise than `decide`. */
+/** Explains a command whose place in the order is known. Throws when the reply differs from `decide`. */
 export function explainNext(state: State, { command, reply }: Entry): Explained {
   const decision = decide(state, command, reply.now, reply.doubtMs);
   assert.deepEqual(reply, decision.reply, `the store's reply to ${JSON.stringify(command)} is not decide's`);
   return { state: decision.state, met: [metBy(state, command, earliestOf(reply))], wakes: decision.wakes };
 }
 
-/** A whole history that several connections made at once. Throws when no order of decision explains it. */
+/** Explains a history of several concurrent connections. Throws when no order of decision explains it. */
 export function explainAll(history: readonly Entry[]): Explained {
   const search = new Search(history);
   const found = search.from(EMPTY_STATE, 0);
@@ -61,7 +61,7 @@ class Search {
       .map(([, entries]) => entries.sort((a, b) => a.reply.now - b.reply.now));
   }
 
-  /** Every group is one command that changed something, and then those that saw the change and made none. */
+  /** A group is one command that changed the state, and the commands after it that changed nothing. */
   from(state: State, depth: number): Explained | null {
     const group = this.groups[depth];
     if (!group) return { state, met: [], wakes: [] };

@@ -1,24 +1,31 @@
 /**
- * The model-based part of the suite: random commands from a seed, given to the store and to `decide`.
- * Replies, tokens, views and hints must be equal. Sequences run side by side, so that their pauses overlap.
+ * The model-based test: random commands from a seed go to the store and to `decide`. Replies, tokens, views and wake-ups
+ * must be equal. Sequences run concurrently, so that their pauses overlap.
  */
 import { systemClock } from '../../clock.js';
 import type { Store } from '../../protocol/index.js';
 import { type Harness, HINT_MS_MAX } from '../harness.js';
-import { Hints } from './hints.js';
 import type { Entry } from './history.js';
-import { inboxOf, type Played, PROCESSES, playAsCrowd, playInTurn, type Stage } from './sequence.js';
+import {
+  inboxOf,
+  type ModelRun,
+  PROCESSES,
+  runConcurrently,
+  runInTurn,
+  type SequenceResult,
+} from './sequence.js';
+import { WakeUps } from './wake-ups.js';
 
 export interface ModelOptions {
   readonly harness: Harness;
-  /** Repeats a run; drawn where not given. */
+  /** Repeats a run. Default: random. */
   readonly seed?: number;
-  /** How many keys are played. The seed of the nth is `seed + n`; every fourth is a crowd. */
+  /** How many keys. The seed of the nth is `seed + n`; every fourth key has concurrent processes. */
   readonly sequences?: number;
-  /** Commands a key. */
+  /** Commands per key. */
   readonly steps?: number;
   readonly connections?: number;
-  /** How many keys are played at once. */
+  /** How many keys at once. */
   readonly atOnce?: number;
 }
 
@@ -31,7 +38,7 @@ export interface ModelReport {
   readonly expiries: number;
   readonly windowEnds: number;
   readonly endedHolds: number;
-  /** Hints that `decide` sends; each was seen to arrive where the store can push. */
+  /** Wake-ups that `decide` sends; each arrived, where the store can push. */
   readonly hints: number;
 }
 
@@ -40,16 +47,16 @@ export async function runModel(options: ModelOptions): Promise<ModelReport> {
   const { harness, sequences = 200, steps = 40, connections = 3, atOnce = 250 } = options;
   const seed = options.seed ?? Math.floor(systemClock.random() * 2 ** 31);
   const stores: Store[] = [];
-  const stage: Stage = {
+  const stage: ModelRun = {
     run: systemClock.randomId(),
     stores,
-    hints: new Hints(),
+    hints: new WakeUps(),
     hintMsMax: harness.hintMsMax ?? HINT_MS_MAX,
     turnsAway: harness.lineMax !== undefined,
     steps,
     over: false,
   };
-  const all: Played[] = [];
+  const all: SequenceResult[] = [];
   try {
     for (let connection = 0; connection < connections; connection++) {
       const store = await harness.open();
@@ -71,17 +78,17 @@ export async function runModel(options: ModelOptions): Promise<ModelReport> {
   return reportOf(seed, all);
 }
 
-/** Waits for all, so that nothing still runs when the stores close; then fails as the first did. */
+/** Waits for all, so that nothing runs when the stores close; then rejects with the first error. */
 async function settleAll(work: readonly Promise<void>[]): Promise<void> {
   const failed = (await Promise.allSettled(work)).find((result) => result.status === 'rejected');
   if (failed) throw failed.reason;
 }
 
-async function playOne(harness: Harness, stage: Stage, seed: number): Promise<Played> {
-  const played: Played = { history: [], met: [], wakes: [] };
+async function playOne(harness: Harness, stage: ModelRun, seed: number): Promise<SequenceResult> {
+  const played: SequenceResult = { history: [], met: [], wakes: [] };
   const crowd = seed % 4 === 3;
   try {
-    await (crowd ? playAsCrowd : playInTurn)(stage, seed, played);
+    await (crowd ? runConcurrently : runInTurn)(stage, seed, played);
     return played;
   } catch (cause) {
     stage.over = true;
@@ -102,7 +109,7 @@ function lastOf(history: readonly Entry[]): string {
   return history.slice(-6).map(line).join('\n');
 }
 
-function reportOf(seed: number, all: readonly Played[]): ModelReport {
+function reportOf(seed: number, all: readonly SequenceResult[]): ModelReport {
   const met = all.flatMap((played) => played.met);
   return {
     seed,

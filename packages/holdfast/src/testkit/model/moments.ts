@@ -1,4 +1,4 @@
-/** The moments that matter to a key: when something of it ends, and whether a command met such an end. */
+/** The interesting moments of a key: when an entry expires, and whether a command met an expiry. */
 import { type Command, NAME_AGAIN_MS, type State, WINDOW_MS } from '../../protocol/index.js';
 import type { Random } from '../random.js';
 
@@ -8,7 +8,7 @@ export interface Met {
   readonly ended: boolean;
 }
 
-/** What a command meets on a state: something expired, a window that closed unused, a hold that has ended. */
+/** Whether a command meets an expired entry, an unused window that closed, or an ended hold. */
 export function metBy(state: State, command: Command, now: number): Met {
   const isOver = (entry: { readonly expiresAt: number }): boolean => entry.expiresAt <= now;
   const expired = state.holders.some(isOver) || state.rests.some(isOver) || state.waiters.some(isOver);
@@ -23,7 +23,7 @@ function hasEnded({ holders, ended }: State, { hold }: Exclude<Command, { kind: 
   return ended.some((mark) => mark.process === hold.process && mark.number >= hold.number);
 }
 
-/** How long to wait so that the next command falls on or beside a moment that matters. */
+/** How long to wait so that the next command arrives at or near an interesting moment. */
 export function pauseTowards(state: State, now: number, random: Random): number {
   const dice = random.next();
   if (dice < 0.45) return 0;

@@ -1,15 +1,15 @@
 /**
- * Makes up what processes say to a store: mostly what a real one would say, and often late, twice, or out of order.
- * Refuses to look at the store: the script knows only its seed and the replies so far.
+ * Generates the commands of processes: mostly those of a real process, and often late, repeated or out of order. Knows
+ * only its seed and the replies so far, never the store.
  */
 import { type Claim, type Command, READ_WRITE_CAPACITY, type Reply } from '../../protocol/index.js';
 import type { Random } from '../random.js';
 
-/** A process on a key: its holds rise in number, and it remembers what it said. */
-export interface Actor {
+/** A process on a key: its hold numbers rise, and it remembers its commands. */
+export interface ScriptedProcess {
   readonly process: string;
   readonly inbox: string | null;
-  /** Which of the connections it speaks through. */
+  /** The index of its connection. */
   readonly connection: number;
   claim: Claim | null;
   number: number;
@@ -17,8 +17,8 @@ export interface Actor {
   readonly said: Command[];
 }
 
-/** What the processes of one key have seen, all together. */
-export interface Plot {
+/** What all processes of one key have seen. */
+export interface KeyScript {
   readonly key: string;
   readonly shape: Shape;
   readonly random: Random;
@@ -64,52 +64,52 @@ const ACTS = {
   claimOld: 4,
 } as const;
 
-export function newActor(process: string, inbox: string | null, connection: number): Actor {
+export function newProcess(process: string, inbox: string | null, connection: number): ScriptedProcess {
   return { process, inbox, connection, claim: null, number: 0, expiresAt: 0, said: [] };
 }
 
-export function nextCommand(plot: Plot, actor: Actor): Command {
-  const command = makeUp(plot, actor);
+export function nextCommand(script: KeyScript, actor: ScriptedProcess): Command {
+  const command = makeUp(script, actor);
   actor.said.push(command);
   return command;
 }
 
-/** What a reply teaches: tokens to evict, an expiry to add to, and when to go on under a new number. */
-export function hear(plot: Plot, actor: Actor, command: Command, reply: Reply): void {
-  if (reply.kind === 'granted') plot.tokens.push(reply.token);
+/** Learns from a reply: tokens to evict, an expiry to extend, and when to use a new hold number. */
+export function learn(script: KeyScript, actor: ScriptedProcess, command: Command, reply: Reply): void {
+  if (reply.kind === 'granted') script.tokens.push(reply.token);
   if (reply.kind === 'granted' || reply.kind === 'renewed') actor.expiresAt = reply.expiresAt;
   const own = command.kind !== 'evict' && command.hold.number === actor.number;
   const over = reply.kind === 'withdrawn' || reply.kind === 'lost' || reply.kind === 'released';
-  if (own && over && plot.random.chance(0.6)) actor.claim = null;
+  if (own && over && script.random.chance(0.6)) actor.claim = null;
 }
 
-function makeUp(plot: Plot, actor: Actor): Command {
-  const { random } = plot;
+function makeUp(script: KeyScript, actor: ScriptedProcess): Command {
+  const { random } = script;
   const current = actor.claim;
-  if (current === null) return newClaim(plot, actor);
+  if (current === null) return newClaim(script, actor);
   switch (random.weighted(ACTS)) {
     case 'claimAnew':
-      return newClaim(plot, actor);
+      return newClaim(script, actor);
     case 'claim':
       return random.chance(0.1) ? { ...current, queue: !current.queue } : current;
     case 'release':
       return {
         kind: 'release',
-        key: plot.key,
+        key: script.key,
         hold: current.hold,
         minHoldMs: random.chance(0.3) ? random.between(10, 150) : 0,
       };
     case 'renew':
-      return renewal(plot, actor, current);
+      return renewal(script, actor, current);
     case 'evict': {
-      const upToToken = plot.tokens.length > 0 ? random.pick(plot.tokens.slice(-3)) : 1;
-      return { kind: 'evict', key: plot.key, upToToken };
+      const upToToken = script.tokens.length > 0 ? random.pick(script.tokens.slice(-3)) : 1;
+      return { kind: 'evict', key: script.key, upToToken };
     }
     case 'repeat':
       return random.pick(actor.said.slice(-6));
     case 'withdrawEarly': {
       const hold = { process: actor.process, number: actor.number + 1 };
-      return { kind: 'release', key: plot.key, hold, minHoldMs: 0 };
+      return { kind: 'release', key: script.key, hold, minHoldMs: 0 };
     }
     case 'claimOld': {
       const number = random.between(1, actor.number);
@@ -118,7 +118,7 @@ function makeUp(plot: Plot, actor: Actor): Command {
   }
 }
 
-function newClaim({ key, shape, random }: Plot, actor: Actor): Claim {
+function newClaim({ key, shape, random }: KeyScript, actor: ScriptedProcess): Claim {
   actor.number += 1;
   const [permits, capacity] = random.pick(WANTS[shape]);
   const claim: Claim = {
@@ -137,7 +137,7 @@ function newClaim({ key, shape, random }: Plot, actor: Actor): Claim {
   return claim;
 }
 
-function renewal({ key, random }: Plot, actor: Actor, { hold }: Claim): Command {
+function renewal({ key, random }: KeyScript, actor: ScriptedProcess, { hold }: Claim): Command {
   const plain = {
     kind: 'renew',
     key,

@@ -1,6 +1,6 @@
 /**
- * Plays one key against the store and against `decide`. In turn: one command or batch after the other, replies,
- * views and hints compared at once. As a crowd: several connections at once, explained afterwards.
+ * Runs one key on the store and on `decide`. In turn: one command or batch after the other; replies, views and wake-ups
+ * are compared at once. Concurrently: several connections at once; the history is explained afterwards.
  */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../clock.js';
@@ -17,24 +17,24 @@ import {
 } from '../../protocol/index.js';
 import { pause } from '../pause.js';
 import { type Random, seededRandom } from '../random.js';
-import type { Hints } from './hints.js';
 import { type Entry, earliestOf, explainAll, explainNext } from './history.js';
 import { type Met, pauseTowards } from './moments.js';
-import { type Actor, hear, newActor, nextCommand, type Plot, SHAPES } from './script.js';
+import { type KeyScript, learn, newProcess, nextCommand, type ScriptedProcess, SHAPES } from './script.js';
+import type { WakeUps } from './wake-ups.js';
 
-export interface Stage {
+export interface ModelRun {
   readonly run: string;
   readonly stores: readonly Store[];
-  readonly hints: Hints;
+  readonly hints: WakeUps;
   readonly hintMsMax: number;
-  /** Whether a claim may be turned away though the line has fewer than `QUEUE_MAX`. */
+  /** Whether a claim may be refused a place though the queue is shorter than `QUEUE_MAX`. */
   readonly turnsAway: boolean;
   readonly steps: number;
-  /** Set at the first failure: the others stop where they are. */
+  /** Set at the first failure: the others stop. */
   over: boolean;
 }
 
-export interface Played {
+export interface SequenceResult {
   readonly history: Entry[];
   readonly met: Met[];
   readonly wakes: Wake[];
@@ -42,39 +42,43 @@ export interface Played {
 
 const LONGEST_STEP_MS = 10_000;
 
-/** Each connection has so many processes. */
+/** Processes per connection. */
 export const PROCESSES = 2;
 
 export function inboxOf(run: string, connection: number, process: number): string {
   return `inbox-${run}-${connection}-${process}`;
 }
 
-function castOf(stage: Stage): Actor[] {
+function processesOf(stage: ModelRun): ScriptedProcess[] {
   return stage.stores.flatMap((_, connection) =>
     Array.from({ length: PROCESSES }, (_none, index) => {
       const inbox = inboxOf(stage.run, connection, index);
       const cannotListen = connection === 0 && index === PROCESSES - 1;
-      return newActor(`process-${stage.run}-${connection}-${index}`, cannotListen ? null : inbox, connection);
+      return newProcess(
+        `process-${stage.run}-${connection}-${index}`,
+        cannotListen ? null : inbox,
+        connection,
+      );
     }),
   );
 }
 
-function plotOf(stage: Stage, seed: number, random: Random): Plot {
+function scriptOf(stage: ModelRun, seed: number, random: Random): KeyScript {
   return { key: `model-${stage.run}-${seed}`, shape: random.pick(SHAPES), random, tokens: [] };
 }
 
-/** One after the other, from one process of the cast to the next. */
-export async function playInTurn(stage: Stage, seed: number, played: Played): Promise<void> {
+/** One command after the other, from random processes. */
+export async function runInTurn(stage: ModelRun, seed: number, played: SequenceResult): Promise<void> {
   const random = seededRandom(seed);
-  const plot = plotOf(stage, seed, random);
-  const cast = castOf(stage);
+  const script = scriptOf(stage, seed, random);
+  const processes = processesOf(stage);
   let longPauses = random.chance(0.03) ? 1 : 0;
   let state: State = EMPTY_STATE;
   let now = 0;
-  // Marks older than that may be dropped with the next change or before: then stores differ, and may.
+  // Older marks may be dropped with the next change or before: stores may differ there.
   const until = systemClock.monotonicMs() + KEEP_MS - LONGEST_STEP_MS;
   while (played.history.length < stage.steps && !stage.over && systemClock.monotonicMs() < until) {
-    const actor = random.pick(cast);
+    const actor = random.pick(processes);
     const store = storeOf(stage, actor);
     if (longPauses > 0 && state.waiters.length > 0) {
       longPauses -= 1;
@@ -82,12 +86,12 @@ export async function playInTurn(stage: Stage, seed: number, played: Played): Pr
     } else {
       await pause(pauseTowards(state, now, random));
     }
-    const heardBefore = stage.hints.count(plot.key);
-    const commands = Array.from({ length: random.chance(0.15) ? 3 : 1 }, () => nextCommand(plot, actor));
+    const heardBefore = stage.hints.count(script.key);
+    const commands = Array.from({ length: random.chance(0.15) ? 3 : 1 }, () => nextCommand(script, actor));
     const wakes: Wake[] = [];
     for (const entry of await exchange(stage, store, commands)) {
       played.history.push(entry);
-      hear(plot, actor, entry.command, entry.reply);
+      learn(script, actor, entry.command, entry.reply);
       const explained = explainNext(state, entry);
       state = explained.state;
       now = earliestOf(entry.reply);
@@ -95,28 +99,28 @@ export async function playInTurn(stage: Stage, seed: number, played: Played): Pr
       wakes.push(...explained.wakes);
     }
     played.wakes.push(...wakes);
-    if (store.traits.push) await stage.hints.all(plot.key, wakes, heardBefore, stage.hintMsMax);
-    if (random.chance(0.1)) await compareView(store, plot.key, state);
+    if (store.traits.push) await stage.hints.all(script.key, wakes, heardBefore, stage.hintMsMax);
+    if (random.chance(0.1)) await compareView(store, script.key, state);
   }
-  assert.deepEqual(stage.hints.strays(plot.key, played.wakes), [], 'hints came that decide does not send');
+  assert.deepEqual(stage.hints.strays(script.key, played.wakes), [], 'hints came that decide does not send');
 }
 
-/** All processes of the cast at once, each at its own pace. */
-export async function playAsCrowd(stage: Stage, seed: number, played: Played): Promise<void> {
-  const plot = plotOf(stage, seed, seededRandom(seed));
+/** All processes at once, each at its own pace. */
+export async function runConcurrently(stage: ModelRun, seed: number, played: SequenceResult): Promise<void> {
+  const script = scriptOf(stage, seed, seededRandom(seed));
   const seen = { decision: 0 };
-  const cast = castOf(stage);
+  const processes = processesOf(stage);
   await Promise.all(
-    cast.map(async (actor, index) => {
-      const own: Plot = { ...plot, random: seededRandom(seed * 31 + index) };
+    processes.map(async (actor, index) => {
+      const own: KeyScript = { ...script, random: seededRandom(seed * 31 + index) };
       const store = storeOf(stage, actor);
-      for (let said = 0; said < stage.steps / cast.length && !stage.over; said++) {
+      for (let said = 0; said < stage.steps / processes.length && !stage.over; said++) {
         await pause(paceOf(own.random, played.history.at(-1)?.reply));
         const after = seen.decision;
         for (const entry of await exchange(stage, store, [nextCommand(own, actor)])) {
           const { command, reply } = entry;
           played.history.push(entry);
-          hear(own, actor, command, reply);
+          learn(own, actor, command, reply);
           assert.ok(reply.decision >= after, 'a command sent after a reply was decided before it');
           seen.decision = Math.max(seen.decision, reply.decision);
         }
@@ -127,19 +131,23 @@ export async function playAsCrowd(stage: Stage, seed: number, played: Played): P
   played.met.push(...explained.met);
   played.wakes.push(...explained.wakes);
   if (!stage.stores.every((store) => store.traits.push)) return;
-  await stage.hints.all(plot.key, explained.wakes, 0, stage.hintMsMax);
-  assert.deepEqual(stage.hints.strays(plot.key, explained.wakes), [], 'hints came that decide does not send');
+  await stage.hints.all(script.key, explained.wakes, 0, stage.hintMsMax);
+  assert.deepEqual(
+    stage.hints.strays(script.key, explained.wakes),
+    [],
+    'hints came that decide does not send',
+  );
 }
 
-function storeOf(stage: Stage, actor: Actor): Store {
+function storeOf(stage: ModelRun, actor: ScriptedProcess): Store {
   const store = stage.stores[actor.connection];
   assert.ok(store);
   return store;
 }
 
-/** A claim that was kept out of the line was decided as one that does not queue. */
+/** A claim that was refused a place was decided as one that does not queue. */
 async function exchange(
-  { turnsAway }: Stage,
+  { turnsAway }: ModelRun,
   store: Store,
   commands: readonly Command[],
 ): Promise<readonly Entry[]> {
@@ -154,7 +162,7 @@ async function exchange(
   });
 }
 
-/** A crowd does not know the state; the last reply says roughly when something ends. */
+/** Concurrent processes do not know the state; the last reply says roughly when something expires. */
 function paceOf(random: Random, last: Reply | undefined): number {
   const dice = random.next();
   if (dice < 0.35) return 0;

@@ -1,4 +1,4 @@
-/** What a case works with: connections, keys and processes of its own, and short ways to say a command. */
+/** The context of a case: its own connections, keys and processes, and short ways to send commands. */
 import assert from 'node:assert/strict';
 import { systemClock } from '../../clock.js';
 import type {
@@ -16,41 +16,41 @@ import type {
 import type { ConformanceCase, Harness } from '../harness.js';
 import { pause } from '../pause.js';
 
-export interface Scene {
+export interface CaseContext {
   readonly harness: Harness;
   readonly store: Store;
-  /** A second, third, … connection; closed with the scene. */
+  /** Opens another connection; closed at the end of the case. */
   another(): Promise<Store>;
   /** A key that no other case uses. */
   key(): string;
   /** A process that no other case uses. */
   process(): string;
-  /** How long past its end something may still count as alive. */
+  /** How long after its expiry a hold may still count as alive. */
   readonly doubtMs: number;
-  /** Waits until what ends in so long is over, however the store's time is in doubt. */
+  /** Waits until something that expires in `ms` has certainly expired, also by an estimated clock. */
   past(ms: number): Promise<void>;
 }
 
-/** A promise about the store, tried on a scene of its own. */
-export interface Promised {
+/** A case, run on a context of its own. */
+export interface CaseDefinition {
   readonly name: string;
-  /** Left out where this says no. */
+  /** False: the case is left out. */
   applies?(harness: Harness): boolean;
-  /** Nothing to keep where this says no: the case passes. */
+  /** False: the case does not apply, and passes. */
   needs?(traits: Traits): boolean;
   /**
-   * For what has to be said in time, such as within a window of 500 ms: a failure that took longer than this says
-   * nothing about the store, only about a busy machine, and the case is tried again.
+   * For cases with a deadline, such as a window of 500 ms: a failure that took longer than this proves nothing about the
+   * store, only that the machine is busy, and the case is run again.
    */
   readonly inMs?: number;
-  try(scene: Scene): Promise<void>;
+  try(context: CaseContext): Promise<void>;
 }
 
 const TRIES_MAX = 5;
 
-export function caseOf(harness: Harness, promised: Promised): ConformanceCase {
+export function caseOf(harness: Harness, definition: CaseDefinition): ConformanceCase {
   return {
-    name: promised.name,
+    name: definition.name,
     async run() {
       const opened: Store[] = [];
       const open = async (): Promise<Store> => {
@@ -59,8 +59,8 @@ export function caseOf(harness: Harness, promised: Promised): ConformanceCase {
         return store;
       };
       try {
-        const scene = await setScene(harness, open);
-        if (promised.needs?.(scene.store.traits) ?? true) await tryInTime(promised, scene);
+        const context = await createContext(harness, open);
+        if (definition.needs?.(context.store.traits) ?? true) await tryInTime(definition, context);
       } finally {
         await Promise.all(opened.map((store) => store.close()));
       }
@@ -68,20 +68,20 @@ export function caseOf(harness: Harness, promised: Promised): ConformanceCase {
   };
 }
 
-async function tryInTime(promised: Promised, scene: Scene): Promise<void> {
+async function tryInTime(definition: CaseDefinition, context: CaseContext): Promise<void> {
   for (let tries = 1; ; tries++) {
     const since = systemClock.monotonicMs();
     try {
-      return await promised.try(scene);
+      return await definition.try(context);
     } catch (error) {
-      const inMs = (promised.inMs ?? Number.POSITIVE_INFINITY) + scene.doubtMs;
+      const inMs = (definition.inMs ?? Number.POSITIVE_INFINITY) + context.doubtMs;
       const wasInTime = systemClock.monotonicMs() - since <= inMs;
       if (wasInTime || tries >= TRIES_MAX) throw error;
     }
   }
 }
 
-async function setScene(harness: Harness, open: () => Promise<Store>): Promise<Scene> {
+async function createContext(harness: Harness, open: () => Promise<Store>): Promise<CaseContext> {
   const id = systemClock.randomId();
   const { doubtMs = 0 } = harness;
   let made = 0;
@@ -120,13 +120,13 @@ export function releaseOf(key: string, hold: HoldId, more: Partial<Release> = {}
   return { kind: 'release', key, hold, minHoldMs: 0, ...more };
 }
 
-export async function say(store: Store, command: Command): Promise<Reply> {
+export async function send(store: Store, command: Command): Promise<Reply> {
   const [reply] = store.apply([command]);
   assert.ok(reply, 'apply returned no promise for its command');
   return await reply;
 }
 
-export async function sayAll(store: Store, commands: readonly Command[]): Promise<readonly Reply[]> {
+export async function sendAll(store: Store, commands: readonly Command[]): Promise<readonly Reply[]> {
   const replies = store.apply(commands);
   assert.equal(replies.length, commands.length, 'apply must return one promise a command');
   return await Promise.all(replies);
@@ -134,19 +134,19 @@ export async function sayAll(store: Store, commands: readonly Command[]): Promis
 
 type ReplyOf<K extends Reply['kind']> = Extract<Reply, { kind: K }>;
 
-/** The reply, known to be of this kind; or an error that says what was answered instead. */
+/** Returns the reply if it is of this kind; otherwise throws an error with the reply. */
 export function expectKind<K extends Reply['kind']>(reply: Reply, kind: K, why = ''): ReplyOf<K> {
   assert.equal(reply.kind, kind, `expected ${kind}, was answered ${JSON.stringify(reply)}. ${why}`);
   return reply as ReplyOf<K>;
 }
 
-export async function sayFor<K extends Reply['kind']>(
+export async function sendExpecting<K extends Reply['kind']>(
   store: Store,
   command: Command,
   kind: K,
   why = '',
 ): Promise<ReplyOf<K>> {
-  return expectKind(await say(store, command), kind, why);
+  return expectKind(await send(store, command), kind, why);
 }
 
 export async function viewsOf(store: Store, query: ListQuery): Promise<Snapshot[]> {

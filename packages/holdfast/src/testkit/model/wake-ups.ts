@@ -1,8 +1,8 @@
-/** Collects the hints that a store sends, key by key. */
+/** Collects the wake-ups that a store sends, per key. */
 import type { Stop, Store, Wake } from '../../protocol/index.js';
 import { eventually } from '../pause.js';
 
-export class Hints {
+export class WakeUps {
   private readonly heard = new Map<string, Wake[]>();
   private readonly stops: Stop[] = [];
 
@@ -19,7 +19,7 @@ export class Hints {
     return this.heard.get(key)?.length ?? 0;
   }
 
-  /** Waits until every one of these has come since the first `from` hints of the key. Doubles are fine. */
+  /** Waits until all of these have arrived after the first `from` wake-ups of the key. Duplicates are allowed. */
   async all(key: string, wakes: readonly Wake[], from: number, withinMs: number): Promise<void> {
     for (const wake of wakes) {
       const isSame = (hint: Wake): boolean => hint.inbox === wake.inbox && hint.why === wake.why;
@@ -29,7 +29,7 @@ export class Hints {
     }
   }
 
-  /** Hints that nobody was to get. */
+  /** Wake-ups that should not have been sent. */
   strays(key: string, wakes: readonly Wake[]): readonly Wake[] {
     const meant = new Set(wakes.map(({ inbox, why }) => `${why} ${inbox}`));
     return (this.heard.get(key) ?? []).filter(({ inbox, why }) => !meant.has(`${why} ${inbox}`));

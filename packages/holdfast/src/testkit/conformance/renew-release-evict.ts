@@ -1,24 +1,24 @@
-/** Renewals, releases and evictions: late, twice and out of order, they change nothing more. */
+/** Renewals, releases and evictions: late, repeated or out of order, they change nothing. */
 import assert from 'node:assert/strict';
 import { pause } from '../pause.js';
-import { claimOf, type Promised, releaseOf, renewOf, say, sayFor } from './scene.js';
+import { type CaseDefinition, claimOf, releaseOf, renewOf, send, sendExpecting } from './case-context.js';
 
-export const endings: readonly Promised[] = [
+export const renewReleaseEvict: readonly CaseDefinition[] = [
   {
     name: 'F24: three renewals and then a release',
     async try({ store, key, process, past }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      let { expiresAt } = await sayFor(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
+      let { expiresAt } = await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       for (let round = 0; round < 3; round++) {
         await past(5);
-        const renewed = await sayFor(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
+        const renewed = await sendExpecting(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
         assert.ok(renewed.expiresAt > expiresAt, 'a renewal did not extend');
         assert.equal(renewed.block, null, 'a block came unasked');
         ({ expiresAt } = renewed);
       }
-      assert.equal((await sayFor(store, releaseOf(name, hold), 'released')).held, true);
-      await sayFor(store, claimOf(name, { process: process(), number: 1 }), 'granted');
+      assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, true);
+      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }), 'granted');
     },
   },
   {
@@ -26,9 +26,9 @@ export const endings: readonly Promised[] = [
     async try({ store, key, process }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      await sayFor(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
-      const long = await sayFor(store, renewOf(name, hold, { ttlMs: 60_000 }), 'renewed');
-      const short = await sayFor(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
+      await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
+      const long = await sendExpecting(store, renewOf(name, hold, { ttlMs: 60_000 }), 'renewed');
+      const short = await sendExpecting(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
       assert.equal(short.expiresAt, long.expiresAt);
       assert.equal((await store.read(name))?.holders[0]?.expiresAt, long.expiresAt);
     },
@@ -38,10 +38,10 @@ export const endings: readonly Promised[] = [
     async try({ store, key, process }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      const { expiresAt } = await sayFor(store, claimOf(name, hold), 'granted');
+      const { expiresAt } = await sendExpecting(store, claimOf(name, hold), 'granted');
       const addition = renewOf(name, hold, { added: { ms: 700, expiresAt } });
-      assert.equal((await sayFor(store, addition, 'renewed')).expiresAt, expiresAt + 700);
-      assert.equal((await sayFor(store, addition, 'renewed')).expiresAt, expiresAt + 700);
+      assert.equal((await sendExpecting(store, addition, 'renewed')).expiresAt, expiresAt + 700);
+      assert.equal((await sendExpecting(store, addition, 'renewed')).expiresAt, expiresAt + 700);
     },
   },
   {
@@ -49,10 +49,10 @@ export const endings: readonly Promised[] = [
     async try({ store, another, key, process }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      await sayFor(store, claimOf(name, hold), 'granted');
-      await sayFor(store, releaseOf(name, hold), 'released');
-      await sayFor(await another(), renewOf(name, hold), 'lost');
-      await sayFor(store, renewOf(key(), hold), 'lost', 'a renewal made a record');
+      await sendExpecting(store, claimOf(name, hold), 'granted');
+      await sendExpecting(store, releaseOf(name, hold), 'released');
+      await sendExpecting(await another(), renewOf(name, hold), 'lost');
+      await sendExpecting(store, renewOf(key(), hold), 'lost', 'a renewal made a record');
       assert.equal(await store.read(name), null);
     },
   },
@@ -61,17 +61,17 @@ export const endings: readonly Promised[] = [
     async try({ store, another, key, process }) {
       const name = key();
       const [holder, stranger] = [process(), process()];
-      await sayFor(store, claimOf(name, { process: holder, number: 2 }), 'granted');
+      await sendExpecting(store, claimOf(name, { process: holder, number: 2 }), 'granted');
       const other = await another();
       for (const hold of [
         { process: stranger, number: 2 },
         { process: holder, number: 1 },
         { process: holder, number: 3 },
       ]) {
-        assert.equal((await sayFor(other, releaseOf(name, hold), 'released')).held, false);
-        await sayFor(other, renewOf(name, hold), 'lost');
+        assert.equal((await sendExpecting(other, releaseOf(name, hold), 'released')).held, false);
+        await sendExpecting(other, renewOf(name, hold), 'lost');
       }
-      await sayFor(store, renewOf(name, { process: holder, number: 2 }), 'renewed');
+      await sendExpecting(store, renewOf(name, { process: holder, number: 2 }), 'renewed');
     },
   },
   {
@@ -80,11 +80,11 @@ export const endings: readonly Promised[] = [
       const name = key();
       const own = process();
       const release = releaseOf(name, { process: own, number: 4 });
-      assert.equal((await sayFor(await another(), release, 'released')).held, false);
-      await sayFor(store, claimOf(name, { process: own, number: 4 }), 'withdrawn');
-      await sayFor(store, claimOf(name, { process: own, number: 3 }), 'withdrawn');
+      assert.equal((await sendExpecting(await another(), release, 'released')).held, false);
+      await sendExpecting(store, claimOf(name, { process: own, number: 4 }), 'withdrawn');
+      await sendExpecting(store, claimOf(name, { process: own, number: 3 }), 'withdrawn');
       assert.equal(await store.read(name), null, 'a withdrawn claim left something');
-      await sayFor(store, claimOf(name, { process: own, number: 5 }), 'granted');
+      await sendExpecting(store, claimOf(name, { process: own, number: 5 }), 'granted');
     },
   },
   {
@@ -92,11 +92,11 @@ export const endings: readonly Promised[] = [
     async try({ store, key, process }) {
       const name = key();
       const claim = claimOf(name, { process: process(), number: 1 });
-      await sayFor(store, claim, 'granted');
-      await sayFor(store, releaseOf(name, claim.hold), 'released');
-      await sayFor(store, claim, 'withdrawn');
-      await sayFor(store, claimOf(name, { process: process(), number: 1 }), 'granted');
-      await sayFor(store, claim, 'withdrawn');
+      await sendExpecting(store, claim, 'granted');
+      await sendExpecting(store, releaseOf(name, claim.hold), 'released');
+      await sendExpecting(store, claim, 'withdrawn');
+      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }), 'granted');
+      await sendExpecting(store, claim, 'withdrawn');
       assert.deepEqual((await store.read(name))?.waiters, []);
     },
   },
@@ -105,9 +105,9 @@ export const endings: readonly Promised[] = [
     async try({ store, key, process }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      await sayFor(store, claimOf(name, hold), 'granted');
-      assert.equal((await sayFor(store, releaseOf(name, hold), 'released')).held, true);
-      assert.equal((await sayFor(store, releaseOf(name, hold), 'released')).held, false);
+      await sendExpecting(store, claimOf(name, hold), 'granted');
+      assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, true);
+      assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, false);
     },
   },
   {
@@ -115,14 +115,14 @@ export const endings: readonly Promised[] = [
     async try({ store, another, key, process }) {
       const name = key();
       const [first, next] = [process(), process()];
-      const granted = await sayFor(store, claimOf(name, { process: first, number: 1 }), 'granted');
+      const granted = await sendExpecting(store, claimOf(name, { process: first, number: 1 }), 'granted');
       const evict = { kind: 'evict', key: name, upToToken: granted.token } as const;
-      assert.equal((await sayFor(await another(), evict, 'evicted')).count, 1);
-      await sayFor(store, renewOf(name, { process: first, number: 1 }), 'lost');
-      await sayFor(store, claimOf(name, { process: first, number: 1 }), 'withdrawn');
-      await sayFor(store, claimOf(name, { process: next, number: 1 }), 'granted');
-      assert.equal((await sayFor(store, evict, 'evicted')).count, 0);
-      await sayFor(store, renewOf(name, { process: next, number: 1 }), 'renewed');
+      assert.equal((await sendExpecting(await another(), evict, 'evicted')).count, 1);
+      await sendExpecting(store, renewOf(name, { process: first, number: 1 }), 'lost');
+      await sendExpecting(store, claimOf(name, { process: first, number: 1 }), 'withdrawn');
+      await sendExpecting(store, claimOf(name, { process: next, number: 1 }), 'granted');
+      assert.equal((await sendExpecting(store, evict, 'evicted')).count, 0);
+      await sendExpecting(store, renewOf(name, { process: next, number: 1 }), 'renewed');
     },
   },
   {
@@ -131,20 +131,20 @@ export const endings: readonly Promised[] = [
     async try({ store, key, process, doubtMs }) {
       const name = key();
       const hold = { process: process(), number: 1 };
-      const granted = await sayFor(store, claimOf(name, hold, { owner: 'rester' }), 'granted');
+      const granted = await sendExpecting(store, claimOf(name, hold, { owner: 'rester' }), 'granted');
       const release = releaseOf(name, hold, { minHoldMs: 600 });
-      assert.equal((await sayFor(store, release, 'released')).held, true);
-      await sayFor(store, renewOf(name, hold), 'lost', 'a rest was renewed');
-      await sayFor(store, claimOf(name, hold), 'withdrawn', 'a rest was revived');
+      assert.equal((await sendExpecting(store, release, 'released')).held, true);
+      await sendExpecting(store, renewOf(name, hold), 'lost', 'a rest was renewed');
+      await sendExpecting(store, claimOf(name, hold), 'withdrawn', 'a rest was revived');
       const next = claimOf(name, { process: process(), number: 1 }, { queue: false });
-      const busy = await sayFor(store, next, 'busy');
+      const busy = await sendExpecting(store, next, 'busy');
       assert.deepEqual(
         busy.holders.map(({ owner, resting, expiresAt }) => ({ owner, resting, expiresAt })),
         [{ owner: 'rester', resting: true, expiresAt: granted.acquiredAt + 600 }],
       );
       assert.ok(busy.freeInMs <= 600 + doubtMs);
       await pause(busy.freeInMs + 5);
-      await sayFor(store, next, 'granted');
+      await sendExpecting(store, next, 'granted');
     },
   },
   {
@@ -156,18 +156,20 @@ export const endings: readonly Promised[] = [
         const first = { process: process(), number: 1 };
         const ending = (['released', 'releasing', 'expired'] as const)[round % 3];
         const ttlMs = ending === 'expired' ? 15 : 10_000;
-        await sayFor(store, claimOf(name, first, { queue: false, ttlMs }), 'granted');
-        if (ending === 'released') await say(store, releaseOf(name, first));
+        await sendExpecting(store, claimOf(name, first, { queue: false, ttlMs }), 'granted');
+        if (ending === 'released') await send(store, releaseOf(name, first));
         if (ending === 'expired') await past(17);
         const rivals = stores.map((through) => ({ through, hold: { process: process(), number: 1 } }));
-        const claims = rivals.map(({ through, hold }) => say(through, claimOf(name, hold, { queue: false })));
-        if (ending === 'releasing') await say(store, releaseOf(name, first));
-        if (ending === 'expired') claims.push(say(store, renewOf(name, first)));
+        const claims = rivals.map(({ through, hold }) =>
+          send(through, claimOf(name, hold, { queue: false })),
+        );
+        if (ending === 'releasing') await send(store, releaseOf(name, first));
+        if (ending === 'expired') claims.push(send(store, renewOf(name, first)));
         const kinds = (await Promise.all(claims)).map((reply) => reply.kind);
         const winners = kinds.filter((kind) => kind === 'granted' || kind === 'renewed').length;
         assert.ok(winners <= 1, `${winners} holders at once: ${kinds.join(', ')}`);
         if (ending !== 'releasing') assert.equal(winners, 1, 'nobody was granted a free key');
-        for (const { hold } of rivals) await say(store, releaseOf(name, hold));
+        for (const { hold } of rivals) await send(store, releaseOf(name, hold));
       }
     },
   },

@@ -1,0 +1,129 @@
+/** Wake-ups: sent to the right waiters and holders, across connections, and again to a waiter that does not claim. */
+import assert from 'node:assert/strict';
+import { NAME_AGAIN_MS, type Store, type Traits, type Why, WINDOW_MS } from '../../protocol/index.js';
+import { HINT_MS_MAX } from '../harness.js';
+import { eventually } from '../pause.js';
+import {
+  type CaseContext,
+  type CaseDefinition,
+  claimOf,
+  releaseOf,
+  renewOf,
+  send,
+  sendExpecting,
+} from './case-context.js';
+
+/** Longer than `inMs`: if it ends before the waiter claims, the machine is too slow, and the case is run again. */
+const EXPIRY_MS = WINDOW_MS + 100;
+
+const canPush = (traits: Traits): boolean => traits.queue && traits.push;
+
+export const wakeUps: readonly CaseDefinition[] = [
+  {
+    name: 'F32: every command that frees the key tells the next in line, whatever freed it, and again if unheard',
+    inMs: WINDOW_MS,
+    needs: canPush,
+    async try(context) {
+      const other = await context.another();
+      for (const freeing of ['release', 'expiry', 'evict', 'dead head'] as const) {
+        await hintsAfter(context, other, freeing);
+      }
+    },
+  },
+  {
+    name: 'holders hear that others wait, and that they were evicted',
+    needs: canPush,
+    async try(context) {
+      const { store } = context;
+      const other = await context.another();
+      const name = context.key();
+      const heard = await listening(store, 'holder', context);
+      const hold = { process: context.process(), number: 1 };
+      const { token } = await sendExpecting(store, claimOf(name, hold, { inbox: heard.inbox }), 'granted');
+      await sendExpecting(other, claimOf(name, { process: context.process(), number: 1 }), 'busy');
+      await heard.hint(name, 'waiting');
+      await sendExpecting(other, { kind: 'evict', key: name, upToToken: token }, 'evicted');
+      await heard.hint(name, 'evicted');
+    },
+  },
+  {
+    name: 'a listener that stopped hears nothing more',
+    needs: canPush,
+    async try(context) {
+      const { store } = context;
+      const name = context.key();
+      const [gone, stays] = [
+        await listening(store, 'gone', context),
+        await listening(store, 'stays', context),
+      ];
+      const hold = { process: context.process(), number: 1 };
+      await sendExpecting(store, claimOf(name, hold, { inbox: gone.inbox }), 'granted');
+      await gone.stop();
+      await sendExpecting(
+        store,
+        claimOf(name, { process: context.process(), number: 1 }, { inbox: stays.inbox }),
+        'busy',
+      );
+      await sendExpecting(store, releaseOf(name, hold), 'released');
+      await stays.hint(name, 'turn');
+      assert.deepEqual(gone.heard, []);
+    },
+  },
+];
+
+async function listening(store: Store, what: string, context: CaseContext) {
+  const inbox = `${what}-${context.process()}`;
+  const heard: { key: string; why: Why }[] = [];
+  assert.ok(store.listen, 'a store that pushes must have listen');
+  const stop = await store.listen(inbox, (key, why) => heard.push({ key, why }));
+  return {
+    inbox,
+    heard,
+    stop,
+    hint: (key: string, why: Why, from = 0): Promise<true> =>
+      eventually(`the hint "${why}" for ${what}`, context.harness.hintMsMax ?? HINT_MS_MAX, () =>
+        heard.slice(from).some((hint) => hint.key === key && hint.why === why) ? true : undefined,
+      ),
+  };
+}
+
+async function hintsAfter(
+  context: CaseContext,
+  other: Store,
+  freeing: 'release' | 'expiry' | 'evict' | 'dead head',
+) {
+  const { store } = context;
+  const name = context.key();
+  const heard = await listening(other, freeing, context);
+  const hold = { process: context.process(), number: 1 };
+  const ttlMs = freeing === 'expiry' ? EXPIRY_MS : 30_000;
+  const { token } = await sendExpecting(store, claimOf(name, hold, { ttlMs }), 'granted');
+  const dead = { process: context.process(), number: 1 };
+  if (freeing === 'dead head') await sendExpecting(store, claimOf(name, dead), 'busy');
+  const waiter = claimOf(name, { process: context.process(), number: 1 }, { inbox: heard.inbox });
+  await sendExpecting(other, waiter, 'busy');
+  assert.deepEqual(heard.heard, [], 'woken before its turn');
+  const bystander = renewOf(name, { process: context.process(), number: 1 });
+  switch (freeing) {
+    case 'evict':
+      await sendExpecting(store, { kind: 'evict', key: name, upToToken: token }, 'evicted');
+      break;
+    case 'expiry':
+      await context.past(EXPIRY_MS + 20);
+      await send(store, bystander);
+      break;
+    default:
+      await sendExpecting(store, releaseOf(name, hold), 'released');
+  }
+  if (freeing === 'dead head') {
+    await context.past(WINDOW_MS + 20);
+    await send(store, bystander);
+  }
+  await heard.hint(name, 'turn');
+  const before = heard.heard.length;
+  await context.past(NAME_AGAIN_MS + 10);
+  await send(store, bystander);
+  await heard.hint(name, 'turn', before);
+  await sendExpecting(other, waiter, 'granted', `after ${freeing}`);
+  await heard.stop();
+}
