@@ -160,7 +160,7 @@ describe.runIf(available('nats'))('a fleet on the layout cloops', () => {
     const name = freshName();
     const locks = locksOf(fleet);
     await connection.request(subjectOf(name), 'not JSON');
-    await expect(locks.tryAcquire(name)).rejects.toThrow('something that is no lock');
+    await expect(locks.tryAcquire(name)).rejects.toThrow('a value that is not a lock');
     const { message } = await askApi(`STREAM.MSG.GET.KV_${BUCKET}`, { last_by_subj: subjectOf(name) });
     expect(Buffer.from(message?.data ?? '', 'base64').toString()).toBe('not JSON');
     expect(await listed(locks, name)).toEqual([]);

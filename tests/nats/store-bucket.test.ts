@@ -54,8 +54,8 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
   it.each([
     ['history', { max_msgs_per_subject: 5 }, /history is 5, and has to be 1/],
     ['memory', { storage: 'memory' }, /storage is "memory": a restart would lose every lock/],
-    ['short', { max_age: 60 * NS_PER_S, duplicate_window: 60 * NS_PER_S }, /records go after 60 s/],
-    ['foreign', { subjects: ['orders.>'] }, /the stream KV_foreign is no KV bucket/],
+    ['short', { max_age: 60 * NS_PER_S, duplicate_window: 60 * NS_PER_S }, /records are deleted after 60 s/],
+    ['foreign', { subjects: ['orders.>'] }, /the stream KV_foreign is not a KV bucket/],
   ])('one with the wrong %s is refused in words, and left as it is', async (bucket, more, words) => {
     await make(bucket, more);
     const before = await api(connection, `STREAM.INFO.KV_${bucket}`);
@@ -147,7 +147,7 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     // @ts-expect-error: a URL is no connection.
     expect(() => natsStore(server.url)).toThrow(InvalidArgumentError);
     // @ts-expect-error: nor is a promise of one.
-    expect(() => natsStore(Promise.resolve(connection))).toThrow(/no connection to NATS/);
+    expect(() => natsStore(Promise.resolve(connection))).toThrow(/not a NATS connection/);
     for (const bucket of ['', 'a.b', 'a b', 'a>', '*']) {
       expect(() => natsStore(connection, { bucket }), bucket).toThrow(InvalidArgumentError);
     }

@@ -111,7 +111,7 @@ describe.runIf(available('nats'))('what is stored in NATS', () => {
       const result = results[index + 1];
       const reason: unknown = result?.status === 'rejected' ? result.reason : null;
       expect(reason, name).toBeInstanceOf(UnsupportedError);
-      expect(String(reason), name).toContain('UnsupportedError: The bucket holds something that is no lock');
+      expect(String(reason), name).toContain('UnsupportedError: The bucket has a value that is not a lock');
       expect((await recordOf(connection, name))?.text).toBe(foreign[name]);
     }
     const listed: string[] = [];

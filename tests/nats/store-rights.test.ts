@@ -87,11 +87,11 @@ describe.runIf(available('nats'))('permissions on NATS', () => {
   it('who may not hear hints is served by polling, and probe says what is missing', async () => {
     const store = natsStore(await as('deaf'));
     await expect(store.listen?.('inbox', () => undefined)).rejects.toThrow(
-      /may not hear hints.*_HOLDFAST\.holdfast\.>/s,
+      /may not receive wake-ups.*_HOLDFAST\.holdfast\.>/s,
     );
     const { findings } = await store.probe();
     expect(findings.map(({ text }) => text).join(' ')).toMatch(
-      /Hints may not be published.*_HOLDFAST\.holdfast\.>/s,
+      /Wake-ups may not be published.*_HOLDFAST\.holdfast\.>/s,
     );
     const [locks, other] = [createLocks(store), createLocks(natsStore(await as('deaf')))];
     const held = await locks.acquire('k3', { ttl: 60_000 });

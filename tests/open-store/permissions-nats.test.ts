@@ -75,7 +75,7 @@ describe.runIf(available('nats', { own: true }))(
       await lease.release();
       expect((await waiting).token).toBeGreaterThan(lease.token);
       const { findings } = await two.probe();
-      expect(findings.filter(({ text }) => /Hints may not be published/.test(text))).toHaveLength(1);
+      expect(findings.filter(({ text }) => /Wake-ups may not be published/.test(text))).toHaveLength(1);
       await one.close();
       await two.close();
     });

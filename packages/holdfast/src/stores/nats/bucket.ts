@@ -1,28 +1,28 @@
 /**
- * The bucket: a stream named `KV_<bucket>`, as every KV client and tool knows it. Looked at on first use, created where it
- * is missing, refused where locks would not be safe in it. A failure is forgotten: the next command looks again (P6).
+ * The bucket: a stream named `KV_<bucket>`, as every KV client and tool knows it. Checked on first use, created where it
+ * is missing, refused where locks would not be safe in it. A failure is not kept: the next command checks again (P6).
  */
 import { type Clock, systemClock } from '../../clock.js';
 import { KEEP_MS, UnsupportedError } from '../../protocol/index.js';
 import { SharedCall } from '../compare-and-swap/shared-call.js';
-import { type ApiAnswer, askApi, type NatsConnection, type StreamConfig } from './connection.js';
+import { type ApiResponse, callApi, type NatsConnection, type StreamConfig } from './connection.js';
+import { API, isRefusal, JetStreamError } from './errors.js';
 import type { Layout } from './layout.js';
-import { API, isRefusal, JetStreamError } from './trouble.js';
 
 const NS_PER_MS = 1_000_000;
 const DAY_MS = 86_400_000;
-/** Records of processes that crashed go by themselves after this. Half of it is more than the day that `/v1` may ask for. */
+/** Records that crashed processes leave are deleted after this. Half of it is more than the day that `/v1` allows. */
 const MAX_AGE_MS = 4 * DAY_MS;
-/** For how long message ids are remembered (versions.ts): much longer than an answer is awaited. */
+/** How long the server remembers message ids (versions.ts): much longer than a request waits for its answer. */
 const DUPLICATES_MS = 10_000;
 /** A record has to outlive its marks by far. */
 const MAX_AGE_MS_MIN = 4 * KEEP_MS;
-/** So long it counts as the same bucket without a look. A look by the way comes twice as often. */
+/** How long the bucket counts as the same without a check. Checks run in the background twice as often. */
 const SAME_MS = 10_000;
 
 export interface BucketParts {
   readonly bucket: string;
-  /** Undefined: one where it is created, and any number where it is there. */
+  /** Undefined: one where the bucket is created, any number where it exists. */
   readonly replicas: number | undefined;
   readonly layout: Layout;
 }
@@ -40,7 +40,7 @@ export interface BucketConfig extends Readonly<Record<string, unknown>> {
   readonly name: string;
 }
 
-/** The stream as it is created. Settings that are not named are those of KV clients. */
+/** The stream as it is created. Other settings are those of KV clients. */
 export function configOf({ bucket, replicas, layout }: BucketParts): BucketConfig {
   return {
     name: streamOf(bucket),
@@ -70,43 +70,43 @@ export class Bucket {
   readonly #parts: BucketParts;
   #ready: Promise<StreamConfig> | null = null;
   #config: StreamConfig | null = null;
-  #looking = false;
+  #checking = false;
   #created: string | undefined;
   #seenMs = Number.NEGATIVE_INFINITY;
-  readonly #sight: SharedCall<ApiAnswer>;
-  readonly #onAnew: () => void;
+  readonly #sharedInfo: SharedCall<ApiResponse>;
+  readonly #onReplaced: () => void;
   readonly #clock: Clock;
 
-  /** `onAnew`: it is another than before, so revisions known of it are those of other records. */
+  /** `onReplaced`: the bucket was created again, so known revisions belong to other records. */
   constructor(
     connection: NatsConnection,
     parts: BucketParts,
-    onAnew: () => void = () => undefined,
+    onReplaced: () => void = () => undefined,
     clock: Clock = systemClock,
   ) {
     this.#connection = connection;
     this.#parts = parts;
-    this.#onAnew = onAnew;
+    this.#onReplaced = onReplaced;
     this.#clock = clock;
-    this.#sight = new SharedCall(() => this.info(), clock);
+    this.#sharedInfo = new SharedCall(() => this.info(), clock);
     this.stream = streamOf(parts.bucket);
   }
 
-  /** Null until it was looked at. */
+  /** Null until it was checked. */
   get config(): StreamConfig | null {
     return this.#config;
   }
 
-  /** For how long a hold may be given at a time; records must not go while somebody counts on them. */
+  /** The longest ttl: records must not be deleted by their age while a lock is held. */
   get ttlMsMax(): number {
     return this.#config === null || this.#config.max_age === 0
       ? Number.POSITIVE_INFINITY
       : this.#config.max_age / NS_PER_MS / 2;
   }
 
-  /** Created or checked; those who ask meanwhile share the answer. */
+  /** Creates or checks the bucket. Concurrent callers share the answer. */
   ready(): Promise<StreamConfig> {
-    this.#ready ??= this.#look().then(
+    this.#ready ??= this.#checkOrCreate().then(
       ({ config }) => {
         this.#config = config;
         return config;
@@ -120,79 +120,79 @@ export class Bucket {
   }
 
   /**
-   * It may be gone: looked at by the way, and made anew. Nothing waits for that: as a rule it has only no leader for a
-   * while, and then a request to the server would only delay the renewals.
+   * The bucket may be gone: checks it in the background, and creates it again. Nobody waits for that: usually it only
+   * has no leader for a while, and then a request to the server would only delay the renewals.
    */
   suspect(): void {
-    if (this.#config === null || this.#looking) return;
-    this.#looking = true;
-    // A failure is told to whoever asks next: what made it suspect goes on being rejected.
+    if (this.#config === null || this.#checking) return;
+    this.#checking = true;
+    // A failure needs no report: the command that raised the suspicion is rejected anyway.
     const done = (): void => {
-      this.#looking = false;
+      this.#checking = false;
     };
-    this.#look().then(({ config }) => {
+    this.#checkOrCreate().then(({ config }) => {
       this.#config = config;
       done();
     }, done);
   }
 
-  async info(): Promise<ApiAnswer> {
-    return this.#see(await askApi(this.#connection, `STREAM.INFO.${this.stream}`));
+  async info(): Promise<ApiResponse> {
+    return this.#note(await callApi(this.#connection, `STREAM.INFO.${this.stream}`));
   }
 
   /**
-   * Whether it is certainly the bucket of before. One that is made anew counts its revisions from the beginning, so
-   * that a revision of old may be another's record by now.
+   * Whether it is certainly the same bucket as before. One that was created again counts revisions from 1, so that a
+   * known revision may be another record.
    */
   isSame(): boolean {
     const sinceMs = this.#clock.monotonicMs() - this.#seenMs;
-    // By the way. Where that fails, the next has to wait for an answer, and is told what is wrong.
-    if (sinceMs > SAME_MS / 2) this.#sight.run().then(undefined, () => this.lostSight());
+    // In the background. Where that fails, the next command waits for the answer, and gets the error.
+    if (sinceMs > SAME_MS / 2) this.#sharedInfo.run().then(undefined, () => this.distrust());
     return sinceMs <= SAME_MS;
   }
 
-  /** Looks whether it is. Rejects when nobody answers. */
+  /** Asks the server whether it is the same. Rejects without an answer. */
   async confirm(): Promise<boolean> {
-    const seen = this.#seenMs;
+    const seenMs = this.#seenMs;
     const created = this.#created;
-    await this.#sight.run();
-    return Number.isFinite(seen) && created === this.#created;
+    await this.#sharedInfo.run();
+    return Number.isFinite(seenMs) && created === this.#created;
   }
 
-  /** Nobody knows what happened to it meanwhile. */
-  lostSight(): void {
+  /** The bucket may have been replaced: the next command has to confirm it. */
+  distrust(): void {
     this.#seenMs = Number.NEGATIVE_INFINITY;
   }
 
-  #see(answer: ApiAnswer): ApiAnswer {
+  #note(answer: ApiResponse): ApiResponse {
     const before = this.#created;
     this.#created = answer.created;
     this.#seenMs = this.#clock.monotonicMs();
-    if (before !== undefined && before !== answer.created) this.#onAnew();
+    if (before !== undefined && before !== answer.created) this.#onReplaced();
     return answer;
   }
 
-  /** Whether it had to be made. */
+  /** Resolves with whether it had to be created. */
   async create(): Promise<boolean> {
-    return (await this.#look()).made;
+    return (await this.#checkOrCreate()).created;
   }
 
-  async #look(): Promise<{ readonly config: StreamConfig; readonly made: boolean }> {
+  async #checkOrCreate(): Promise<{ readonly config: StreamConfig; readonly created: boolean }> {
     try {
-      return { config: this.#check((await this.info()).config), made: false };
+      return { config: this.#check((await this.info()).config), created: false };
     } catch (error) {
       if (!isRefusal(error, API.noStream)) throw error;
     }
     try {
-      const { config } = this.#see(
-        await askApi(this.#connection, `STREAM.CREATE.${this.stream}`, configOf(this.#parts)),
+      const { config } = this.#note(
+        await callApi(this.#connection, `STREAM.CREATE.${this.stream}`, configOf(this.#parts)),
       );
-      return { config: this.#check(config), made: true };
+      return { config: this.#check(config), created: true };
     } catch (error) {
       if (!isRefusal(error, API.nameInUse)) throw this.#explained(error);
     }
-    // Somebody else made it in the same moment, in another way.
-    return { config: this.#check((await this.info()).config), made: false };
+    // Another process created it at the same moment, with other settings.
+    return { config: this.#check((await this.info()).config), created: false };
   }
 
   #explained(error: unknown): unknown {
@@ -206,21 +206,21 @@ export class Bucket {
 
   #check(config: StreamConfig | undefined): StreamConfig {
     const { bucket, replicas = 1, layout } = this.#parts;
-    if (!config) throw new Error(`JetStream told nothing of the stream ${this.stream}.`);
+    if (!config) throw new Error(`JetStream did not describe the stream ${this.stream}.`);
     if (!layout.ownsBucket) return config;
     const wrong = wrongWith(config, replicas, bucket);
     if (wrong === null) return config;
     throw new UnsupportedError(
-      `The bucket "${bucket}" is not fit for locks: ${wrong} Change it, or use another bucket, which is then created.`,
+      `The bucket "${bucket}" is not fit for locks: ${wrong} Change it, or name another bucket, which is then created.`,
     );
   }
 }
 
-/** What would lose locks, or give them to two; null for nothing. */
+/** The setting that would lose locks or grant one twice; null for none. */
 function wrongWith(config: StreamConfig, replicas: number, bucket: string): string | null {
   const stream = streamOf(bucket);
   const ageMs = config.max_age / NS_PER_MS;
-  if (!config.subjects?.includes(subjectOf(bucket, '>'))) return `the stream ${stream} is no KV bucket.`;
+  if (!config.subjects?.includes(subjectOf(bucket, '>'))) return `the stream ${stream} is not a KV bucket.`;
   if (config.max_msgs_per_subject !== 1) {
     return (
       `its history is ${config.max_msgs_per_subject}, and has to be 1: old records would come back when a new one is ` +
@@ -238,8 +238,8 @@ function wrongWith(config: StreamConfig, replicas: number, bucket: string): stri
   }
   if (ageMs > 0 && ageMs < MAX_AGE_MS_MIN) {
     return (
-      `its records go after ${Math.floor(ageMs / 1_000)} s (max_age), which has to be ${MAX_AGE_MS_MIN / 1_000} s at ` +
-      `least. (nats stream edit ${stream} --max-age 2d)`
+      `its records are deleted after ${Math.floor(ageMs / 1_000)} s (max_age), which has to be at least ` +
+      `${MAX_AGE_MS_MIN / 1_000} s. (nats stream edit ${stream} --max-age 2d)`
     );
   }
   if (config.sealed === true) return 'it is sealed: nothing can be written to it.';

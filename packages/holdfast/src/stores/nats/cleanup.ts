@@ -1,14 +1,14 @@
 /**
- * Deletes records of keys that this process released, once the rule in `expendableAt` allows it: exactly that message,
- * so that a newer one is never touched, and nothing is left in its place. Later commands do it by the way, a few at a
- * time, and nobody waits for it. What a crashed process leaves goes by the bucket's max_age.
+ * Deletes records of keys that this process released, once the rule of `expendableAt` allows it: exactly that message,
+ * so that a newer one is never touched, and without a deletion marker. Later commands trigger it, a few deletions at a
+ * time, and nobody waits for it. Records that a crashed process leaves are deleted by the bucket's max_age.
  */
 import { expendableAt, type State } from '../../protocol/index.js';
 import { RecentMap } from '../compare-and-swap/recent-map.js';
 import type { StreamConfig } from './connection.js';
 
-/** A key in the queue. It stays there while the key is used, so that it is there once however often that is. */
-interface Left {
+/** A key in the queue. It stays there while the key is used, so that each key is queued once. */
+interface QueuedKey {
   readonly kvKey: string;
   /** Null while somebody holds it or waits for it. */
   sequence: number | null;
@@ -16,82 +16,86 @@ interface Left {
   queuedFor: number;
 }
 
-/** More than so many are left to the bucket's max_age. */
+/** Further records are left to the bucket's max_age. */
 const QUEUED_MAX = 50_000;
-/** At most so many are deleted at once, and by one batch of commands. */
-const AT_ONCE_MAX = 16;
+/** Deletions that may be pending, in all and per batch of commands. */
+const PENDING_MAX = 16;
 const STEP_MAX = 4;
-/** How many keys one batch looks at. */
-const LOOKS_MAX = 16;
+/** Queued keys that one batch examines. */
+const EXAMINED_MAX = 16;
 
 export interface CleanupParts {
-  /** Whether this bucket is ours to clean. */
+  /** False for a bucket of other software. */
   readonly enabled: boolean;
   /** Null while nothing may be deleted. */
   config(): StreamConfig | null;
-  ask(call: 'MSG.DELETE' | 'PURGE', question: object): Promise<unknown>;
+  call(name: 'MSG.DELETE' | 'PURGE', request: object): Promise<unknown>;
   subjectOf(kvKey: string): string;
 }
 
 export class Cleanup {
   readonly #parts: CleanupParts;
-  readonly #left = new Map<string, Left>();
+  readonly #byKey = new Map<string, QueuedKey>();
   /** From `#head` on. */
-  #queue: Left[] = [];
+  #queue: QueuedKey[] = [];
   #head = 0;
   /** The sequences deleted last. */
-  readonly #gone = new RecentMap<number, true>(QUEUED_MAX);
-  #underWay = 0;
-  #trouble: unknown;
+  readonly #deleted = new RecentMap<number, true>(QUEUED_MAX);
+  #pending = 0;
+  #error: unknown;
 
   constructor(parts: CleanupParts) {
     this.#parts = parts;
   }
 
-  /** What went wrong last without anybody being told. */
-  get trouble(): unknown {
-    return this.#trouble;
+  /** The last error that no caller was told; undefined for none. */
+  get error(): unknown {
+    return this.#error;
   }
 
-  wrote(kvKey: string, sequence: number, next: State): void {
+  onWritten(kvKey: string, sequence: number, next: State): void {
     if (!this.#parts.enabled) return;
-    const known = this.#left.get(kvKey);
+    const known = this.#byKey.get(kvKey);
     const isFree = next.holders.length === 0 && next.rests.length === 0 && next.waiters.length === 0;
     if (known) {
       known.sequence = isFree ? sequence : null;
       if (isFree) known.at = expendableAt(next);
       return;
     }
-    if (!isFree || this.#left.size >= QUEUED_MAX) return;
+    if (!isFree || this.#byKey.size >= QUEUED_MAX) return;
     const at = expendableAt(next);
-    const left = { kvKey, sequence, at, queuedFor: at };
-    this.#left.set(kvKey, left);
-    this.#queue.push(left);
+    const queued = { kvKey, sequence, at, queuedFor: at };
+    this.#byKey.set(kvKey, queued);
+    this.#queue.push(queued);
   }
 
-  /** Whether this process deleted the message: its subject is empty then, unless somebody wrote there since. */
-  isGone(sequence: number): boolean {
-    return this.#gone.get(sequence) === true;
+  /** Whether this process deleted the message: its subject is empty then, unless another process wrote there since. */
+  isDeleted(sequence: number): boolean {
+    return this.#deleted.get(sequence) === true;
   }
 
   step(earliest: number): void {
     const config = this.#parts.config();
     if (config === null) return;
     let steps = 0;
-    for (let looks = 0; looks < LOOKS_MAX && steps < STEP_MAX && this.#underWay < AT_ONCE_MAX; looks++) {
-      const left = this.#queue[this.#head];
-      if (!left || left.queuedFor > earliest) return;
+    for (
+      let examined = 0;
+      examined < EXAMINED_MAX && steps < STEP_MAX && this.#pending < PENDING_MAX;
+      examined++
+    ) {
+      const queued = this.#queue[this.#head];
+      if (!queued || queued.queuedFor > earliest) return;
       this.#shift();
-      if (left.sequence !== null && left.at > earliest) {
+      if (queued.sequence !== null && queued.at > earliest) {
         // Used again since it was queued.
-        left.queuedFor = left.at;
-        this.#queue.push(left);
+        queued.queuedFor = queued.at;
+        this.#queue.push(queued);
         continue;
       }
-      this.#left.delete(left.kvKey);
-      if (left.sequence === null) continue;
+      this.#byKey.delete(queued.kvKey);
+      if (queued.sequence === null) continue;
       steps += 1;
-      void this.#remove(left.kvKey, left.sequence, config);
+      void this.#remove(queued.kvKey, queued.sequence, config);
     }
   }
 
@@ -103,26 +107,26 @@ export class Cleanup {
   }
 
   async #remove(kvKey: string, sequence: number, { deny_delete }: StreamConfig): Promise<void> {
-    this.#underWay += 1;
+    this.#pending += 1;
     try {
-      // Buckets made by other tools refuse deletions, but not a purge up to and with this message.
+      // Buckets created by other tools refuse deletions, but not a purge up to and including this message.
       if (deny_delete === true) {
-        await this.#parts.ask('PURGE', { filter: this.#parts.subjectOf(kvKey), seq: sequence + 1 });
-      } else await this.#parts.ask('MSG.DELETE', { seq: sequence, no_erase: true });
-      this.#gone.set(sequence, true);
+        await this.#parts.call('PURGE', { filter: this.#parts.subjectOf(kvKey), seq: sequence + 1 });
+      } else await this.#parts.call('MSG.DELETE', { seq: sequence, no_erase: true });
+      this.#deleted.set(sequence, true);
     } catch (error) {
-      // It was replaced, or it stays until the bucket's max_age.
-      this.#trouble = error;
+      // Another message replaced it, or it stays until the bucket's max_age.
+      this.#error = error;
     } finally {
-      this.#underWay -= 1;
+      this.#pending -= 1;
     }
   }
 
-  /** The bucket may be another, where the same sequences are other messages. */
+  /** Empties the queue: in another bucket, the same sequences are other messages. */
   forget(): void {
-    this.#left.clear();
+    this.#byKey.clear();
     this.#queue = [];
     this.#head = 0;
-    this.#gone.clear();
+    this.#deleted.clear();
   }
 }

@@ -1,9 +1,9 @@
 /**
- * What is used of a connection, and how JetStream is spoken to over it: plain requests with JSON. Nothing of a client
- * is imported: headers are the one thing that a client makes objects of, and all it does with those is `encode()`.
+ * The members of a connection that are used, and requests to JetStream's API over it: plain requests with JSON. No
+ * client is imported: of a headers object, a client only calls `encode()`.
  */
 import { InvalidArgumentError } from '../../protocol/index.js';
-import { type ApiError, JetStreamError, withoutAnswer } from './trouble.js';
+import { type ApiError, JetStreamError, unansweredError } from './errors.js';
 
 export interface NatsMessage {
   readonly subject: string;
@@ -14,7 +14,7 @@ export interface NatsSubscription {
   unsubscribe(): void;
 }
 
-/** A connection of @nats-io/transport-node 3: what its `connect` gives. */
+/** A connection of @nats-io/transport-node 3: the result of its `connect`. */
 export interface NatsConnection {
   request(
     subject: string,
@@ -53,27 +53,27 @@ export function checkConnection(connection: unknown): NatsConnection {
     return connection as NatsConnection;
   }
   throw new InvalidArgumentError(
-    'The connection is no connection to NATS. Give it what `await connect({ servers })` of @nats-io/transport-node ' +
-      'returns; a URL, a JetStream client or a promise of a connection is none.',
+    'The connection is not a NATS connection. Pass the result of `await connect({ servers })` of @nats-io/transport-node; ' +
+      'not a URL, a JetStream client or a promise of a connection.',
   );
 }
 
-/** A request unanswered for so long is unknown. The core asks again much sooner. */
+/** After this time without an answer, the outcome of a request is unknown. The core asks again much sooner. */
 export const ANSWER_MS_MAX = 2_000;
 
-/** Asks JetStream. Rejects with a `JetStreamError` for what it refuses. */
-export async function askApi(
+/** A call of JetStream's API. Rejects with a `JetStreamError` where it is refused. */
+export async function callApi(
   connection: NatsConnection,
   subject: string,
-  question?: object,
-): Promise<ApiAnswer> {
-  const payload = question === undefined ? '' : JSON.stringify(question);
+  request?: object,
+): Promise<ApiResponse> {
+  const payload = request === undefined ? '' : JSON.stringify(request);
   const named = `$JS.API.${subject}`;
-  return answerIn(await answered(connection, named, payload, { timeout: ANSWER_MS_MAX }), named);
+  return parseResponse(await requestBytes(connection, named, payload, { timeout: ANSWER_MS_MAX }), named);
 }
 
-/** The bytes of the answer, or in words why there is none. */
-export async function answered(
+/** The bytes of the answer. Rejects with the reason where there is none. */
+export async function requestBytes(
   connection: NatsConnection,
   subject: string,
   payload: string,
@@ -82,13 +82,13 @@ export async function answered(
   try {
     return (await connection.request(subject, payload, options)).data;
   } catch (error) {
-    throw withoutAnswer(error, subject, connection);
+    throw unansweredError(error, subject, connection);
   }
 }
 
 /** Throws a `JetStreamError` for a refusal. */
-export function answerIn(data: Uint8Array, subject: string): ApiAnswer {
-  const answer = JSON.parse(textOf(data)) as ApiAnswer;
+export function parseResponse(data: Uint8Array, subject: string): ApiResponse {
+  const answer = JSON.parse(textOf(data)) as ApiResponse;
   if (answer.error) throw new JetStreamError(answer.error, subject);
   return answer;
 }
@@ -97,8 +97,8 @@ export function textOf(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8');
 }
 
-/** The members of JetStream's answers that are used, of all its kinds of answers. */
-export interface ApiAnswer {
+/** The members that are used of JetStream's responses, of all kinds. */
+export interface ApiResponse {
   readonly error?: ApiError;
   /** Of a message that was stored. */
   readonly stream?: string;
@@ -107,7 +107,7 @@ export interface ApiAnswer {
   readonly duplicate?: boolean;
   readonly message?: StoredMessage;
   readonly config?: StreamConfig;
-  /** When the stream was made. */
+  /** When the stream was created. */
   readonly created?: string;
   readonly state?: { readonly messages: number; readonly subjects?: Readonly<Record<string, number>> };
   readonly cluster?: StreamCluster;

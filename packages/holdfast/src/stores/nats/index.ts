@@ -1,4 +1,4 @@
-/** Locks in NATS JetStream, shared by everybody who reaches the servers. The connection is the caller's. */
+/** The public names of the NATS store, and its options. See store.ts. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { Bucket, type BucketConfig, type BucketParts, configOf } from './bucket.js';
@@ -11,11 +11,11 @@ export type { BucketConfig } from './bucket.js';
 export type { NatsConnection, NatsMessage, NatsSubscription, ServerInfo } from './connection.js';
 
 export interface NatsStoreOptions {
-  /** The KV bucket: 'holdfast' unless told. Created on first use where it is missing. All who share locks use the same. */
+  /** The KV bucket. Default 'holdfast'. Created on first use where it is missing. Processes that share locks use the same. */
   readonly bucket?: string;
-  /** On how many servers a lock has to be: 1 unless told. Three survive the loss of one, and need a cluster of three. */
+  /** How many servers store each lock. Default 1. Three survive the loss of one, and need a cluster of three. */
   readonly replicas?: number;
-  /** Takes the same locks as software that is there already: 'cloops' for the locks of cloops.microservices. */
+  /** Shares locks with other software: 'cloops' for the locks of cloops.microservices. */
   readonly layout?: 'cloops';
 }
 
@@ -25,7 +25,7 @@ export function natsStore(connection: NatsConnection, options: NatsStoreOptions 
   return storeOn(checkConnection(connection), parts);
 }
 
-/** Creates the bucket where it is missing, and refuses one that is not fit for locks. Stores do this by themselves. */
+/** Creates the bucket where it is missing, and refuses one that is not fit for locks. A store does this on first use. */
 export async function createBucket(
   connection: NatsConnection,
   options: NatsStoreOptions = {},
@@ -34,7 +34,7 @@ export async function createBucket(
   return { created: await new Bucket(checkConnection(connection), parts).create() };
 }
 
-/** The stream that `createBucket` asks for, as JetStream's API and the tools take it. */
+/** The configuration of the stream that `createBucket` creates, for JetStream's API and tools. */
 export function bucketConfig(options: NatsStoreOptions = {}): BucketConfig {
   return configOf(partsOf(options));
 }

@@ -3,21 +3,21 @@
  * '=' and two hexadecimal digits. So any name is legal, no two names share a key, and plain names stay readable.
  */
 
-/** Nothing that `kvKeyOf` makes: a '=' there is followed by two digits. */
+/** Not a result of `kvKeyOf`: there, a '=' is followed by two digits. */
 export const CLOCK_KEY = '=clock';
 const EMPTY_KEY = '=';
 
 const PLAIN = /^[A-Za-z0-9_/-]+(?:\.[A-Za-z0-9_/-]+)*$/;
-const AWKWARD = /[^A-Za-z0-9_/.-]+|^\.+|\.{2,}|\.+$/g;
+const TO_ESCAPE = /[^A-Za-z0-9_/.-]+|^\.+|\.{2,}|\.+$/g;
 const ESCAPED = /^(?:[A-Za-z0-9_/.-]|=[0-9A-F]{2})+$/;
 
 export function kvKeyOf(key: string): string {
   if (PLAIN.test(key)) return key;
   if (key === '') return EMPTY_KEY;
-  return key.replaceAll(AWKWARD, escaped);
+  return key.replaceAll(TO_ESCAPE, escaped);
 }
 
-/** Null for what `kvKeyOf` never makes. */
+/** Null for a key that `kvKeyOf` never returns. */
 export function keyOf(kvKey: string): string | null {
   if (PLAIN.test(kvKey)) return kvKey;
   if (kvKey === EMPTY_KEY) return '';
@@ -30,7 +30,7 @@ export function keyOf(kvKey: string): string | null {
   return kvKeyOf(key) === kvKey ? key : null;
 }
 
-/** One token of a subject, for names that are no keys. */
+/** One token of a subject, for inboxes. */
 export function tokenOf(name: string): string {
   return name === '' ? EMPTY_KEY : name.replaceAll(/[^A-Za-z0-9_-]+/g, escaped);
 }

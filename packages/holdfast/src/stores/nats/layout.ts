@@ -1,7 +1,4 @@
-/**
- * How locks lie in a bucket: under which key, and as which bytes. A layout is pure; everything that is said to the
- * server is said by the register, whatever the layout.
- */
+/** How locks are stored in a bucket: under which key, and as which bytes. A layout is pure; the register talks to the server. */
 import { type Command, type State, UnsupportedError } from '../../protocol/index.js';
 import type { Found } from '../compare-and-swap/register.js';
 
@@ -21,15 +18,15 @@ export interface Message {
   readonly payload: string;
   /** 'DEL' makes it what tools and other clients take for a deleted key. */
   readonly operation: 'DEL' | null;
-  /** By how much what it keeps of the record before ends later than it says; 0 unless told. */
+  /** How much later the holds kept from the record before expire than it says. Default 0. */
   readonly lagMs?: number;
 }
 
-/** Under the key lies something that is no lock at all. Commands on it are refused; lists leave it out. */
-export class NoLockError extends UnsupportedError {
+/** The key's value is not a lock. Commands on it are refused; lists leave it out. */
+export class NotALockError extends UnsupportedError {
   constructor(key: string) {
     super(
-      `The bucket holds something that is no lock under the key of "${key}". Use a bucket of its own for locks. ` +
+      `The bucket has a value that is not a lock under the key of "${key}". Use a separate bucket for locks. ` +
         'Nothing was changed.',
       { key },
     );
@@ -38,28 +35,28 @@ export class NoLockError extends UnsupportedError {
 }
 
 export interface Layout {
-  /** As options and messages call it. */
+  /** The name in options and messages. */
   readonly name: string;
-  /** The bucket, unless told. */
+  /** The default bucket. */
   readonly bucket: string;
-  /** Whether locks have a line of waiters, and hints. */
+  /** Whether locks have a queue of waiters, and wake-ups. */
   readonly queue: boolean;
   /**
-   * Whether the bucket is ours: created with our settings where missing, refused where they are wrong, and records of
-   * released keys deleted in time. A bucket of other software is created plainly and left as it is.
+   * Whether the bucket belongs to Holdfast: created with our settings, refused where they are wrong, and records of
+   * released keys deleted. A bucket of other software is created with plain settings and left as it is.
    */
   readonly ownsBucket: boolean;
   /** The key in the bucket. Throws an `UnsupportedError` for a name that cannot be one. */
   kvKeyOf(key: string): string;
-  /** The way back; null for a key of the bucket that is no lock of this layout. */
+  /** The reverse; null for a key of the bucket that is not a lock of this layout. */
   keyOf(kvKey: string): string | null;
   /**
-   * `now` is the latest it may be: what `next` was decided at. `seen` is what is replaced. Null where nothing may be
-   * written though something was decided: a write would take the record from under other software's holder.
+   * `now`: the time that `next` was decided at, the latest it may be. `seen`: the record that is replaced. Null where
+   * nothing may be written: the write would change the revision that other software's holder goes by.
    */
   encode(next: State, seen: Found<number>, now: number): Message | null;
-  /** Throws a `NoLockError` for what is none, an `UnsupportedError` for a record of a newer format. */
+  /** Throws a `NotALockError`, or an `UnsupportedError` for a record of a newer format. */
   decode(stored: Stored, key: string): { readonly state: State | null; readonly lateMs: number };
-  /** Throws an `UnsupportedError` for what a record cannot carry. */
+  /** Throws an `UnsupportedError` for a command that a record cannot store. */
   check?(command: Command): void;
 }

@@ -1,23 +1,23 @@
-/** What a NATS server and the bucket, as configured, really promise to locks: what a crash or a power failure costs. */
+/** What a NATS server and the bucket, as configured, guarantee: what a crash or a power failure costs. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
 import type { Reading } from '../compare-and-swap/register.js';
-import type { ApiAnswer, NatsConnection, StreamConfig } from './connection.js';
-import { hintsBegin } from './hints.js';
+import type { ApiResponse, NatsConnection, StreamConfig } from './connection.js';
 import type { Layout } from './layout.js';
-import { wordsOf } from './trouble.js';
 import { comparesTooEarly, isBefore, OLDEST } from './versions.js';
+import { wakeSubjectPrefix } from './wake-listener.js';
 
 export interface ProbeParts {
   readonly connection: NatsConnection;
   readonly bucketName: string;
-  readonly info: ApiAnswer;
+  readonly info: ApiResponse;
   readonly time: Reading;
   readonly layout: Layout;
-  /** What went wrong without anybody being told. */
-  readonly troubles: { readonly hints: unknown; readonly cleanup: unknown; readonly writes: unknown };
+  /** Errors that no caller was told; undefined for none. */
+  readonly errors: { readonly wakeUps: unknown; readonly cleanup: unknown; readonly writes: unknown };
 }
 
-const HINT_MS_MAX = 1_000;
+const WAKE_MS_MAX = 1_000;
 
 export async function probe(parts: ProbeParts): Promise<Guarantees> {
   const { connection, info, time } = parts;
@@ -30,9 +30,9 @@ export async function probe(parts: ProbeParts): Promise<Guarantees> {
     ...diskFindings(info, cluster),
     ...replicaFindings(info),
     ...ageFindings(info.config),
-    ...(parts.layout.queue ? await hintFindings(parts) : []),
-    ...cleanupFindings(parts.troubles.cleanup),
-    ...writeFindings(parts.troubles.writes),
+    ...(parts.layout.queue ? await wakeUpFindings(parts) : []),
+    ...cleanupFindings(parts.errors.cleanup),
+    ...writeFindings(parts.errors.writes),
   ];
   return {
     server: `NATS ${version}${cluster === undefined ? '' : `, cluster ${cluster}`}`,
@@ -46,8 +46,8 @@ function timeFinding({ earliest, latest }: Reading): Finding {
   return {
     level: 'good',
     text:
-      `Time is that of the server which stamps the records, known here to ±${errorMs} ms: no client's clock matters. ` +
-      'A cluster takes the clock of the stream leader of the moment: keep the clocks of its servers together.',
+      `The clock of the server that timestamps the records decides, known here to ±${errorMs} ms: no client's clock ` +
+      'matters. On a cluster it is the clock of the stream leader: keep the clocks of its servers synchronised.',
   };
 }
 
@@ -55,7 +55,7 @@ function layoutFindings({ name, ownsBucket }: Layout): readonly Finding[] {
   if (ownsBucket) return [];
   const text =
     `With the layout ${name}, the other software goes by the clocks of its own machines, which have to be right to a ` +
-    'second; and there is no line of waiters, and no hints.';
+    'second; and there is no queue of waiters, and no wake-ups.';
   return [{ level: 'note', text }];
 }
 
@@ -82,7 +82,7 @@ function versionFindings({ connection, info, layout }: ProbeParts, version: stri
 }
 
 /** What a power failure costs. The token rises in every case: it follows the clock. */
-function diskFindings({ config }: ApiAnswer, cluster: string | undefined): readonly Finding[] {
+function diskFindings({ config }: ApiResponse, cluster: string | undefined): readonly Finding[] {
   if (!config) return [];
   const { storage, num_replicas: replicas } = config;
   if (storage !== 'file') {
@@ -122,7 +122,7 @@ function diskFindings({ config }: ApiAnswer, cluster: string | undefined): reado
   ];
 }
 
-function replicaFindings({ cluster }: ApiAnswer): readonly Finding[] {
+function replicaFindings({ cluster }: ApiResponse): readonly Finding[] {
   const away = (cluster?.replicas ?? []).filter(({ current, offline }) => offline === true || !current);
   if (away.length === 0) return [];
   const names = away.map(({ name }) => name).join(', ');
@@ -151,23 +151,23 @@ function ageFindings(config: StreamConfig | undefined): readonly Finding[] {
   ];
 }
 
-/** Asks a subject that nobody listens to, to see whether it may: a plain publication would be refused in silence. */
-async function hintFindings({ connection, bucketName, troubles }: ProbeParts): Promise<readonly Finding[]> {
-  const begin = hintsBegin(bucketName);
-  const slow = 'Waiters are not woken and ask by themselves, which is slower.';
+/** Sends a request to a subject without listeners, to learn whether that is allowed: a publication is refused silently. */
+async function wakeUpFindings({ connection, bucketName, errors }: ProbeParts): Promise<readonly Finding[]> {
+  const prefix = wakeSubjectPrefix(bucketName);
+  const slow = 'Waiters are not woken and poll instead, which is slower.';
   const findings: Finding[] = [];
   try {
-    await connection.request(`${begin}probe`, '', { timeout: HINT_MS_MAX });
+    await connection.request(`${prefix}probe`, '', { timeout: WAKE_MS_MAX });
   } catch (error) {
     if (isForbidden(error)) {
       findings.push({
         level: 'warning',
-        text: `Hints may not be published. ${slow} Remedy: allow publishing and subscribing to ${begin}>.`,
+        text: `Wake-ups may not be published. ${slow} Remedy: allow publishing and subscribing to ${prefix}>.`,
       });
     }
   }
-  if (troubles.hints !== undefined) {
-    const text = `The last trouble with hints was: ${wordsOf(troubles.hints)}. ${slow}`;
+  if (errors.wakeUps !== undefined) {
+    const text = `The last error while listening: ${messageOf(errors.wakeUps)}. ${slow}`;
     findings.push({ level: 'note', text });
   }
   return findings;
@@ -178,18 +178,18 @@ function isForbidden(error: unknown): boolean {
   return reason instanceof Error && /permission/i.test(`${reason.name} ${reason.message}`);
 }
 
-function cleanupFindings(trouble: unknown): readonly Finding[] {
-  if (trouble === undefined || !isForbidden(trouble)) return [];
+function cleanupFindings(error: unknown): readonly Finding[] {
+  if (error === undefined || !isForbidden(error)) return [];
   const text =
-    'Records of released locks may not be deleted, and stay until the bucket lets them go by their age. Remedy: allow ' +
+    'Records of released locks may not be deleted, and stay until the bucket deletes them by their age. Remedy: allow ' +
     'publishing to $JS.API.STREAM.MSG.DELETE of its stream.';
   return [{ level: 'note', text }];
 }
 
-function writeFindings(trouble: unknown): readonly Finding[] {
-  if (trouble === undefined || !isForbidden(trouble)) return [];
+function writeFindings(error: unknown): readonly Finding[] {
+  if (error === undefined || !isForbidden(error)) return [];
   const text =
-    `Answers to writes are heard one by one, which is slower: ${wordsOf(trouble)}. Remedy: allow subscribing to ` +
-    'everything below the inbox prefix, "_INBOX.>" unless the connection was given another.';
+    `Answers to writes need one subscription each, which is slower: ${messageOf(error)}. Remedy: allow subscribing to ` +
+    'everything below the inbox prefix of the connection, by default "_INBOX.>".';
   return [{ level: 'note', text }];
 }

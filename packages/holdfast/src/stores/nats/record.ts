@@ -2,11 +2,11 @@
  * The record of a lock as Holdfast writes it: compact JSON, about 200 bytes while held, 120 after a release.
  *
  *   { v: format, t: token, d: decision, w: when it was decided, l: lag, n: 1 where there was nothing before,
- *     h: holders, r: rests, q: waiters, e: marks of ended holds }      members that are empty are left out
+ *     h: holders, r: rests, q: waiters, e: marks of ended holds }      empty members are left out
  *
- * `w` is the writer's idea of the time. The server stamps every message: where the stamp is later than `w`, everything in
- * the record ends that much later. So a hold lasts its ttl from the moment it was stored, whatever its writer took for
- * the time. A later record that keeps holds of an earlier one keeps that delay too, as its lag.
+ * `w` is the writer's estimate of the time. The server timestamps every message: where that is later than `w`, everything
+ * in the record expires that much later. So a hold lasts its ttl from the moment it was stored, however wrong the
+ * writer's estimate was. A later record that keeps holds of an earlier one keeps that delay too, as its lag.
  */
 import {
   checkVersion,
@@ -20,7 +20,7 @@ import {
 } from '../../protocol/index.js';
 import type { Found } from '../compare-and-swap/register.js';
 import { keyOf, kvKeyOf } from './keys.js';
-import { type Layout, type Message, NoLockError, type Stored } from './layout.js';
+import { type Layout, type Message, NotALockError, type Stored } from './layout.js';
 
 type Row = readonly (string | number | null)[];
 
@@ -38,9 +38,9 @@ interface Json {
 }
 
 /**
- * A message stored so much after it was decided lay in some buffer. On a key that was empty, others may have come and
- * gone meanwhile, with higher tokens and their record cleaned up: its own tokens rise by as much as it was late (F10).
- * Its writer was answered long before that, or never.
+ * A message stored this long after its decision was delayed in a buffer. On a key that was empty, others may have held
+ * the lock meanwhile, with higher tokens, and their record was deleted: so the tokens rise by the delay (F10). The writer
+ * got its answer long before that, or never.
  */
 export const LATE_MS = 10_000;
 
@@ -108,7 +108,7 @@ function rowsOf<Entry>(entries: readonly Entry[], rowOf: (entry: Entry) => Row):
   return entries.length === 0 ? undefined : entries.map(rowOf);
 }
 
-/** Whether something whose end was set by an earlier record is still there. */
+/** Whether an entry with an expiry of an earlier record is still there. */
 function keepsAny({ holders, rests }: State, { state }: Found<number>): boolean {
   if (!state) return false;
   const kept = holders.some((holder) =>
@@ -118,7 +118,7 @@ function keepsAny({ holders, rests }: State, { state }: Found<number>): boolean 
 }
 
 function decode(stored: Stored, key: string): { readonly state: State | null; readonly lateMs: number } {
-  // Somebody deleted the key with another tool. The revision of the marker is what the next record replaces.
+  // The key was deleted with another tool. The next record replaces the marker, by its revision.
   if (stored.operation !== null) return { state: null, lateMs: 0 };
   const json = jsonOf(stored.payload, key);
   checkVersion(json.v, key);
@@ -143,7 +143,7 @@ function jsonOf(payload: string, key: string): Json {
   } catch (error) {
     if (!(error instanceof SyntaxError)) throw error;
   }
-  throw new NoLockError(key);
+  throw new NotALockError(key);
 }
 
 function holderOf(row: Row, raised: number): Holder {

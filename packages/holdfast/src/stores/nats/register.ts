@@ -1,7 +1,7 @@
 /**
- * One message a key. The server stores a message only if the last one of its subject has the expected sequence (0: there
- * is none), so a record is replaced only by who saw it. What is there is read from the stream's leader, never by a
- * direct get, which any replica answers, with what it has (F22).
+ * Records as messages: one per key. The server stores a message only if the last one of its subject has the expected
+ * sequence (0: there is none), so only a process that saw a record replaces it. Reads go to the stream's leader, never by
+ * a direct get, which any replica answers, possibly with an old record (F22).
  */
 import { type Clock, systemClock } from '../../clock.js';
 import type { Command, State, Wake } from '../../protocol/index.js';
@@ -10,10 +10,10 @@ import type { Found, Register, Written } from '../compare-and-swap/register.js';
 import type { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import { type Bucket, subjectOf } from './bucket.js';
 import type { Cleanup } from './cleanup.js';
-import { askApi, type NatsConnection, type StoredMessage } from './connection.js';
+import { callApi, type NatsConnection, type StoredMessage } from './connection.js';
+import { API, isRefusal, mayLackBucket } from './errors.js';
 import type { Layout, Message, Stored } from './layout.js';
 import { LATE_MS } from './record.js';
-import { API, isRefusal, mayLackBucket } from './trouble.js';
 import { comparesTooEarly } from './versions.js';
 import type { Writes } from './writes.js';
 
@@ -29,10 +29,10 @@ export interface RegisterParts {
   readonly clock?: Clock;
 }
 
-/** After a pause of the whole process an answer may come this late. Others may read the record in another way then. */
+/** A process that was paused may get an answer this late. Other processes may read the record's tokens as later ones then. */
 const ANSWER_LATE_MS = LATE_MS / 2;
 
-/** Of how many keys the name in the bucket is remembered: an operation needs it twice. */
+/** How many names of keys in the bucket are cached: an operation needs its name twice. */
 const NAMES_MAX = 10_000;
 
 const ABSENT: Found<number> = { state: null, version: 0, lateMs: 0 };
@@ -50,16 +50,16 @@ export class NatsRegister implements Register<number> {
 
   async read(key: string): Promise<Found<number>> {
     const { connection, bucketName, bucket, layout, time } = this.#parts;
-    const question = { last_by_subj: subjectOf(bucketName, this.#kvKeyOf(key)) };
+    const request = { last_by_subj: subjectOf(bucketName, this.#kvKeyOf(key)) };
     let message: StoredMessage | undefined;
     try {
-      ({ message } = await askApi(connection, `STREAM.MSG.GET.${bucket.stream}`, question));
+      ({ message } = await callApi(connection, `STREAM.MSG.GET.${bucket.stream}`, request));
     } catch (error) {
       if (isRefusal(error, API.noMessage)) return ABSENT;
       if (mayLackBucket(error)) bucket.suspect();
       throw error;
     }
-    if (!message) throw new Error(`JetStream answered without a message for the key "${key}".`);
+    if (!message) throw new Error(`JetStream returned no message for the key "${key}".`);
     const stored = storedOf(message);
     time.noteAtLeast(this.#clock.monotonicMs(), stored.storedAt);
     return { ...layout.decode(stored, key), version: stored.revision };
@@ -67,10 +67,10 @@ export class NatsRegister implements Register<number> {
 
   async write(key: string, next: State, seen: Found<number>, now: number): Promise<Written<number>> {
     const { bucket, layout, cleanup } = this.#parts;
-    // Deleted by this process itself: then it knows that nothing is there, unless somebody came since.
-    const base = cleanup.isGone(seen.version) ? { ...seen, version: 0 } : seen;
+    // Deleted by this process itself: the key is empty, unless another process came since.
+    const base = cleanup.isDeleted(seen.version) ? { ...seen, version: 0 } : seen;
     const message = layout.encode(next, base, now);
-    if (message === null) return await this.#leave(key, seen);
+    if (message === null) return await this.#confirm(key, seen);
     try {
       if (base.version > 0 && !bucket.isSame() && !(await bucket.confirm())) {
         return { kind: 'changed', found: null };
@@ -78,18 +78,18 @@ export class NatsRegister implements Register<number> {
       return await this.#store(key, message, base.version, next);
     } catch (error) {
       if (isRefusal(error, API.wrongLastSequence, API.wrongLastSequenceUnnamed)) {
-        return { kind: 'changed', found: await this.#after(base.version, key) };
+        return { kind: 'changed', found: await this.#readAfter(base.version, key) };
       }
       if (mayLackBucket(error)) bucket.suspect();
       throw error;
     }
   }
 
-  /** Revisions never go back: a leader that slept and does not know of the next one yet shows what it remembers. */
-  async #after(version: number, key: string): Promise<Found<number>> {
+  /** The current record. A deposed leader that does not know its successor yet returns an old one. */
+  async #readAfter(version: number, key: string): Promise<Found<number>> {
     const found = await this.read(key);
     if (found.version === 0 || found.version >= version) return found;
-    throw new Error(`JetStream showed an older record of "${key}" than it had stored before.`);
+    throw new Error(`JetStream returned an older record of "${key}" than it had stored before.`);
   }
 
   async #store(key: string, message: Message, version: number, next: State): Promise<Written<number>> {
@@ -102,9 +102,9 @@ export class NatsRegister implements Register<number> {
     const sentMs = this.#clock.monotonicMs();
     const { seq, duplicate } = await writes.store(subjectOf(bucketName, kvKey), payload, headers);
     if (duplicate === true) return { kind: 'changed', found: null };
-    if (seq === undefined) throw new Error(`JetStream stored the key "${key}" without saying where.`);
-    cleanup.wrote(kvKey, seq, next);
-    // The stamp was given before the answer came.
+    if (seq === undefined) throw new Error(`JetStream stored the key "${key}" without naming its sequence.`);
+    cleanup.onWritten(kvKey, seq, next);
+    // The server's timestamp is from before the answer.
     const tookMs = Math.ceil(this.#clock.monotonicMs() - sentMs);
     if (tookMs >= ANSWER_LATE_MS) throw new Error(`JetStream answered too late: after ${tookMs} ms.`);
     return { kind: 'written', version: seq, lateMs: Math.max(tookMs, lagMs) };
@@ -124,8 +124,8 @@ export class NatsRegister implements Register<number> {
     return comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1);
   }
 
-  /** Writes nothing, and makes sure that what was decided on is still there. */
-  async #leave(key: string, seen: Found<number>): Promise<Written<number>> {
+  /** Writes nothing, and confirms that the record seen is still there. */
+  async #confirm(key: string, seen: Found<number>): Promise<Written<number>> {
     const found = await this.read(key);
     if (found.version !== seen.version || found.state === null) return { kind: 'changed', found };
     return { kind: 'written', version: found.version, lateMs: found.lateMs, state: found.state };
@@ -135,24 +135,24 @@ export class NatsRegister implements Register<number> {
     this.#parts.wake(key, wakes);
   }
 
-  /** A record that goes while somebody counts on it would let another in. */
+  /** A record deleted by its age while its lock is held would let another process in. */
   check(command: Command): void {
     const { bucket, layout } = this.#parts;
     layout.check?.(command);
     this.#kvKeyOf(command.key);
-    const askedMs = lastsMs(command, () => this.#parts.time.reading()?.earliest ?? 0);
+    const askedMs = storedForMs(command, () => this.#parts.time.reading()?.earliest ?? 0);
     if (askedMs <= bucket.ttlMsMax) return;
     throw new UnsupportedError(
-      `${Math.ceil(askedMs / 1_000)} s are too long for this bucket: its records go after ` +
-        `${Math.floor((2 * bucket.ttlMsMax) / 1_000)} s (max_age), and a lock may be taken for half of that at a time. ` +
-        `Take it for less and let it be renewed, or raise the limit: nats stream edit ${bucket.stream} --max-age.`,
+      `${Math.ceil(askedMs / 1_000)} s are too long for this bucket: its records are deleted after ` +
+        `${Math.floor((2 * bucket.ttlMsMax) / 1_000)} s (max_age), and a ttl may be half of that. ` +
+        `Use a shorter ttl with renewal, or raise the limit: nats stream edit ${bucket.stream} --max-age.`,
       { key: command.key },
     );
   }
 }
 
-/** How long what the command leaves has to last. */
-function lastsMs(command: Command, now: () => number): number {
+/** How long the command's result has to be stored. */
+function storedForMs(command: Command, now: () => number): number {
   switch (command.kind) {
     case 'claim':
       return command.ttlMs;
@@ -174,7 +174,7 @@ function storedOf({ seq, time, data, hdrs }: StoredMessage): Stored {
   };
 }
 
-/** Newer servers mark what they deleted by age in a way of their own. */
+/** Newer servers mark messages that they deleted by age with a header of their own. */
 function operationOf(headers: string): Stored['operation'] {
   if (!headers.includes('KV-Operation:') && !headers.includes('Nats-Marker-Reason:')) return null;
   return /^KV-Operation:\s*DEL\s*$/m.test(headers) ? 'DEL' : 'PURGE';

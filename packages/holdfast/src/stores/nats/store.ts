@@ -1,25 +1,27 @@
 /**
  * Locks in a KV bucket of NATS JetStream.
  *
- * Layout: one key of the bucket a lock, that is one message of the stream `KV_<bucket>`; its name in keys.ts, its bytes
- * in record.ts, or in layouts/ where other software wrote them first.
+ * Layout: one key of the bucket per lock, that is one message of the stream `KV_<bucket>`; its name in keys.ts, its bytes
+ * in record.ts, or in layouts/ for the records of other software.
  *
- * Atomic: a decision is made here, by `decide`, and stored only if the key's last message is still the one that was
- * decided on (`Nats-Expected-Last-Subject-Sequence`); the server checks and stores in one step, on a cluster when a
- * majority has it (old servers need help with that: versions.ts). A key that was never used, or that this process used last, costs one call; else up to three.
+ * Atomic: this process decides, with `decide`, and the server stores the result only if the key's last message is still
+ * the one decided on (`Nats-Expected-Last-Subject-Sequence`). The server checks and stores in one step, on a cluster by
+ * majority (old servers need help: versions.ts). A key that was never used, or that this process used last, costs one
+ * call; else up to three.
  *
- * Clock: the stamps that the server puts on messages. This process's idea of that time is an interval; a hold's end is
- * counted from its stamp, and nobody takes over without having asked for the time a moment before.
+ * Clock: the timestamps that the server puts on messages. This process estimates that time as an interval. A hold's
+ * expiry counts from its timestamp, and an expired holder is only replaced after a fresh reading of the time.
  *
- * A reply is lost with the connection, with a leader, or when there is no majority: then the message may be stored or
- * not, now or later, and the core asks again with the same hold. A message that lay in some buffer for long is harmless:
- * something else is there by then, or its tokens are read as later ones (record.ts).
+ * A lost reply (connection, leader or majority lost): the message may be stored or not, now or later, and the core asks
+ * again with the same hold. A message that was delayed for long is harmless: another message is there by then, or its
+ * tokens are read as later ones (record.ts).
  *
- * Hints go over core NATS and are not stored. The connection is the caller's and reconnects by itself; nothing here
- * waits or retries, but for the limits on how long an answer is awaited (writes.ts).
+ * Wake-ups go over core NATS and are not stored. The connection is the caller's and reconnects by itself. The only timer
+ * limits how long a write waits for its answer (writes.ts).
  */
 import {
   type Command,
+  keysInOrder,
   type ListQuery,
   type Reply,
   type Snapshot,
@@ -30,19 +32,18 @@ import {
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { Bucket, type BucketParts, subjectOf } from './bucket.js';
 import { Cleanup } from './cleanup.js';
-import { askApi, type NatsConnection } from './connection.js';
-import { Hints } from './hints.js';
-import { NoLockError } from './layout.js';
-import { keysListed } from './listing.js';
+import { callApi, type NatsConnection } from './connection.js';
+import { type Layout, NotALockError } from './layout.js';
+import { NatsTime } from './nats-time.js';
 import { probe } from './probe.js';
 import { NatsRegister } from './register.js';
-import { NatsTime } from './store-time.js';
 import { comparesTooEarly } from './versions.js';
+import { WakeListener } from './wake-listener.js';
 import { Writes } from './writes.js';
 
-/** What the two ends of an estimate are apart, as a rule. */
+/** The usual error of the estimated time. */
 const CLOCK_ERROR_MS = 15;
-/** How many records a list reads at once. */
+/** Records that a list reads at once. */
 const PAGE = 32;
 
 export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
@@ -53,9 +54,9 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
   };
   const bucket = new Bucket(connection, parts, forget);
   const time = new NatsTime(connection, bucketName, bucket);
-  // A server that comes back may have lost what it stored last, or all of it.
-  const hints = new Hints(connection, bucketName, () => {
-    bucket.lostSight();
+  // A server that comes back may have lost its last messages, or all of them.
+  const wakes = new WakeListener(connection, bucketName, () => {
+    bucket.distrust();
     forget();
   });
   const cleanup = new Cleanup({
@@ -65,7 +66,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1) || !bucket.isSame()
         ? null
         : bucket.config,
-    ask: (call, question) => askApi(connection, `STREAM.${call}.${bucket.stream}`, question),
+    call: (name, request) => callApi(connection, `STREAM.${name}.${bucket.stream}`, request),
     subjectOf: (kvKey) => subjectOf(bucketName, kvKey),
   });
   const writes = new Writes(connection);
@@ -77,7 +78,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     time,
     cleanup,
     writes,
-    wake: (key, wakes) => hints.wake(key, wakes),
+    wake: (key, list) => wakes.send(key, list),
   });
   const adapter = new CompareAndSwap(register, time, { name: 'NATS', queue: layout.queue });
   const traits: Traits = {
@@ -96,11 +97,11 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     if (closed) throw new UnsupportedError('This NATS store is closed.');
   }
 
-  /** Looked at, and fit for locks. */
+  /** Resolves when the bucket exists and is fit for locks. */
   async function ready(): Promise<void> {
     checkUsable();
     await bucket.ready();
-    hints.watch();
+    wakes.watch();
   }
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
@@ -114,12 +115,12 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     return commands.map(async (_, index) => await ((await replies)[index] as Promise<Reply>));
   }
 
-  async function viewOf(key: string): Promise<Snapshot | null> {
+  async function snapshot(key: string): Promise<Snapshot | null> {
     try {
       return await adapter.read(key);
     } catch (error) {
-      // What is no lock is nobody's business here; a command on it would say so.
-      if (error instanceof NoLockError) return null;
+      // A list leaves out values that are not locks; a command on one fails.
+      if (error instanceof NotALockError) return null;
       throw error;
     }
   }
@@ -128,9 +129,9 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     name: 'nats',
     traits,
     apply,
-    async listen(inbox, wake, hears = () => undefined) {
+    async listen(inbox, onWake, onListening = () => undefined) {
       checkUsable();
-      return await hints.listen(inbox, wake, hears);
+      return await wakes.listen(inbox, onWake, onListening);
     },
     async read(key) {
       await ready();
@@ -140,11 +141,11 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       await ready();
       let left = query.limit ?? Number.POSITIVE_INFINITY;
       if (left <= 0) return;
-      const keys = await keysListed(connection, bucketName, bucket, layout, query);
+      const keys = await listKeys(connection, bucketName, bucket, layout, query);
       for (let from = 0; from < keys.length; from += PAGE) {
-        for (const view of await Promise.all(keys.slice(from, from + PAGE).map(viewOf))) {
-          if (!view) continue;
-          yield view;
+        for (const one of await Promise.all(keys.slice(from, from + PAGE).map(snapshot))) {
+          if (!one) continue;
+          yield one;
           left -= 1;
           if (left <= 0) return;
         }
@@ -153,17 +154,40 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     async probe() {
       await ready();
       await time.sample();
-      const troubles = { hints: hints.trouble, cleanup: cleanup.trouble, writes: writes.trouble };
+      const errors = { wakeUps: wakes.error, cleanup: cleanup.error, writes: writes.error };
       const [info, now] = await Promise.all([bucket.info(), adapter.now()]);
-      return await probe({ connection, bucketName, info, time: now, layout, troubles });
+      return await probe({ connection, bucketName, info, time: now, layout, errors });
     },
     async close() {
       if (closed) return;
       closed = true;
       adapter.close();
-      hints.close();
+      wakes.close();
       cleanup.forget();
       writes.close();
     },
   };
+}
+
+/** The subjects of the stream as keys, read page by page and sorted. */
+async function listKeys(
+  connection: NatsConnection,
+  bucketName: string,
+  { stream }: Bucket,
+  layout: Layout,
+  query: ListQuery,
+): Promise<readonly string[]> {
+  const prefix = subjectOf(bucketName, '');
+  const keys = new Set<string>();
+  for (let offset = 0; ; ) {
+    const request = { subjects_filter: `${prefix}>`, offset };
+    const { state, total = 0 } = await callApi(connection, `STREAM.INFO.${stream}`, request);
+    const subjects = Object.keys(state?.subjects ?? {});
+    for (const subject of subjects) {
+      const key = layout.keyOf(subject.slice(prefix.length));
+      if (key?.startsWith(query.prefix)) keys.add(key);
+    }
+    offset += subjects.length;
+    if (subjects.length === 0 || offset >= total) return keysInOrder(keys, query);
+  }
 }

@@ -1,11 +1,11 @@
-/** What servers of some versions do otherwise. */
+/** Differences between versions of the server. */
 import type { ServerInfo } from './connection.js';
 
 /**
- * Before this version, servers of a bucket with replicas compared revisions before they agreed on a message, and not
- * when they stored it: of two updates of one revision at the same moment, both could succeed
- * (https://github.com/nats-io/nats-server/issues/4320). They do find out doubled messages when they store them, so every
- * update names the revision as its message id there. Records of released keys are left to the bucket's max_age.
+ * Before this version, servers of a bucket with replicas compared revisions before they agreed on a message, not when
+ * they stored it: of two simultaneous updates of one revision, both could succeed
+ * (https://github.com/nats-io/nats-server/issues/4320). They do detect duplicate messages when storing, so every update
+ * has the revision as its message id there. Records of released keys are left to the bucket's max_age.
  */
 const REVISIONS_HOLD = [2, 9, 21] as const;
 export const OLDEST = [2, 9, 0] as const;
@@ -18,7 +18,7 @@ export function comparesTooEarly(info: ServerInfo | undefined, replicas: number)
   return info === undefined || isBefore(info.version, REVISIONS_HOLD);
 }
 
-/** What cannot be read as a version is before none. */
+/** False for a text that is not a version. */
 export function isBefore(version: string, limit: Version): boolean {
   const parts = version.split(/[.+-]/, 3).map(Number);
   for (const [index, least] of limit.entries()) {

@@ -1,7 +1,7 @@
 /**
- * As the C# package cloops.nats has it in the bucket `locks`: under the raw name lies the JSON
+ * The layout of the C# package cloops.nats in the bucket `locks`: under the raw name, the JSON
  *
- *   owner             who holds it
+ *   owner             the holder
  *   expiresAtUnixMs   a number, or a text in newer versions. Taken, by revision, when this is not later than now
  *   holdfast          ours: the whole state. Other software ignores it and drops it with its next write
  *
@@ -22,7 +22,7 @@ import {
   ownPart,
   ownPartIn,
 } from '../../compare-and-swap/foreign.js';
-import { type Layout, NoLockError, type Stored } from '../layout.js';
+import { type Layout, NotALockError, type Stored } from '../layout.js';
 
 const NAME = 'cloops';
 const LEGAL = /^[-/_=a-zA-Z0-9]+(?:\.[-/_=a-zA-Z0-9]+)*$/;
@@ -53,7 +53,7 @@ export const cloops: Layout = {
   },
 };
 
-/** What cloops has to see. */
+/** The part of the record that cloops reads. */
 function documentOf(state: State): LockDocument {
   const occupant = occupantOf(state);
   if (!occupant) return { owner: '', expiresAtUnixMs: 0 };
@@ -67,7 +67,7 @@ function stateOf({ payload, operation, storedAt }: Stored, key: string): State |
   const own = document && ownPartIn(document.holdfast, key);
   if (own && found && isWrittenFor(own, found)) return own;
   if (operation === 'DEL') return null;
-  if (!found) throw new NoLockError(key);
+  if (!found) throw new NotALockError(key);
   const { owner, expiresAtUnixMs } = found;
   return foreignState({ owner, acquiredAt: storedAt, expiresAt: expiresAtUnixMs + CLOCKS_APART_MS });
 }
@@ -77,7 +77,7 @@ function isWrittenFor(state: State, { owner, expiresAtUnixMs }: LockDocument): b
   return written.owner === owner && written.expiresAtUnixMs === expiresAtUnixMs;
 }
 
-/** Null for what is no JSON object. */
+/** Null for anything but a JSON object. */
 function parse(payload: string): Readonly<Record<string, unknown>> | null {
   try {
     const document: unknown = JSON.parse(payload);

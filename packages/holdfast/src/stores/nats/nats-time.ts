@@ -1,6 +1,6 @@
 /**
- * The bucket's time: that of the server which stamps its messages. Newer servers tell it with the stream's description,
- * in one call. To others a message is stored under a key that no lock can have, and its stamp is read.
+ * The bucket's time: the clock of the server that timestamps its messages. Newer servers return it with the stream's
+ * description, in one call. On others a message is stored under a key that no lock can have, and its timestamp is read.
  */
 import { type Clock, systemClock } from '../../clock.js';
 import type { StoreTime } from '../compare-and-swap/register.js';
@@ -8,11 +8,11 @@ import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import { type Bucket, subjectOf } from './bucket.js';
 import {
   ANSWER_MS_MAX,
-  type ApiAnswer,
-  answered,
-  answerIn,
-  askApi,
+  type ApiResponse,
+  callApi,
   type NatsConnection,
+  parseResponse,
+  requestBytes,
 } from './connection.js';
 import { CLOCK_KEY } from './keys.js';
 
@@ -22,7 +22,7 @@ export class NatsTime extends TimeEstimate implements StoreTime {
   readonly #subject: string;
   readonly #clock: Clock;
   /** Whether the description has the time; null while that is not known. */
-  #tells: boolean | null = null;
+  #isDescribed: boolean | null = null;
 
   constructor(connection: NatsConnection, bucketName: string, bucket: Bucket, clock: Clock = systemClock) {
     super(undefined, clock);
@@ -33,36 +33,38 @@ export class NatsTime extends TimeEstimate implements StoreTime {
   }
 
   async sample(): Promise<void> {
-    if (this.#tells !== false) {
+    if (this.#isDescribed !== false) {
       const sentMs = this.#clock.monotonicMs();
       const answer = await this.#bucket.info();
-      if (this.#told(answer, sentMs)) return;
+      if (this.#noteFrom(answer, sentMs)) return;
     }
-    await this.#storeAndLook();
+    await this.#storeAndRead();
   }
 
   /** Whether the answer had the time. */
-  #told({ ts }: ApiAnswer, sentMs: number): boolean {
-    this.#tells = ts !== undefined;
+  #noteFrom({ ts }: ApiResponse, sentMs: number): boolean {
+    this.#isDescribed = ts !== undefined;
     if (ts === undefined) return false;
-    const told = Date.parse(ts);
-    this.note(sentMs, this.#clock.monotonicMs(), told, told + 1);
+    const serverMs = Date.parse(ts);
+    this.note(sentMs, this.#clock.monotonicMs(), serverMs, serverMs + 1);
     return true;
   }
 
-  async #storeAndLook(): Promise<void> {
+  async #storeAndRead(): Promise<void> {
     const sentMs = this.#clock.monotonicMs();
     const options = { timeout: ANSWER_MS_MAX };
-    const told = await answered(this.#connection, this.#subject, 'the time', options);
-    const { seq } = answerIn(told, this.#subject);
+    const answer = await requestBytes(this.#connection, this.#subject, 'the time', options);
+    const { seq } = parseResponse(answer, this.#subject);
     const storedMs = this.#clock.monotonicMs();
-    const { message } = await askApi(this.#connection, `STREAM.MSG.GET.${this.#bucket.stream}`, {
+    const { message } = await callApi(this.#connection, `STREAM.MSG.GET.${this.#bucket.stream}`, {
       last_by_subj: this.#subject,
     });
     if (!message || seq === undefined || message.seq < seq) {
-      throw new Error('The server showed an older message than it had just stored: its time is not known.');
+      throw new Error(
+        'The server returned an older message than it had just stored, so its time is not known.',
+      );
     }
-    // Another process may have stored a later one, before this answer.
+    // Another process may have stored a later message before this answer.
     const receivedMs = message.seq === seq ? storedMs : this.#clock.monotonicMs();
     const stamp = Math.floor(Date.parse(message.time));
     this.note(sentMs, receivedMs, stamp, stamp + 1);

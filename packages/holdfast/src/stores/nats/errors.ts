@@ -1,5 +1,6 @@
-/** What NATS says when it refuses or does not answer, in words for people. What nobody can know stays unknown. */
+/** Errors of NATS, explained: refusals, and requests without an answer, whose outcome is unknown. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
 import type { NatsConnection, ServerInfo } from './connection.js';
 
 export interface ApiError {
@@ -19,7 +20,7 @@ export const API = {
   wrongLastSequenceUnnamed: 10_164,
 } as const;
 
-/** JetStream answered, and refused. */
+/** A refusal of JetStream. */
 export class JetStreamError extends Error {
   readonly number: number;
 
@@ -35,7 +36,7 @@ export function isRefusal(error: unknown, ...numbers: readonly number[]): boolea
   return error instanceof JetStreamError && numbers.includes(error.number);
 }
 
-/** Whether the bucket itself may be gone: looked at again before anything else is said. */
+/** Whether the bucket itself may be gone. */
 export function mayLackBucket(error: unknown): boolean {
   return isRefusal(error, API.noStream) || (error instanceof Error && nameOf(error.cause) === NO_RESPONDERS);
 }
@@ -46,14 +47,14 @@ function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }
 
-/** The error of a request that brought no answer. Clients wrap the reason once. */
-export function withoutAnswer(error: unknown, subject: string, { info }: NatsConnection): Error {
+/** The error of a request without an answer. Clients wrap the reason once. */
+export function unansweredError(error: unknown, subject: string, { info }: NatsConnection): Error {
   if (error instanceof NotExecutedError) return error;
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   switch (nameOf(inner)) {
     case 'PermissionViolationError':
       return new UnsupportedError(
-        `The user of this connection lacks a permission that locks need (${wordsOf(inner)}). Allow it to publish to ` +
+        `The user of this connection lacks a permission that locks need (${messageOf(inner)}). Allow it to publish to ` +
           `"${subject}" and to subscribe to its "_INBOX.>".`,
         { cause: inner },
       );
@@ -61,18 +62,19 @@ export function withoutAnswer(error: unknown, subject: string, { info }: NatsCon
       return subject.startsWith('$JS.API.') ? withoutJetStream(inner, info) : withoutLeader(inner, subject);
     case 'InvalidArgumentError':
       return (
-        tooLarge(inner) ?? new Error(`NATS was not asked "${subject}": ${wordsOf(inner)}.`, { cause: inner })
+        tooLarge(inner) ??
+        new Error(`The request "${subject}" was not sent to NATS: ${messageOf(inner)}.`, { cause: inner })
       );
     default:
-      return new Error(`NATS did not answer "${subject}": ${wordsOf(inner)}.`, { cause: inner });
+      return new Error(`NATS did not answer "${subject}": ${messageOf(inner)}.`, { cause: inner });
   }
 }
 
-/** The client's own word, before anything is sent. */
+/** Reported by the client, before anything is sent. */
 function tooLarge(cause: unknown): UnsupportedError | null {
-  if (!wordsOf(cause).includes('max_payload')) return null;
+  if (!messageOf(cause).includes('max_payload')) return null;
   return new UnsupportedError(
-    'The record would be larger than a message may be on this NATS server (max_payload). Fewer holders or waiters of one ' +
+    'The record would be larger than a message may be on this NATS server (max_payload). Fewer holders or waiters per ' +
       'key, or shorter owners and metadata, make it smaller. Nothing was changed.',
     { cause },
   );
@@ -84,7 +86,7 @@ function withoutJetStream(cause: unknown, info: ServerInfo | undefined): Error {
     return new UnsupportedError(`JetStream is not enabled on this NATS server. ${remedy}`, { cause });
   }
   return new Error(
-    `JetStream does not answer: it is not enabled for this account, or no server that has it is in reach. ${remedy}`,
+    `JetStream does not answer: it is not enabled for this account, or no server that has it can be reached. ${remedy}`,
     { cause },
   );
 }
@@ -92,8 +94,4 @@ function withoutJetStream(cause: unknown, info: ServerInfo | undefined): Error {
 function withoutLeader(cause: unknown, subject: string): Error {
   const text = `Nobody answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`;
   return new Error(text, { cause });
-}
-
-export function wordsOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
