@@ -140,7 +140,7 @@ describe.runIf(available('dynamodb'))('DynamoDB that answers badly', () => {
     await store.read('nobody');
     const held = world.faults.holdReply({ operation: 'UpdateItem' });
     const [claimed] = store.apply([claimOf('hung', 'anna')]);
-    const outcome = expect(claimed).rejects.toThrow(/given up: it was closed/);
+    const outcome = expect(claimed).rejects.toThrow(/given up: the store was closed/);
     await held.arrived;
     await store.close();
     await outcome;

@@ -95,7 +95,7 @@ describe.runIf(available('dynamodb'))('the table', () => {
   });
 
   it.each([
-    ['without a layout', ['key'], {}, /goes by "expires".*Name it with ttlAttribute: "expires"/s],
+    ['without a layout', ['key'], {}, /uses "expires".*Name it with ttlAttribute: "expires"/s],
     ['with a layout', ['PK', 'SK'], { layout: 'single-table' }, /always writes "TTL".*leave timeToLive out/s],
   ] as const)(
     'whose time to live goes by another attribute is told so, with what can be done %s',
@@ -162,7 +162,7 @@ describe.runIf(available('dynamodb'))('the table', () => {
     const Item = { key: { S: 'mine' }, balance: { N: '7' } };
     await client.putItem({ TableName: table, Item });
     const store = dynamodbStore(client, { table });
-    await expect(store.apply([claimOf('mine', 'anna')])[0]).rejects.toThrow(/no lock of Holdfast/);
+    await expect(store.apply([claimOf('mine', 'anna')])[0]).rejects.toThrow(/not a lock of Holdfast/);
     const keys = [];
     for await (const { key } of store.list({ prefix: '' })) keys.push(key);
     expect(keys).toEqual([]);

@@ -143,7 +143,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
     const name = freshName();
     const Item = { key: { S: name }, amount: { N: '12' } };
     await client.putItem({ TableName: table, Item });
-    await expect(locksOf(fleet).tryAcquire(name)).rejects.toThrow('no lock as dynamodb-lock-go writes them');
+    await expect(locksOf(fleet).tryAcquire(name)).rejects.toThrow('is not a lock of dynamodb-lock-go');
     expect(await itemOf(name)).toEqual(Item);
   });
 });

@@ -169,7 +169,9 @@ describe.runIf(available('nats'))('answers to writes in NATS', () => {
     for (let turn = 0; turn < 3; turn++) await (await locks.acquire('unheard')).release();
     expect(watch.writes.slice(-3).map(([how]) => how)).toEqual(['request', 'request', 'request']);
     const { findings } = await store.probe();
-    expect(findings.map(({ text }) => text).join('\n')).toMatch(/Answers to writes need one subscription each/);
+    expect(findings.map(({ text }) => text).join('\n')).toMatch(
+      /Answers to writes need one subscription each/,
+    );
     await locks.close({ drain: 0 });
   });
 

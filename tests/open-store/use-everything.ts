@@ -16,9 +16,7 @@ export async function useEverything(one: Store, two: Store): Promise<void> {
   const next = await waiting;
   expect(next.token).toBeGreaterThan(lease.token);
   const { findings } = await second.probe();
-  expect(
-    findings.filter(({ text }) => /publish|listening|may not be deleted/i.test(text)),
-  ).toEqual([]);
+  expect(findings.filter(({ text }) => /publish|listening|may not be deleted/i.test(text))).toEqual([]);
   await first.close();
   await second.close();
 }

@@ -1,41 +1,41 @@
 /**
- * Makes the table, or looks whether the one that is there will do. Only when asked: no store does it by itself.
+ * Creates the table, or checks an existing one. Only on request: no store does it by itself.
  *
- * A table that exists is not changed. Time to live is turned on there only if that is asked for by name: DynamoDB then
- * deletes every item of the table whose attribute has passed, an application's too.
+ * An existing table is not changed. Its time to live is turned on only by the option: DynamoDB then deletes every item of
+ * the table whose attribute has passed, also those of an application.
  */
 import { systemClock } from '../../clock.js';
 import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { callOnce, checkClient, type DynamodbTableClient } from './client.js';
+import { explainedError, nameOf } from './errors.js';
 import type { TableShape } from './layout.js';
 import { type DynamodbStoreOptions, type Place, placeOf } from './options.js';
 import { describe, type Table, timeToLiveAdvice, timeToLiveOf, wrongKey } from './table.js';
-import { inWords, nameOf } from './trouble.js';
 
 export interface CreateTableOptions extends DynamodbStoreOptions {
   /**
-   * Turn time to live on at a table that is there already, too. DynamoDB then deletes every item of it whose
-   * `ttlAttribute` has passed, an application's too. Default false: such a table is not changed.
+   * Turn on the time to live of an existing table too. DynamoDB then deletes every item of it whose `ttlAttribute` has
+   * passed, also those of an application. Default false: an existing table is not changed.
    */
   readonly timeToLive?: boolean;
 }
 
 export interface CreatedTable {
   readonly table: string;
-  /** False where it was there already. */
+  /** False where it existed. */
   readonly created: boolean;
-  /** The attribute that the table's time to live goes by; null while it is off. */
+  /** The attribute of the table's time to live; null while it is off. */
   readonly timeToLive: string | null;
-  /** Whether the table's time to live was turned on now. */
+  /** Whether this call turned the time to live on. */
   readonly turnedOn: boolean;
 }
 
 const READY_MS_MAX = 120_000;
-const LOOK_AGAIN_MS = 500;
+const CHECK_AGAIN_MS = 500;
 
 /**
- * Makes the table with on-demand billing, waits until it can be used, and turns its time to live on. A table that is
- * there already is only looked at: one with another primary key is refused. Many may call it at once, and again.
+ * Creates the table with on-demand billing, waits until it is ready, and turns its time to live on. An existing table is
+ * only checked: one with another primary key is refused. It may be called by many at once, and again.
  */
 export async function createTable(
   client: DynamodbTableClient,
@@ -52,7 +52,7 @@ export async function createTable(
   const wrong = wrongKey(await untilActive(client, table), layout.table);
   if (wrong !== null) {
     throw new UnsupportedError(
-      `The table "${table}" cannot hold these locks: ${wrong}. Name its attributes with partitionKey and sortKey, ` +
+      `The table "${table}" cannot store these locks: ${wrong}. Name its attributes with partitionKey and sortKey, ` +
         'or choose another table. Nothing was changed.',
     );
   }
@@ -61,7 +61,7 @@ export async function createTable(
   return { table, created, ...(await turnOn(client, place, found)) };
 }
 
-/** False when somebody else was first. */
+/** False when another process was first. */
 async function create(client: DynamodbTableClient, table: string, shape: TableShape): Promise<boolean> {
   const keys = [shape.partitionKey, ...(shape.sortKey === null ? [] : [shape.sortKey])];
   const input = {
@@ -75,7 +75,7 @@ async function create(client: DynamodbTableClient, table: string, shape: TableSh
     return true;
   } catch (error) {
     if (nameOf(error) === 'ResourceInUseException') return false;
-    throw inWords(error, table);
+    throw explainedError(error, table);
   }
 }
 
@@ -92,7 +92,7 @@ async function untilActive(client: DynamodbTableClient, table: string): Promise<
       );
     }
     await new Promise<void>((resolve) => {
-      systemClock.timer(LOOK_AGAIN_MS, resolve);
+      systemClock.timer(CHECK_AGAIN_MS, resolve);
     });
   }
 }
@@ -106,7 +106,7 @@ async function turnOn(
   if (attribute === null || found === attribute) return { timeToLive: found, turnedOn: false };
   if (found !== null) {
     throw new UnsupportedError(
-      `Time to live of the table "${table}" cannot be turned on for "${attribute}": it goes by "${found}", and a table has ` +
+      `Time to live of the table "${table}" cannot be turned on for "${attribute}": it uses "${found}", and a table has ` +
         `one such attribute. ${timeToLiveAdvice(found, layout)} Or leave timeToLive out. Nothing was changed.`,
     );
   }
@@ -119,7 +119,7 @@ async function turnOn(
   } catch (error) {
     // Another process may have turned it on since.
     if ((await timeToLiveIn(client, table)) === attribute) return { timeToLive: attribute, turnedOn: false };
-    throw inWords(error, table);
+    throw explainedError(error, table);
   }
 }
 
@@ -127,6 +127,6 @@ async function timeToLiveIn(client: DynamodbTableClient, table: string): Promise
   try {
     return await timeToLiveOf(client, table);
   } catch (error) {
-    throw inWords(error, table);
+    throw explainedError(error, table);
   }
 }

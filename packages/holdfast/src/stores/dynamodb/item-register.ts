@@ -1,29 +1,28 @@
-/** The items of one table as a register: read, and replaced if they are still as they were seen. */
+/** The items of one table as a register: read, and replaced if they are still as seen. */
 import type { Claim, State } from '../../protocol/index.js';
 import type { Found, Register, Written } from '../compare-and-swap/register.js';
 import type { Calls } from './client.js';
-import { Aliases, isAbsent, isAsSeen, update } from './expressions.js';
-import type { Guess, Layout } from './layout.js';
-import { inWords, itemOfFailedCondition } from './trouble.js';
-import type { AttributeValue, Item } from './values.js';
+import { explainedError, itemOfFailedCondition } from './errors.js';
+import { Aliases, type AttributeValue, type Item, isAbsent, isAsSeen, update } from './item.js';
+import type { FreeCondition, Layout } from './layout.js';
 
-/** A version is the item as it was seen; null where there was none. */
+/** A version is the item as seen; null for none. */
 export type ItemRegister = Register<Item | null>;
 
 export function itemRegister(calls: Calls, table: string, layout: Layout): ItemRegister {
-  const { guess } = layout;
-  const writer = new Writer(calls, table, layout);
+  const { ifFree } = layout;
+  const items = new Items(calls, table, layout);
   return {
     absent: { state: null, version: null, lateMs: 0 },
     repeats: true,
-    read: (key) => writer.read(key),
-    write: (key, next, seen, now) => writer.write(key, next, seen.version, now),
-    ...(guess && { take: (claim: Claim, next: State, now: number) => writer.take(guess, claim, next, now) }),
+    read: (key) => items.read(key),
+    write: (key, next, seen, now) => items.write(key, next, seen.version, now),
+    ...(ifFree && { take: (claim: Claim, next: State, now: number) => items.take(ifFree, claim, next, now) }),
     ...(layout.check && { check: layout.check }),
   };
 }
 
-class Writer {
+class Items {
   readonly #calls: Calls;
   readonly #table: string;
   readonly #layout: Layout;
@@ -40,37 +39,39 @@ class Writer {
       const { Item: item } = await this.#calls.get(input);
       return this.#found(key, item ?? null);
     } catch (error) {
-      throw inWords(error, this.#table, key);
+      throw explainedError(error, this.#table, key);
     }
   }
 
   async write(key: string, next: State, seen: Item | null, now: number): Promise<Written<Item | null>> {
-    const { attributes, witness, table } = this.#layout;
+    const { attributes, versionAttributes, table } = this.#layout;
     const aliases = new Aliases();
     const set = this.#layout.encode(key, next, now, seen);
     const changes = changesOf(aliases, attributes, seen ?? {}, set);
-    const condition = seen ? isAsSeen(aliases, witness, seen) : isAbsent(aliases, table.partitionKey);
+    const condition = seen
+      ? isAsSeen(aliases, versionAttributes, seen)
+      : isAbsent(aliases, table.partitionKey);
     const input = this.#input(key, aliases, condition);
     try {
       await this.#calls.update({ ...input, ...(changes !== '' && { UpdateExpression: changes }) });
       return { kind: 'written', version: this.#after(key, seen, set), lateMs: 0 };
     } catch (error) {
       const item = itemOfFailedCondition(error);
-      if (item === undefined) throw inWords(error, this.#table, key);
+      if (item === undefined) throw explainedError(error, this.#table, key);
       return { kind: 'changed', found: item && this.#found(key, item) };
     }
   }
 
-  async take(guess: Guess, claim: Claim, next: State, now: number): Promise<Written<Item | null>> {
+  async take(ifFree: FreeCondition, claim: Claim, next: State, now: number): Promise<Written<Item | null>> {
     const { key } = claim;
     const aliases = new Aliases();
-    const isWritten = (name: string): boolean => !guess.keeps.includes(name);
+    const isWritten = (name: string): boolean => !ifFree.keeps.includes(name);
     const encoded = Object.entries(this.#layout.encode(key, next, now, null));
-    // `next` may have been decided on an old record: what it says of what is kept counts for nothing.
+    // `next` may have been decided on an old record, so its values of the kept attributes do not count.
     const set = Object.fromEntries(encoded.filter(([name]) => isWritten(name)));
     const remove = this.#layout.attributes.filter((name) => isWritten(name) && !(name in set));
     const UpdateExpression = update(aliases, set, remove);
-    const input = this.#input(key, aliases, guess.condition(aliases, claim, next));
+    const input = this.#input(key, aliases, ifFree.condition(aliases, claim, next));
     try {
       const { Attributes: item } = await this.#calls.update({
         ...input,
@@ -80,7 +81,7 @@ class Writer {
       return item ? this.#taken(key, item) : { kind: 'changed', found: null };
     } catch (error) {
       const item = itemOfFailedCondition(error);
-      if (item === undefined) throw inWords(error, this.#table, key);
+      if (item === undefined) throw explainedError(error, this.#table, key);
       return { kind: 'changed', found: item && this.#found(key, item) };
     }
   }
@@ -109,7 +110,7 @@ class Writer {
   }
 }
 
-/** What is as it was seen stays as it is: the shorter a call, the sooner it is done. */
+/** Only the attributes that changed: smaller requests are faster. */
 function changesOf(aliases: Aliases, attributes: readonly string[], seen: Item, set: Item): string {
   const changed = Object.entries(set).filter(([name, value]) => !isSame(seen[name], value));
   const remove = attributes.filter((name) => !(name in set) && seen[name] !== undefined);

@@ -1,26 +1,28 @@
-/** How a lock lies in an item: the one thing that differs between Holdfast's own records and those of other software. */
+/** How a lock is stored in an item: all that differs between Holdfast's own records and those of other software. */
 import type { Claim, Command, InstanceLocks, State } from '../../protocol/index.js';
 import type { Reading, StoreTime } from '../compare-and-swap/register.js';
 import type { Calls } from './client.js';
-import type { Aliases } from './expressions.js';
-import type { Item } from './values.js';
+import type { Aliases, Item } from './item.js';
 
-/** The table that a layout lives in. */
+/** The table that a layout needs. */
 export interface TableShape {
   /** All of type S. */
   readonly partitionKey: string;
   readonly sortKey: string | null;
-  /** The attribute by which DynamoDB deletes what nobody needs: a number of seconds. Null where there is none. */
+  /** The attribute of the table's time to live, in epoch seconds. Null where there is none. */
   readonly ttlAttribute: string | null;
 }
 
-/** A write that holds on more than one state of a record, so that a claim needs to know nothing first. */
-export interface Guess {
-  /** Attributes of the layout that are left as they are, whatever they are. */
+/**
+ * A condition for a claim on a key that was not read: any free record will do. It grants a free key in one call; written
+ * per layout, because it is an expression over the layout's attributes.
+ */
+export interface FreeCondition {
+  /** Attributes of the layout that the write leaves as they are. */
   readonly keeps: readonly string[];
   /**
-   * When this claim may be granted with `next`, which was decided on an absent record: the key is absent, or free with
-   * lower numbers, and nothing marks the hold as ended.
+   * Holds where this claim may be granted with `next`, which was decided on an absent record: the key is absent, or free
+   * with lower numbers, and no mark says that the hold has ended.
    */
   condition(aliases: Aliases, claim: Claim, next: State): string;
 }
@@ -31,29 +33,29 @@ export interface Layout {
   readonly table: TableShape;
   /** The primary key of a lock's item. Injective. */
   keyOf(key: string): Item;
-  /** The lock's key that an item belongs to; null when it is something else that lies in the same table. */
+  /** The key of an item's lock; null for another item of the same table. */
   keyIn(item: Item): string | null;
-  /** All that it writes, beside the primary key. What `encode` leaves out of these is removed. */
+  /** All attributes that it writes, beside the primary key. Those that `encode` leaves out are removed. */
   readonly attributes: readonly string[];
   /**
-   * The attributes of a state, without the primary key. `seen` is what was there, so that what
-   * another software wrote can be kept word by word. `now` is the latest it may be.
+   * The attributes of a state, without the primary key. `seen`: the item that is replaced, so that attributes of other
+   * software can be kept exactly. `now`: the latest time possible.
    */
   encode(key: string, state: State, now: number, seen: Item | null): Item;
-  /** Throws an `UnsupportedError` for a record that this library cannot know. */
+  /** Throws an `UnsupportedError` for an item that is not a lock, or has a newer format. */
   decode(key: string, item: Item): State;
   /**
    * The attributes that tell one record from every other that this key ever had. A write happens only while they are
-   * as they were seen: equal, or absent as before.
+   * as seen: equal, or absent.
    */
-  readonly witness: readonly string[];
-  /** Where there is none, a claim's guess is that the item is absent. */
-  readonly guess?: Guess;
-  /** A condition on what a scan brings: less to carry, at the same price. */
+  readonly versionAttributes: readonly string[];
+  /** Without it, a claim on a key that was not read assumes that the item is absent. */
+  readonly ifFree?: FreeCondition;
+  /** A filter for scans: less data, at the same price. */
   filter?(aliases: Aliases, prefix: string): string;
-  /** Throws an `UnsupportedError` for what an item of this layout cannot carry. */
+  /** Throws an `UnsupportedError` for a command that an item of this layout cannot store. */
   check?(command: Command): void;
-  /** Where the holders of its items are instances, and may act without a hold. */
+  /** For a layout whose holders are instances, which may act without a hold. */
   instancesOn?(table: TimedTable): InstanceLocks;
 }
 
@@ -62,6 +64,6 @@ export interface TimedTable {
   readonly calls: Calls;
   readonly name: string;
   readonly time: StoreTime;
-  /** The time now; asks for it where nothing is known. */
+  /** The store's time; asks the store where it is not known. */
   now(): Promise<Reading>;
 }

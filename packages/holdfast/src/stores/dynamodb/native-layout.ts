@@ -1,16 +1,16 @@
 /**
- * Holdfast's own item, one a key.
+ * Holdfast's own item, one per key.
  *
- *   partition key   S  the lock's key as it is: keys are short and DynamoDB compares them byte by byte
+ *   partition key   S  the lock's key: keys are short, and DynamoDB compares them byte by byte
  *   sort key        S  the same text for every lock, in tables that have one
  *   version         N  the format
  *   token           N  the highest token reserved
- *   decision        N  rises with every write, so it names exactly this record
- *   holders         S  JSON; absent when there are none, and so are the next two: `guess` can ask for that
+ *   decision        N  rises with every write, so it identifies this record
+ *   holders         S  JSON; absent when there are none, like the next two, so that `ifFree` can test for that
  *   rests           S  JSON
  *   waiters         S  JSON
- *   ended           M  process → { n: the number of its hold that ended last, until, at: its place in the order }
- *   ttl             N  epoch seconds, two days after the last use. Cleaning up only: nothing is decided by it
+ *   ended           M  process → { n: the number of its last ended hold, until, at: its position }
+ *   ttl             N  epoch seconds, two days after the last use. For clean-up only: nothing is decided by it
  */
 import {
   type Claim,
@@ -20,15 +20,24 @@ import {
   type State,
   UnsupportedError,
 } from '../../protocol/index.js';
-import { type Aliases, isAbsent } from './expressions.js';
+import {
+  type Aliases,
+  type Item,
+  isAbsent,
+  isNotEnded,
+  marksIn,
+  marksOf,
+  number,
+  numberIn,
+  text,
+  textIn,
+} from './item.js';
 import type { Layout, TableShape } from './layout.js';
-import { isNotEnded, marksIn, marksOf } from './marks.js';
-import { type Item, number, numberIn, text, textIn } from './values.js';
 
 const LISTS = ['holders', 'rests', 'waiters'] as const;
 const OWN = ['version', 'token', 'decision', ...LISTS, 'ended'] as const;
 
-/** Records outlive their last use by so much. DynamoDB may delete them days later still. */
+/** How long records are kept after their last use. DynamoDB may delete them days later. */
 const KEPT_MS = 2 * 24 * 60 * 60 * 1_000;
 
 export interface NativeNames {
@@ -40,7 +49,7 @@ export interface NativeNames {
 
 export const NATIVE = 'holdfast';
 
-/** Names that the table's own attributes cannot have. */
+/** Names that the options cannot give to other attributes. */
 export const RESERVED: readonly string[] = OWN;
 
 export function nativeLayout({ partitionKey, sortKey, ttlAttribute }: NativeNames): Layout {
@@ -59,11 +68,11 @@ export function nativeLayout({ partitionKey, sortKey, ttlAttribute }: NativeName
     attributes: [...OWN, ttlAttribute],
     encode: (_key, state, now) => ({ ...encoded(state), [ttlAttribute]: number(ttlOf(state, now)) }),
     decode,
-    witness: ['decision'],
-    guess: {
-      // The marks, whatever they are; and what the condition says is not there need not be removed.
+    versionAttributes: ['decision'],
+    ifFree: {
+      // Marks stay; and attributes that the condition requires to be absent need not be removed.
       keeps: ['rests', 'waiters', 'ended'],
-      condition: (aliases, claim, next) => guessOf(aliases, claim, next, partitionKey),
+      condition: (aliases, claim, next) => freeCondition(aliases, claim, next, partitionKey),
     },
     filter(aliases, prefix) {
       const inUse = LISTS.map((list) => `attribute_exists(${aliases.name(list)})`).join(' OR ');
@@ -99,8 +108,8 @@ function encoded(state: State): Item {
 function decode(key: string, item: Item): State {
   if (!isRecord(item)) {
     throw new UnsupportedError(
-      `The item of "${key}" is no lock of Holdfast. Use another table or another sort key, name the layout of the ` +
-        'software that wrote it, or delete it if nobody needs it. Nothing was changed.',
+      `The item of "${key}" is not a lock of Holdfast. Use another table or another sort key, name the layout of the ` +
+        'software that wrote it, or delete the item if nobody needs it. Nothing was changed.',
       { key },
     );
   }
@@ -122,10 +131,10 @@ function listIn<T>(item: Item, list: (typeof LISTS)[number]): readonly T[] {
 }
 
 /**
- * Absent, or free with numbers lower than those of the grant. A late duplicate finds its own decision, or a higher one,
- * and fails; so does a claim that its withdrawal overtook, which finds the mark.
+ * Absent, or free with lower numbers than the grant's. A late duplicate finds its own decision, or a higher one, and
+ * fails; a claim that its withdrawal overtook finds the mark, and fails too.
  */
-function guessOf(aliases: Aliases, { hold }: Claim, next: State, partitionKey: string): string {
+function freeCondition(aliases: Aliases, { hold }: Claim, next: State, partitionKey: string): string {
   const first = Math.min(next.token, ...next.holders.map(({ token }) => token));
   const free = [
     ...LISTS.map((list) => isAbsent(aliases, list)),

@@ -1,28 +1,28 @@
-/** The options, checked: which table, and how locks lie in it. */
+/** The options, checked: the table, and the layout of its items. */
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { checkTableName } from './errors.js';
 import type { Layout } from './layout.js';
 import { type LayoutName, layoutNamed } from './layouts/index.js';
 import { nativeLayout, RESERVED } from './native-layout.js';
-import { checkTableName } from './trouble.js';
 
 export interface DynamodbTableOptions {
-  /** `holdfast` unless told. */
+  /** Default `holdfast`. */
   readonly table?: string;
-  /** The table's partition key, a text: `key` unless told. */
+  /** The table's partition key, of type S. Default `key`. */
   readonly partitionKey?: string;
-  /** Where the table has a sort key: its name, and the text that it has in every lock. */
+  /** The table's sort key, where it has one: its name, and its value in every lock. */
   readonly sortKey?: { readonly name: string; readonly value: string };
-  /** The attribute that the table's time to live goes by: `ttl` unless told. */
+  /** The attribute of the table's time to live. Default `ttl`. */
   readonly ttlAttribute?: string;
-  /** Take the same locks as software that is there already, in its items. The names are then that software's. */
+  /** Shares locks with other software, in items of its layout, which has attribute names of its own. */
   readonly layout?: LayoutName;
 }
 
 export interface DynamodbStoreOptions extends DynamodbTableOptions {
   /**
-   * Keep a line of waiters in the record: first come, first served, across processes. Off unless told: standing in
-   * line is a write, and writes cost money.
+   * Keep a queue of waiters in the record: first come, first served, across processes. Default false: queueing is a
+   * write, and writes cost money.
    */
   readonly queue?: boolean;
 }
@@ -34,7 +34,7 @@ export interface Place {
 
 const NAMES = ['partitionKey', 'sortKey', 'ttlAttribute'] as const;
 
-/** `queue` belongs to the store, and is taken here too, so that both can be given the same options. */
+/** `queue` belongs to the store; `createTable` accepts and ignores it, so that both can have the same options. */
 export function placeOf(options: DynamodbStoreOptions): Place & { readonly queue: boolean } {
   checkOptionNames(options, ['table', ...NAMES, 'layout', 'queue']);
   const table = checkTableName(options.table ?? 'holdfast');
@@ -45,7 +45,7 @@ export function placeOf(options: DynamodbStoreOptions): Place & { readonly queue
   if (extra !== undefined) {
     throw new InvalidArgumentError(`${extra} cannot be given with a layout, which has its own names.`);
   }
-  if (queue) throw new InvalidArgumentError(`The items of the layout "${layout}" have no room for a line.`);
+  if (queue) throw new InvalidArgumentError(`The items of the layout "${layout}" cannot store a queue.`);
   return { table, layout: layoutNamed(layout), queue };
 }
 
@@ -58,8 +58,8 @@ function nativeOf({ partitionKey = 'key', sortKey, ttlAttribute = 'ttl' }: Dynam
   for (const name of names) {
     if (names.indexOf(name) === names.lastIndexOf(name) && !RESERVED.includes(name)) continue;
     throw new InvalidArgumentError(
-      `The attribute "${name}" would have two meanings in a lock. Beside each other, partitionKey, sortKey and ` +
-        `ttlAttribute have to differ from: ${RESERVED.join(', ')}.`,
+      `The attribute "${name}" would have two meanings in a lock. partitionKey, sortKey and ttlAttribute have to ` +
+        `differ from each other, and from: ${RESERVED.join(', ')}.`,
     );
   }
   if (sortKey && (typeof sortKey.value !== 'string' || sortKey.value === '')) {
@@ -72,5 +72,5 @@ function nativeOf({ partitionKey = 'key', sortKey, ttlAttribute = 'ttl' }: Dynam
 
 function checkName(option: string, name: unknown): string {
   if (typeof name === 'string' && name.length >= 1 && name.length <= 255) return name;
-  throw new InvalidArgumentError(`${option} has to be the name of an attribute, 1 to 255 letters.`);
+  throw new InvalidArgumentError(`${option} has to be the name of an attribute, 1 to 255 characters.`);
 }

@@ -1,11 +1,11 @@
-/** What this table, as it is set, really promises to locks. */
+/** What this table, as configured, guarantees. */
 import { type Finding, type Guarantees, UnsupportedError } from '../../protocol/index.js';
 import type { Reading } from '../compare-and-swap/register.js';
 import type { DynamodbClient } from './client.js';
+import { explainedError, nameOf } from './errors.js';
 import type { Layout } from './layout.js';
 import { NATIVE } from './native-layout.js';
 import { describe, type Table, timeToLiveFinding, timeToLiveOf, wrongKey } from './table.js';
-import { inWords, nameOf } from './trouble.js';
 
 interface Place {
   readonly table: string;
@@ -18,9 +18,9 @@ export async function probe(
   { earliest, latest }: Reading,
 ): Promise<Guarantees> {
   const findings: Finding[] = [clockFinding(latest - earliest)];
-  const found = await look(() => describe(client, place.table), findings, 'dynamodb:DescribeTable');
+  const found = await ifAllowed(() => describe(client, place.table), findings, 'dynamodb:DescribeTable');
   if (found) findings.push(...tableFindings(found, place));
-  const ttl = await look(
+  const ttl = await ifAllowed(
     async () => timeToLiveFinding(await timeToLiveOf(client, place.table), place.layout),
     findings,
     'dynamodb:DescribeTimeToLive',
@@ -28,26 +28,29 @@ export async function probe(
   if (ttl) findings.push(ttl);
   findings.push(...layoutFindings(place.layout), {
     level: 'note',
-    text: 'DynamoDB wakes nobody: waiters ask again, a few times in a second at most.',
+    text: 'DynamoDB has no wake-ups: waiters poll, at most a few times per second.',
   });
   return { server: serverOf(found), now: Math.round((earliest + latest) / 2), findings };
 }
 
 function layoutFindings({ name }: Layout): readonly Finding[] {
   if (name === NATIVE) return [];
-  const text = `The layout ${name}: the other software goes by the clocks of its own machines, which have to be right.`;
+  const text = `The layout ${name}: the other software uses the clocks of its own machines, which have to be right.`;
   return [{ level: 'note', text }];
 }
 
-/** Rights for looking are not needed for locking, and not every endpoint knows these calls. */
-async function look<T>(ask: () => Promise<T>, findings: Finding[], right: string): Promise<T | null> {
+/** Null where the call is not allowed or not known: locks do not need it. */
+async function ifAllowed<T>(ask: () => Promise<T>, findings: Finding[], right: string): Promise<T | null> {
   try {
     return await ask();
   } catch (error) {
-    const isRefused = inWords(error, '') instanceof UnsupportedError;
+    const isRefused = explainedError(error, '') instanceof UnsupportedError;
     if (!isRefused && nameOf(error) !== 'UnknownOperationException') throw error;
     const because = error instanceof Error ? error.message : String(error);
-    findings.push({ level: 'note', text: `Not all could be looked at, for want of ${right}: ${because}` });
+    findings.push({
+      level: 'note',
+      text: `Not everything could be checked, because ${right} is missing: ${because}`,
+    });
     return null;
   }
 }
@@ -62,7 +65,7 @@ function clockFinding(errorMs: number): Finding {
   return {
     level: 'good',
     text:
-      `Time is DynamoDB's, known to ${errorMs} ms now, by the Date header of its replies: no client's clock matters. ` +
+      `DynamoDB's clock decides, known to ${errorMs} ms now by the Date header of its replies: no client's clock matters. ` +
       'An expired lock may be taken over that much later.',
   };
 }
@@ -83,7 +86,7 @@ function serverFinding(found: Table): Finding {
   if (found.TableArn?.includes(':ddblocal:')) {
     return {
       level: 'warning',
-      text: 'This is DynamoDB Local, made for tests: what it keeps may be gone with it.',
+      text: 'This is DynamoDB Local, made for tests: its data may be lost with it.',
     };
   }
   return {
@@ -92,7 +95,7 @@ function serverFinding(found: Table): Finding {
   };
 }
 
-/** Each region takes writes and tells the others later, unless they were made strongly consistent. */
+/** Each region accepts writes and replicates them later, unless the table is strongly consistent. */
 function regionFindings({
   Replicas: replicas = [],
   MultiRegionConsistency: consistency,
@@ -119,7 +122,7 @@ function billingFindings({
   ProvisionedThroughput: provisioned,
 }: Table): readonly Finding[] {
   if (billing?.BillingMode === 'PAY_PER_REQUEST') {
-    return [{ level: 'good', text: 'On-demand billing: no capacity to run out of.' }];
+    return [{ level: 'good', text: 'On-demand billing: the capacity cannot run out.' }];
   }
   const units = provisioned?.WriteCapacityUnits ?? 0;
   if (units === 0) return [];
@@ -127,7 +130,7 @@ function billingFindings({
     {
       level: 'note',
       text:
-        `Provisioned for ${units} writes a second: beyond that DynamoDB throttles, and renewals may come too late. ` +
+        `Provisioned for ${units} writes per second: beyond that DynamoDB throttles, and renewals may come too late. ` +
         'On-demand billing does not.',
     },
   ];

@@ -1,21 +1,21 @@
 /**
  * Locks in a DynamoDB table.
  *
- * Layout: one item a lock (native-layout.ts), or that of other software (layouts/). A release keeps the item, shrunk to
- * its numbers and marks; the table's time to live removes it two days after its last use, and nothing is decided by that.
+ * Layout: one item per lock (native-layout.ts), or that of other software (layouts/). A release keeps the item, shrunk to
+ * its numbers and marks. The table's time to live deletes it two days after its last use; nothing is decided by that.
  *
- * Atomic: every change is one conditional write of one item (item-register.ts), decided here on what was there. An
- * uncontended claim is one write with the guess "absent, or free with lower numbers". A condition that fails brings the
- * item back, so a busy answer is one call too; from endpoints that do not send it, it is read, consistently.
+ * Atomic: every change is one conditional write of one item (item-register.ts), decided here on the item seen. An
+ * uncontended claim is one write on the condition "absent, or free with lower numbers". A failed condition returns the
+ * item, so a busy answer is one call too; from endpoints that do not return it, it is read, consistently.
  *
- * Clock: DynamoDB's, estimated from the `Date` header of its replies (time.ts). A holder's end is written by the latest
- * it may be, and is over by the earliest: this machine's own clock decides nothing.
+ * Clock: DynamoDB's, estimated from the `Date` header of its replies (dynamodb-time.ts). An expiry is written by the
+ * latest time possible, and has passed by the earliest: this machine's clock decides nothing.
  *
- * A reply is lost with its connection, by throttling, or when none comes for seconds: the write may have been made or
- * not, and the core asks again. The SDK asks again by itself too; what then fails on its own write finds its own hold
- * there, or exactly the record that it wrote, and answers as if the first reply had come.
+ * A lost reply (connection lost, throttled, no answer for seconds): the write may have been executed or not, and the core
+ * asks again. The SDK retries too: a retry that fails on its own first write finds its own hold, or exactly the record
+ * that it wrote, and counts as written.
  *
- * Nothing here wakes anybody: waiters ask again, as the core does where no hints come.
+ * There are no wake-ups: waiters poll.
  */
 import {
   keysInOrder,
@@ -26,28 +26,31 @@ import {
   type Traits,
 } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
-import { callsOf, type DynamodbClient } from './client.js';
-import { Aliases } from './expressions.js';
+import { type Calls, callsOf, checkClient, type DynamodbClient } from './client.js';
+import { CLOCK_ERROR_MS, timeOf } from './dynamodb-time.js';
+import { explainedError } from './errors.js';
+import { Aliases, type Item } from './item.js';
 import { itemRegister } from './item-register.js';
-import { itemsIn } from './listing.js';
-import type { Place } from './options.js';
+import type { Layout } from './layout.js';
+import { type DynamodbStoreOptions, placeOf } from './options.js';
 import { probe } from './probe.js';
-import { CLOCK_ERROR_MS, timeOf } from './time.js';
-import { inWords } from './trouble.js';
 
-export function storeOn(
-  client: DynamodbClient,
-  { table, layout, queue }: Place & { readonly queue: boolean },
-): Store {
+/**
+ * The client is `new DynamoDB({ … })` of @aws-sdk/client-dynamodb; it is used as it is and never closed. The table has to
+ * exist: `createTable` creates it, once.
+ */
+export function dynamodbStore(client: DynamodbClient, options: DynamodbStoreOptions = {}): Store {
+  checkClient(client);
+  const { table, layout, queue } = placeOf(options);
   const calls = callsOf(client);
   const register = itemRegister(calls, table, layout);
-  const time = timeOf(client, () => askForTime());
+  const time = timeOf(client, () => sampleTime());
   const swap = new CompareAndSwap(register, time, { name: 'DynamoDB', queue });
 
   const instances = layout.instancesOn?.({ calls, name: table, time, now: () => swap.now() });
 
-  /** A key that no lock has, and next to nothing to bring back: half a read unit. */
-  async function askForTime(): Promise<void> {
+  /** Reads a key that no lock has: half a read unit. */
+  async function sampleTime(): Promise<void> {
     const aliases = new Aliases();
     const ProjectionExpression = aliases.name(layout.table.partitionKey);
     const Key = layout.keyOf('default/holdfast-time');
@@ -60,12 +63,12 @@ export function storeOn(
         ...aliases.parts,
       });
     } catch (error) {
-      throw inWords(error, table);
+      throw explainedError(error, table);
     }
   }
 
-  async function viewsListed(query: ListQuery): Promise<readonly Snapshot[]> {
-    const items = await itemsIn(calls, table, layout, query.prefix);
+  async function snapshots(query: ListQuery): Promise<readonly Snapshot[]> {
+    const items = await scanItems(calls, table, layout, query.prefix);
     const { earliest } = await swap.now();
     return keysInOrder(items.keys(), query).flatMap((key) => {
       const item = items.get(key);
@@ -83,7 +86,7 @@ export function storeOn(
       await swap.now();
       const { limit = Number.POSITIVE_INFINITY } = query;
       if (limit <= 0) return;
-      yield* (await viewsListed(query)).slice(0, limit);
+      yield* (await snapshots(query)).slice(0, limit);
     },
     async probe() {
       await swap.now();
@@ -106,3 +109,42 @@ const TRAITS: Omit<Traits, 'queue'> = {
   vigilMs: null,
   metered: true,
 };
+
+/**
+ * The items of locks by key. DynamoDB has no order over partition keys, so this scans every item of the table, whatever
+ * the prefix: n KB cost n / 4 read units, and a call per megabyte. For people and repair, not for each request.
+ */
+async function scanItems(
+  calls: Calls,
+  table: string,
+  layout: Layout,
+  prefix: string,
+): Promise<ReadonlyMap<string, Item>> {
+  const aliases = new Aliases();
+  const filter = layout.filter?.(aliases, prefix);
+  const input = {
+    TableName: table,
+    ConsistentRead: true,
+    ...(filter !== undefined && { FilterExpression: filter }),
+    ...aliases.parts,
+  };
+  const items = new Map<string, Item>();
+  let from: Item | undefined;
+  do {
+    const page = await pageOf(calls, { ...input, ...(from && { ExclusiveStartKey: from }) }, table);
+    for (const item of page.Items ?? []) {
+      const key = layout.keyIn(item);
+      if (key?.startsWith(prefix)) items.set(key, item);
+    }
+    from = page.LastEvaluatedKey;
+  } while (from);
+  return items;
+}
+
+async function pageOf(calls: Calls, input: Parameters<Calls['scan']>[0], table: string) {
+  try {
+    return await calls.scan(input);
+  } catch (error) {
+    throw explainedError(error, table);
+  }
+}

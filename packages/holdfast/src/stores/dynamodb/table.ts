@@ -1,9 +1,9 @@
-/** What DynamoDB says about a table, and whether locks can be kept in it. */
+/** The description of a table, and whether it can store locks. */
 import type { Finding } from '../../protocol/index.js';
 import { callOnce, type DynamodbClient } from './client.js';
+import { explainedError, nameOf } from './errors.js';
 import type { Layout, TableShape } from './layout.js';
 import { NATIVE } from './native-layout.js';
-import { inWords, nameOf } from './trouble.js';
 
 export interface Table {
   readonly TableStatus?: string;
@@ -19,18 +19,18 @@ export interface Table {
   readonly MultiRegionConsistency?: string;
 }
 
-/** Null where there is none. */
+/** Null where the table does not exist. */
 export async function describe(client: DynamodbClient, table: string): Promise<Table | null> {
   try {
     const answer = await callOnce((options) => client.describeTable({ TableName: table } as never, options));
     return (answer as { readonly Table?: Table }).Table ?? null;
   } catch (error) {
     if (nameOf(error) === 'ResourceNotFoundException') return null;
-    throw inWords(error, table);
+    throw explainedError(error, table);
   }
 }
 
-/** The attribute that time to live goes by; null while it is off. */
+/** The attribute of the table's time to live; null while it is off. */
 export async function timeToLiveOf(client: DynamodbClient, table: string): Promise<string | null> {
   const answer = await callOnce((options) =>
     client.describeTimeToLive({ TableName: table } as never, options),
@@ -42,7 +42,7 @@ export async function timeToLiveOf(client: DynamodbClient, table: string): Promi
   return isOn ? (found.AttributeName ?? null) : null;
 }
 
-/** What the time to live of a table means for the items of locks. `found` is the attribute that it goes by. */
+/** What the table's time to live means for locks. `found`: its attribute, null while it is off. */
 export function timeToLiveFinding(found: string | null, layout: Layout): Finding {
   const attribute = layout.table.ttlAttribute;
   if (attribute === null) return { level: 'note', text: 'This layout has no time to live: items stay.' };
@@ -58,7 +58,7 @@ export function timeToLiveFinding(found: string | null, layout: Layout): Finding
   if (found === attribute) {
     return {
       level: 'good',
-      text: `Items that nobody needs any more are deleted, by the attribute "${attribute}".`,
+      text: `Unused items are deleted, by the attribute "${attribute}".`,
     };
   }
   return {
@@ -69,16 +69,16 @@ export function timeToLiveFinding(found: string | null, layout: Layout): Finding
   };
 }
 
-/** For a table whose time to live goes by another attribute than the locks write. */
+/** For a table whose time to live uses another attribute than the locks write. */
 export function timeToLiveAdvice(found: string, layout: Layout): string {
   if (layout.name === NATIVE) return `Name it with ttlAttribute: "${found}", here and for the store.`;
   return (
-    `The layout ${layout.name} always writes "${layout.table.ttlAttribute}": delete the items of locks that nobody needs ` +
-    'by other means.'
+    `The layout ${layout.name} always writes "${layout.table.ttlAttribute}": delete unused items of ` +
+    'locks by other means.'
   );
 }
 
-/** In words, what is wrong with the primary key; null when it is as it has to be. */
+/** What is wrong with the primary key; null when it fits. */
 export function wrongKey(found: Table, { partitionKey, sortKey }: TableShape): string | null {
   const keyOf = (kind: string): string | undefined =>
     found.KeySchema?.find(({ KeyType }) => KeyType === kind)?.AttributeName;

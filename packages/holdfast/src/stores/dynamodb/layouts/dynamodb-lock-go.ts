@@ -1,34 +1,32 @@
 /**
- * As github.com/Clever/dynamodb-lock-go has it:
+ * The layout of github.com/Clever/dynamodb-lock-go:
  *
  *   key           S  the name
- *   owner         S  whoever comes with the same owner has the lock, too: that is how it hands locks on
+ *   owner         S  a process with the same owner has the lock too: that is how it hands locks on
  *   leasedUntil   S  RFC 3339 with nanoseconds, zeros at the end dropped. Taken when absent, or when this is less than
  *                    the taker's time five seconds ago, compared as text, or when the owner is the same
  *   createdAt     S  RFC 3339; absent in versions before it
  *   ttl           S  there a text, which DynamoDB never deletes by; here a number of epoch seconds
  *
- * A heartbeat replaces the item whoever wrote it, if only the owner is the same, so a hold of ours is lost to a process
- * of the other software that has our owner. Ours waits for a hold of the same owner like for any other: an owner is a
- * name for people here.
+ * A heartbeat replaces every item with the same owner, so a hold of ours is lost to a process of the other software that
+ * has our owner. Holdfast waits for a hold of the same owner as for any other: an owner is only a label here.
  */
 import { bareNameOf, keyOfBareName } from '../../compare-and-swap/foreign.js';
+import { type Item, number, text, textIn } from '../item.js';
 import type { Layout } from '../layout.js';
-import { type Item, number, text, textIn } from '../values.js';
-import { LONG_AGO, parseTime, secondsUp } from './rfc3339.js';
-import { barePrefix, beginsWith, KEPT_SECONDS, layoutOf } from './shape.js';
+import { barePrefix, beginsWith, KEPT_SECONDS, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
 
 const NAME = 'dynamodb-lock-go';
-/** It takes nothing sooner after its end: its allowance for clocks that differ, so there is none of ours. */
+/** It takes a lock only this long after its expiry. That covers differing clocks, so we add nothing. */
 const GRACE_MS = 5_000;
-/** No owner that anybody has: a late heartbeat would bring the lock back. */
+/** Nobody's owner: otherwise a late heartbeat would revive the lock. */
 const FREE = 'holdfast: released';
 
 export const dynamodbLockGo: Layout = layoutOf({
   name: NAME,
   table: { partitionKey: 'key', sortKey: null, ttlAttribute: 'ttl' },
   attributes: ['owner', 'leasedUntil', 'createdAt', 'ttl'],
-  telling: ['owner', 'leasedUntil', 'createdAt'],
+  deciding: ['owner', 'leasedUntil', 'createdAt'],
   keyOf: (key) => ({ key: text(bareNameOf(key, NAME)) }),
   keyIn(item) {
     const name = textIn(item, 'key');

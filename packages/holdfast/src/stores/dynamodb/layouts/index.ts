@@ -1,4 +1,4 @@
-/** Items as other software has them. */
+/** The layouts of other software. */
 import { InvalidArgumentError } from '../../../protocol/index.js';
 import type { Layout } from '../layout.js';
 import { dynamodbLockGo } from './dynamodb-lock-go.js';
@@ -17,6 +17,6 @@ export function layoutNamed(name: LayoutName): Layout {
   const layout = LAYOUTS.get(name);
   if (layout) return layout;
   throw new InvalidArgumentError(
-    `There is no layout "${String(name)}" in DynamoDB: there are ${[...LAYOUTS.keys()].join(', ')}.`,
+    `There is no layout "${String(name)}" for DynamoDB. Layouts: ${[...LAYOUTS.keys()].join(', ')}.`,
   );
 }

@@ -1,22 +1,21 @@
-/** What an item says of an instance's lock, the number of the write that it had last, and conditions on both. */
+/** An instance's lock in an item, the number of the item's last write, and conditions on both. */
 import { EMPTY_STATE, type Instance, type InstanceLease, UnsupportedError } from '../../../protocol/index.js';
-import type { Aliases } from '../expressions.js';
-import { type Item, numberIn, text, textIn } from '../values.js';
+import { type Aliases, type Item, numberIn, text, textIn } from '../item.js';
 import { isAbsentOrOlder, ownAttributes, ownStateIn } from './own-part.js';
 
 export const OPERATION = 'holdfastOperation';
 
-/** Numbers are compared as texts. */
+/** Numbers are padded, because they are compared as texts. */
 const DIGITS = String(Number.MAX_SAFE_INTEGER).length;
 
-/** A write as it can be told from every other. */
-export interface Numbered {
+/** A write with its number. */
+export interface NumberedWrite {
   readonly number: number;
-  /** The number and the caller's id: no two writes have the same. */
+  /** The number and the caller's id: unique per write. */
   readonly operation: string;
 }
 
-export function numbered(next: number, id: string): Numbered {
+export function numbered(next: number, id: string): NumberedWrite {
   return { number: next, operation: `${String(next).padStart(DIGITS, '0')}-${id}` };
 }
 
@@ -25,16 +24,16 @@ export function isOf(aliases: Aliases, { owner, instanceId }: Instance): string 
   return `(${isOwner} AND ${aliases.name('instanceId')} = ${aliases.value(text(instanceId))})`;
 }
 
-export function isLater(aliases: Aliases, write: Numbered): string {
+export function isLater(aliases: Aliases, write: NumberedWrite): string {
   return `${isLaterOperation(aliases, write)} AND ${isAbsentOrOlder(aliases, write.number)}`;
 }
 
-export function isLaterOperation(aliases: Aliases, { operation }: Numbered): string {
+export function isLaterOperation(aliases: Aliases, { operation }: NumberedWrite): string {
   const name = aliases.name(OPERATION);
   return `(attribute_not_exists(${name}) OR ${name} < ${aliases.value(text(operation))})`;
 }
 
-export function numbersOf({ number: next, operation }: Numbered): Item {
+export function numbersOf({ number: next, operation }: NumberedWrite): Item {
   return {
     ...ownAttributes({ ...EMPTY_STATE, token: next, decision: next }),
     [OPERATION]: text(operation),
@@ -54,7 +53,7 @@ export function leaseIn(item: Item, key: string): InstanceLease {
   const expiry = numberIn(item, 'expiry');
   if (owner === undefined || instanceId === undefined || expiry === undefined) {
     throw new UnsupportedError(
-      `The item of "${key}" is no lock of LockServiceCentral: it needs owner, instanceId and expiry. Nothing was changed.`,
+      `The item of "${key}" is not a lock of LockServiceCentral: it needs owner, instanceId and expiry. Nothing was changed.`,
       { key },
     );
   }

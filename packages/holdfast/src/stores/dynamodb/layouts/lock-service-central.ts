@@ -1,38 +1,38 @@
 /**
- * As github.com/UnitVectorY-Labs/LockServiceCentral keeps locks in DynamoDB:
+ * The layout of github.com/UnitVectorY-Labs/LockServiceCentral in DynamoDB:
  *
  *   lockId               S  namespace:lockName
  *   namespace, lockName  S
- *   owner                S  who signed in
- *   instanceId           S  a secret of the client: with the same owner and instanceId, the lock may be had again
+ *   owner                S  the signed-in user
+ *   instanceId           S  a secret of the client: the same owner and instanceId may acquire the lock again
  *   leaseDuration        N  seconds, with all renewals
  *   expiry               N  epoch seconds. Taken when absent or `expiry < now` in whole seconds; also the table's TTL
- *   holdfastOperation    S  only where an instance acts through Holdfast's service: see instance-locks.ts
+ *   holdfastOperation    S  only where an instance acts through Holdfast's service: see instance-records.ts
  *
  * The clock is the service's. As the TTL is the expiry itself, DynamoDB may delete a released record at any time, and
- * token and marks with it: tokens then rise by the time.
+ * token and marks with it: tokens then follow the time.
  */
 import { createHash } from 'node:crypto';
 import { type Holder, type Rest, UnsupportedError } from '../../../protocol/index.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
+import { type Item, number, numberIn, text, textIn } from '../item.js';
 import type { Layout } from '../layout.js';
-import { type Item, number, numberIn, text, textIn } from '../values.js';
 import { OPERATION } from './instance-item.js';
-import { InstanceRecords } from './instance-locks.js';
+import { InstanceRecords } from './instance-records.js';
 import { beginsWith, layoutOf, type Shape } from './shape.js';
 
 const NAME = 'lock-service-central';
-/** What the service takes for a namespace or a name. */
+/** The namespaces and names that the service accepts. */
 const PART = /^[A-Za-z0-9_-]{3,64}$/;
-/** So long ago was over what is released: by any clock, and recent enough for DynamoDB to clean it up. */
-const LONG_OVER_SECONDS = 24 * 60 * 60;
+/** A released lock expired this long ago: by any clock, and recently enough for DynamoDB to delete it. */
+const EXPIRED_SECONDS = 24 * 60 * 60;
 const FREE = 'holdfast-free';
 
 const shape: Shape = {
   name: NAME,
   table: { partitionKey: 'lockId', sortKey: null, ttlAttribute: 'expiry' },
   attributes: ['namespace', 'lockName', 'owner', 'instanceId', 'leaseDuration', 'expiry', OPERATION],
-  telling: ['owner', 'instanceId', 'expiry'],
+  deciding: ['owner', 'instanceId', 'expiry'],
   keyOf: (key) => ({ lockId: text(partsOf(key).join(':')) }),
   keyIn(item) {
     const [namespace = '', name = '', ...more] = textIn(item, 'lockId')?.split(':') ?? [];
@@ -48,14 +48,14 @@ const shape: Shape = {
     const expiry = Math.ceil((expiresAt + CLOCKS_APART_MS) / 1_000);
     return item(key, owner, instanceOf(occupant), seconds, expiry);
   },
-  free: (sinceMs, key) => item(key, 'holdfast', FREE, 0, Math.floor(sinceMs / 1_000) - LONG_OVER_SECONDS),
+  free: (sinceMs, key) => item(key, 'holdfast', FREE, 0, Math.floor(sinceMs / 1_000) - EXPIRED_SECONDS),
   freeSigns: { owner: text('holdfast'), instanceId: text(FREE), leaseDuration: number(0) },
   read(found) {
     const owner = textIn(found, 'owner');
     const expiry = numberIn(found, 'expiry');
     if (owner === undefined || expiry === undefined || textIn(found, 'instanceId') === undefined) return null;
     const acquiredAt = (expiry - (numberIn(found, 'leaseDuration') ?? 0)) * 1_000;
-    // The second named is still a second of the lock.
+    // The lock lasts through the second of its expiry.
     return { owner, acquiredAt, expiresAt: (expiry + 1) * 1_000 + CLOCKS_APART_MS };
   },
 };
@@ -83,7 +83,7 @@ function item(key: string, owner: string, instanceId: string, leaseDuration: num
   };
 }
 
-/** Known to nobody else, and no way back to the hold, which is a secret too. */
+/** A secret that does not reveal the hold, which is a secret too. */
 function instanceOf(occupant: Holder | Rest): string {
   if (!('hold' in occupant)) return `holdfast-rest-${occupant.token}`;
   const { process, number: count } = occupant.hold;
@@ -96,8 +96,8 @@ function partsOf(key: string): [namespace: string, lockName: string] {
   const name = key.slice(slash + 1);
   if (PART.test(namespace) && PART.test(name)) return [namespace, name];
   throw new UnsupportedError(
-    `The service whose layout ${NAME} is could not name the lock "${key}": its namespaces and names have 3 to 64 ` +
-      'letters, digits, dashes and underscores.',
+    `The layout ${NAME} cannot store the lock "${key}": its namespaces and names have 3 to 64 letters, digits, dashes ` +
+      'and underscores.',
     { key },
   );
 }

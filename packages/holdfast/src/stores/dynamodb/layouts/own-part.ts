@@ -1,22 +1,31 @@
 /**
- * What only Holdfast needs, beside the attributes of other software:
+ * The data that only Holdfast needs, beside the attributes of other software:
  *
  *   holdfast        M  version, token, decision as numbers; `state` has holders and rests as JSON
- *   holdfastEnded   M  the marks (marks.ts); absent when there are none
+ *   holdfastEnded   M  the marks (item.ts); absent when there are none
  *
- * Numbers and marks lie open so that one conditional write can take a lock that another process has released.
+ * Numbers and marks are attributes so that one conditional write can take a lock that another process has released.
  */
 import { type Claim, checkVersion, STATE_VERSION, type State } from '../../../protocol/index.js';
 import { ownPart } from '../../compare-and-swap/foreign.js';
-import { type Aliases, isAbsent } from '../expressions.js';
-import { isNotEnded, marksIn, marksOf } from '../marks.js';
-import { type Item, number, numberIn, text, textIn } from '../values.js';
+import {
+  type Aliases,
+  type Item,
+  isAbsent,
+  isNotEnded,
+  marksIn,
+  marksOf,
+  number,
+  numberIn,
+  text,
+  textIn,
+} from '../item.js';
 
 const NUMBERS = 'holdfast';
 const MARKS = 'holdfastEnded';
 
 export const OWN_ATTRIBUTES: readonly string[] = [NUMBERS, MARKS];
-/** What a claim leaves as it is, though it has not seen it. */
+/** The attributes that a claim without a read leaves as they are. */
 export const OWN_KEPT: readonly string[] = [MARKS];
 
 export function ownAttributes(state: State): Item {
@@ -26,7 +35,7 @@ export function ownAttributes(state: State): Item {
   return { [NUMBERS]: { M: own }, ...(ended.length > 0 && { [MARKS]: marksOf(ended) }) };
 }
 
-/** Null where there is no such part: then the other software wrote the item. */
+/** Null where the other software wrote the item. */
 export function ownStateIn(item: Item, key: string): State | null {
   const own = item[NUMBERS]?.M ?? {};
   const lists = textIn(own, 'state');
@@ -44,13 +53,13 @@ export function ownStateIn(item: Item, key: string): State | null {
   };
 }
 
-/** Lower numbers than those of the grant, and nothing that marks its hold as ended. A late duplicate finds its own. */
+/** Lower numbers than the grant's, and no mark of its hold. A late duplicate finds its own number, and fails. */
 export function isOlder(aliases: Aliases, { hold }: Claim, next: State): string {
   const first = Math.min(next.token, ...next.holders.map(({ token }) => token));
   return `${hasLowerNumbers(aliases, first, next.decision)} AND ${isNotEnded(aliases, MARKS, hold)}`;
 }
 
-/** The same for a write that is no claim: no part of ours at all will do, too. */
+/** The same for a write that is not a claim; also true where our part is missing. */
 export function isAbsentOrOlder(aliases: Aliases, next: number): string {
   return `(${isAbsent(aliases, NUMBERS)} OR (${hasLowerNumbers(aliases, next, next)}))`;
 }

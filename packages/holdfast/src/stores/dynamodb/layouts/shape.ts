@@ -1,11 +1,11 @@
 /**
- * Makes a layout of the shape of other software's items. Beside its attributes lie ours (own-part.ts). An item is ours
- * only while every attribute that the other software goes by is what our state would write there; otherwise the other
- * software has the last word, and what it says is a foreign hold.
+ * A layout made of the shape of other software's items. Our attributes are stored beside its own (own-part.ts). An item
+ * is ours only while every attribute that the other software reads is what our state would write there; otherwise the
+ * other software wrote last, and the item is a foreign hold.
  *
- * Every write is on the condition that all of these attributes are as they were seen, so nobody's lock is taken by a
- * look that is out of date. A released lock stays as an item that the other software sees as over long ago: its token
- * and marks are still there for the next claim.
+ * Every write is on the condition that all of these attributes are as seen, so no lock is taken on an outdated read. A
+ * released lock stays as an item that the other software sees as expired long ago: its token and marks are still there
+ * for the next claim.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { type Holder, type Rest, type State, UnsupportedError } from '../../../protocol/index.js';
@@ -17,31 +17,30 @@ import {
   leavesForeign,
   occupantOf,
 } from '../../compare-and-swap/foreign.js';
-import { type Aliases, isAbsent } from '../expressions.js';
+import { type Aliases, type Item, isAbsent, text } from '../item.js';
 import type { Layout, TableShape } from '../layout.js';
-import { type Item, text } from '../values.js';
 import { isOlder, OWN_ATTRIBUTES, OWN_KEPT, ownAttributes, ownStateIn } from './own-part.js';
 
-/** What is no longer used is cleaned up so long after its last use, where the table has a TTL. */
+/** How long an unused item is kept, where the table has a TTL. */
 export const KEPT_SECONDS = 2 * 24 * 60 * 60;
 
 export interface Shape {
   readonly name: string;
   readonly table: TableShape;
-  /** What the other software writes beside the primary key. */
+  /** The attributes that the other software writes, beside the primary key. */
   readonly attributes: readonly string[];
-  /** Those of them that its decisions hang on. */
-  readonly telling: readonly string[];
+  /** Those that it decides by. */
+  readonly deciding: readonly string[];
   keyOf(key: string): Item;
   keyIn(item: Item): string | null;
   filter(aliases: Aliases, prefix: string): string;
-  /** What the other software has to see while this one holds. */
+  /** Its attributes while this holder has the lock. */
   held(occupant: Holder | Rest, key: string): Item;
-  /** What it has to see after a release at that time: a lock that is over. */
+  /** Its attributes after a release at that time: an expired lock. */
   free(sinceMs: number, key: string): Item;
-  /** What no item has but one that `free` wrote. */
+  /** Values that only `free` writes. */
   readonly freeSigns: Item;
-  /** What it says itself. Null: this is no lock of it. */
+  /** The hold that the item stands for. Null for an item that is not a lock. */
   read(item: Item): ForeignHold | null;
 }
 
@@ -55,13 +54,13 @@ export function layoutOf(shape: Shape): Layout {
     keyOf: shape.keyOf,
     keyIn: (item) => (shape.read(item) ? shape.keyIn(item) : null),
     attributes,
-    witness: attributes,
+    versionAttributes: attributes,
     encode(key, state, now, seen) {
       if (seen && leavesForeign(decode(key, seen), state, now)) return asSeen(seen, attributes);
       return { ...shapeOf(shape, key, state), ...ownAttributes(state) };
     },
     decode,
-    guess: {
+    ifFree: {
       keeps: OWN_KEPT,
       condition(aliases, claim, next) {
         const signs = Object.entries(shape.freeSigns);
@@ -89,15 +88,15 @@ function stateIn(shape: Shape, key: string, item: Item): State {
   const hold = shape.read(item);
   if (hold) return foreignState(hold, own ?? undefined);
   throw new UnsupportedError(
-    `The item of "${key}" is no lock as ${shape.name} writes them: it needs ${shape.telling.join(', ')}. ` +
-      'Look at the item, and mind which table and which layout this is. Nothing was changed.',
+    `The item of "${key}" is not a lock of ${shape.name}: it needs ${shape.deciding.join(', ')}. ` +
+      'Check the item, the table and the layout. Nothing was changed.',
     { key },
   );
 }
 
 function isAsWritten(shape: Shape, key: string, item: Item, state: State): boolean {
   const written = shapeOf(shape, key, state);
-  return shape.telling.every((name) => isDeepStrictEqual(item[name], written[name]));
+  return shape.deciding.every((name) => isDeepStrictEqual(item[name], written[name]));
 }
 
 function asSeen(seen: Item, attributes: readonly string[]): Item {
@@ -108,8 +107,29 @@ export function beginsWith(aliases: Aliases, attribute: string, start: string): 
   return `begins_with(${aliases.name(attribute)}, ${aliases.value(text(start))})`;
 }
 
-/** What names begin with for a prefix of keys; '' where that cannot be said. */
+/** The prefix of names for a prefix of keys; '' where there is none. */
 export function barePrefix(prefix: string): string {
   const start = keyOfBareName('');
   return prefix.startsWith(start) ? prefix.slice(start.length) : '';
+}
+
+const RFC3339 = /^(\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2})(?:\.(\d+))?(Z|[+-]\d{2}:\d{2})$/;
+
+export const LONG_AGO = '1970-01-01T00:00:00Z';
+
+/**
+ * RFC 3339 in whole seconds, rounded up. Other software compares such times as text, and drops zeros at the end of the
+ * fraction: '…:05Z' then counts as later than '…:05.9Z' (F23). Whole seconds in UTC are always 20 characters, and compare
+ * correctly or a moment too late with any of them, never too early.
+ */
+export function secondsUp(ms: number): string {
+  return `${new Date(Math.ceil(ms / 1_000) * 1_000).toISOString().slice(0, 19)}Z`;
+}
+
+/** Any fraction, any zone; rounded up to milliseconds. Null for a text that is not a time. */
+export function parseTime(text: string | undefined): number | null {
+  const [, seconds, fraction = '', zone] = RFC3339.exec(text ?? '') ?? [];
+  const ms = Date.parse(`${seconds}${zone}`);
+  if (Number.isNaN(ms)) return null;
+  return ms + Math.ceil(Number(`0.${fraction || '0'}`) * 1_000);
 }

@@ -1,8 +1,8 @@
 /**
- * A lock among other things in one table, as it is written for Lambdas in Go:
+ * A lock among other items of one table, as Lambdas in Go write it:
  *
  *   PK, SK       S  LOCK#name, LOCK
- *   LockID       S  one a grant
+ *   LockID       S  one per grant
  *   Owner        S
  *   AcquiredAt   S  RFC 3339
  *   ExpiresAt    S  RFC 3339, whole seconds. Taken when absent or `ExpiresAt < now`, compared as text
@@ -11,23 +11,22 @@
  * Released by LockID and Owner. The clock is the Lambda's.
  */
 import { bareNameOf, CLOCKS_APART_MS, keyOfBareName } from '../../compare-and-swap/foreign.js';
+import { type Item, number, text, textIn } from '../item.js';
 import type { Layout } from '../layout.js';
-import { type Item, number, text, textIn } from '../values.js';
-import { LONG_AGO, parseTime, secondsUp } from './rfc3339.js';
-import { barePrefix, beginsWith, KEPT_SECONDS, layoutOf } from './shape.js';
+import { barePrefix, beginsWith, KEPT_SECONDS, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
 
 const NAME = 'single-table';
 const PREFIX = 'LOCK#';
 const SORT = 'LOCK';
 const FREE = 'holdfast-free';
-/** Equal seconds are not over yet, and the seconds written were cut off. */
+/** Equal seconds have not passed yet, and the seconds written were rounded down. */
 const SECOND_MS = 1_000;
 
 export const singleTable: Layout = layoutOf({
   name: NAME,
   table: { partitionKey: 'PK', sortKey: 'SK', ttlAttribute: 'TTL' },
   attributes: ['LockID', 'Owner', 'AcquiredAt', 'ExpiresAt', 'TTL'],
-  telling: ['LockID', 'Owner', 'AcquiredAt', 'ExpiresAt'],
+  deciding: ['LockID', 'Owner', 'AcquiredAt', 'ExpiresAt'],
   keyOf: (key) => ({ PK: text(PREFIX + bareNameOf(key, NAME)), SK: text(SORT) }),
   keyIn(item) {
     const partition = textIn(item, 'PK');

@@ -1,7 +1,7 @@
 /**
- * DynamoDB's time, by the `Date` header of its replies: whole seconds, cut off. It is read off every reply of a client,
- * also those to calls that are none of ours, and attempt by attempt, inside the SDK's own retries. One estimate a
- * client: all stores on it know as much.
+ * DynamoDB's time, from the `Date` header of its replies: whole seconds, rounded down. It is read from every reply of a
+ * client, also to calls of the application, and per attempt, inside the SDK's retries. There is one estimate per client,
+ * which all its stores share.
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
@@ -9,16 +9,16 @@ import { notExecuted } from '../clients/errors.js';
 import type { StoreTime } from '../compare-and-swap/register.js';
 import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import type { DynamodbClient } from './client.js';
-import { noteUnsent } from './trouble.js';
+import { noteUnsent } from './errors.js';
 
-/** What the header cuts off. */
+/** The resolution of the header. */
 const SECOND_MS = 1_000;
-/** Replies come from many servers, whose clocks are kept together by Amazon to far less than this. */
+/** Replies come from many servers, whose clocks differ by far less than this. */
 const ALLOWANCE_MS = 25;
-/** Of an estimate that one reply made, with a second for its way. Many make it far smaller. */
+/** The error after one reply that took a second. Many replies make it far smaller. */
 export const CLOCK_ERROR_MS = SECOND_MS + 2 * ALLOWANCE_MS + 1_000;
 
-interface Watched {
+interface WatchedClient {
   readonly estimate: TimeEstimate;
   /** Whether the last reply had the header. */
   isDated: boolean;
@@ -26,9 +26,9 @@ interface Watched {
 
 type Handler = (args: unknown) => Promise<{ readonly response?: unknown }>;
 
-const watchedClients = new WeakMap<object, Watched>();
+const watchedClients = new WeakMap<object, WatchedClient>();
 
-/** `ask` is a cheap call, answered by the server that has the table. */
+/** `ask`: a cheap call, answered by the server that has the table. */
 export function timeOf(client: DynamodbClient, ask: () => Promise<unknown>): StoreTime {
   const watched = watch(client);
   const { estimate } = watched;
@@ -42,17 +42,17 @@ export function timeOf(client: DynamodbClient, ask: () => Promise<unknown>): Sto
       await ask();
       if (watched.isDated) return;
       throw new UnsupportedError(
-        'This endpoint sends no Date header with its replies, so its time is not known, and locks are kept by that. ' +
-          'DynamoDB sends it; if something stands in between, let it pass the header on.',
+        'This endpoint sends no Date header with its replies, so its time is not known, and locks need it. ' +
+          'DynamoDB sends the header; a proxy in between has to pass it on.',
       );
     },
   };
 }
 
-function watch(client: DynamodbClient): Watched {
+function watch(client: DynamodbClient): WatchedClient {
   const known = watchedClients.get(client);
   if (known) return known;
-  const watched: Watched = { estimate: new TimeEstimate(ALLOWANCE_MS), isDated: false };
+  const watched: WatchedClient = { estimate: new TimeEstimate(ALLOWANCE_MS), isDated: false };
   const middleware = (next: Handler): Handler => {
     let mayBeExecuted = false;
     return async (args) => {
@@ -69,13 +69,13 @@ function watch(client: DynamodbClient): Watched {
       }
     };
   };
-  // The innermost place: refusals are still replies there, and nothing has been waited for since sending.
+  // The innermost step: refusals are still replies there, and no time has passed since the reply.
   client.middlewareStack.add(middleware as never, { step: 'deserialize', priority: 'low' } as never);
   watchedClients.set(client, watched);
   return watched;
 }
 
-function note(watched: Watched, response: unknown, sentMs: number): void {
+function note(watched: WatchedClient, response: unknown, sentMs: number): void {
   const from = Date.parse(dateIn(response) ?? '');
   watched.isDated = !Number.isNaN(from);
   if (watched.isDated) {

@@ -1,7 +1,7 @@
-/** What DynamoDB refuses for good, in words. Everything else that fails is unknown, and asked again by the core. */
+/** Refusals of DynamoDB, explained. The outcome of every other failure is unknown, and the core asks again. */
 import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
 import { notExecuted } from '../clients/errors.js';
-import type { Item } from './values.js';
+import type { Item } from './item.js';
 
 const NOT_ALLOWED = [
   'AccessDeniedException',
@@ -14,11 +14,11 @@ export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
 }
 
-/** The item that made the condition fail, where the endpoint sends it. Undefined: the failure is another one. */
+/** The item that made the condition fail; null where the endpoint does not return it. Undefined for another failure. */
 export function itemOfFailedCondition(error: unknown): Item | null | undefined {
   if (nameOf(error) !== 'ConditionalCheckFailedException') return undefined;
   const item: unknown = (error as { readonly Item?: unknown }).Item;
-  // Some endpoints that do not know of it send an empty one.
+  // Some endpoints return an empty item instead.
   if (typeof item !== 'object' || item === null || Object.keys(item).length === 0) return null;
   return item as Item;
 }
@@ -29,15 +29,15 @@ export function wasSentAgain(error: unknown): boolean {
   return metadata?.attempts !== 1;
 }
 
-/** The error to go on with: a refusal in words, or the error as it was, which leaves open what happened. */
-export function inWords(error: unknown, table: string, key?: string): unknown {
+/** An explained refusal, or the error as it is, whose outcome is unknown. */
+export function explainedError(error: unknown, table: string, key?: string): unknown {
   const because = error instanceof Error ? error.message : String(error);
   const refused = (message: string): UnsupportedError => new UnsupportedError(message, { key, cause: error });
   const name = nameOf(error);
   if (name === 'ResourceNotFoundException') {
     return refused(
-      `There is no table "${table}" in this account and region. Make it with createTable(client, { table: "${table}" }) ` +
-        'of holdfast/dynamodb, or with the command holdfast migrate. Mind the region and the endpoint.',
+      `There is no table "${table}" in this account and region. Create it with createTable(client, { table: "${table}" }) ` +
+        'of holdfast/dynamodb, or with the command holdfast migrate. Check the region and the endpoint.',
     );
   }
   if (NOT_ALLOWED.includes(name)) {
@@ -51,7 +51,7 @@ export function inWords(error: unknown, table: string, key?: string): unknown {
   return (isUnsent ? notExecuted(error) : null) ?? error;
 }
 
-/** Errors of calls of which no attempt was sent: the SDK tries again by itself, and its last error tells only of the last. */
+/** Errors of calls without any sent attempt. The SDK retries by itself, and its error is that of the last attempt only. */
 const unsent = new WeakSet<object>();
 
 export function noteUnsent(error: unknown): void {
@@ -65,8 +65,8 @@ function isObject(value: unknown): value is object {
 function invalid(because: string, table: string, key: string | undefined): string {
   if (/item size/i.test(because)) {
     return (
-      `The record of "${key}" would be larger than the 400 KB that DynamoDB keeps in an item. Fewer holders or waiters ` +
-      'of one key, or shorter owners and metadata, make it smaller. Nothing was changed.'
+      `The record of "${key}" would be larger than the 400 KB of a DynamoDB item. Fewer holders or waiters ` +
+      'per key, or shorter owners and metadata, make it smaller. Nothing was changed.'
     );
   }
   if (
@@ -76,13 +76,13 @@ function invalid(because: string, table: string, key: string | undefined): strin
   ) {
     return (
       `The table "${table}" has another primary key than these locks: ${because} Name its attributes with partitionKey ` +
-      'and sortKey, or use a table of their own. Nothing was changed.'
+      'and sortKey, or use a separate table. Nothing was changed.'
     );
   }
   return `DynamoDB refused the call for the table "${table}": ${because} Nothing was changed.`;
 }
 
-/** By the rules for names of tables. */
+/** Throws for a name that no table can have. */
 export function checkTableName(table: unknown): string {
   // The name, or the ARN of a table in another account.
   if (typeof table === 'string' && /^(arn:[^\s]{10,1000}|[A-Za-z0-9_.-]{3,255})$/.test(table)) return table;

@@ -1,28 +1,27 @@
 /**
- * Locks of instances in the items of LockServiceCentral: who holds is the owner and the instance that are stored, so a
- * lock that was acquired at the one service can be acquired again, renewed and released at the other.
+ * Locks of instances in the items of LockServiceCentral: the stored owner and instance are the holder, so a lock that was
+ * acquired at one service can be acquired again, renewed and released at the other.
  *
- * Every operation is one conditional write, as over there. A condition that fails brings the item back, which says why.
+ * Every operation is one conditional write, as there. A failed condition returns the item, which gives the reason.
  *
- *   acquire   absent, over, or of the same instance: sets owner, instance, lease and expiry
- *   renew     of the same instance and not over: adds to lease and expiry
+ *   acquire   absent, expired, or of the same instance: sets owner, instance, lease and expiry
+ *   renew     of the same instance and not expired: adds to lease and expiry
  *   release   of the same instance: leaves a free item (shape.ts), so that tokens and marks of the library go on
  *
- * Writes that arrive twice or late do nothing more. Each has a number, the time in microseconds, which is stored as
- * `holdfastOperation` with the caller's id behind it, and is on condition that the number there is lower. Acquire and
- * release set the numbers of our own part too, so that a late claim of the library fails, and tokens rise. LockServiceCentral
- * drops all of that when it acquires, and keeps it when it renews.
+ * Writes that arrive twice or late change nothing. Each has a number, the time in microseconds, which is stored as
+ * `holdfastOperation` before the caller's id; the condition is that the stored number is lower. Acquire and release also
+ * set the numbers of our own part, so that a late claim of the library fails, and tokens rise. LockServiceCentral drops
+ * all of that when it acquires, and keeps it when it renews.
  *
- * Clock: DynamoDB's, estimated. An expiry counts from the latest it may be. A lock is over by the earliest, and a second
- * later than its own service would say, because that goes by other clocks.
+ * Clock: DynamoDB's, estimated. An expiry counts from the latest time possible. A lock has expired by the earliest, and a
+ * second later than LockServiceCentral would say, because that uses other clocks.
  */
 import type { Instance, InstanceLease, InstanceLocks, InstanceRenewal } from '../../../protocol/index.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
 import type { Reading } from '../../compare-and-swap/register.js';
-import { Aliases, isAbsent, update } from '../expressions.js';
+import { explainedError, itemOfFailedCondition, wasSentAgain } from '../errors.js';
+import { Aliases, type Item, isAbsent, number, text, textIn, update } from '../item.js';
 import type { TimedTable } from '../layout.js';
-import { inWords, itemOfFailedCondition, wasSentAgain } from '../trouble.js';
-import { type Item, number, text, textIn } from '../values.js';
 import {
   highestIn,
   isLater,
@@ -30,28 +29,28 @@ import {
   isOf,
   isSame,
   leaseIn,
-  type Numbered,
+  type NumberedWrite,
   numbered,
   numbersOf,
   OPERATION,
 } from './instance-item.js';
 
-/** How the items look. */
+/** The shape of the items. */
 export interface InstanceShape {
   keyOf(key: string): Item;
   held(key: string, lease: InstanceLease): Item;
   free(sinceMs: number, key: string): Item;
 }
 
-/** Others got in between so often: then the outcome is called unknown. */
+/** After this many lost races the outcome counts as unknown. */
 const TRIES_MAX = 24;
-/** What is over since then was released: nothing else is taken by a time that was told long ago. */
-const LONG_OVER_SECONDS = 12 * 60 * 60;
-/** One attempt: when it is made, and as which write. */
-interface Attempt extends Numbered {
+/** A lock that expired this long ago was released. Other expired locks are only taken by a fresh time. */
+const RELEASED_SECONDS = 12 * 60 * 60;
+/** One attempt: its time, and its number. */
+interface Attempt extends NumberedWrite {
   readonly time: Reading;
-  /** Locks whose expiry is lower are over. */
-  readonly overBelow: number;
+  /** Locks with a lower expiry have expired. */
+  readonly expiredBelow: number;
 }
 
 interface Change {
@@ -61,7 +60,7 @@ interface Change {
 
 type Outcome =
   | { readonly kind: 'written'; readonly item: Item }
-  /** What is there instead. `isRepeated`: an earlier attempt of the SDK may have come through before that. */
+  /** The item that is there. `isRepeated`: an earlier attempt of the SDK may have been executed before. */
   | { readonly kind: 'refused'; readonly item: Item | null; readonly isRepeated: boolean };
 
 export class InstanceRecords implements InstanceLocks {
@@ -77,7 +76,7 @@ export class InstanceRecords implements InstanceLocks {
   async read(key: string): Promise<InstanceLease | null> {
     const item = await this.#read(key);
     const lease = item && leaseIn(item, key);
-    return lease && lease.expiry >= overBelow(await this.#table.now()) ? lease : null;
+    return lease && lease.expiry >= expiredBelow(await this.#table.now()) ? lease : null;
   }
 
   async acquire(
@@ -91,10 +90,10 @@ export class InstanceRecords implements InstanceLocks {
       const { jumps } = time;
       const expiry = Math.floor(attempt.time.latest / 1_000) + seconds;
       const set = this.#shape.held(key, { ...instance, leaseDuration: seconds, expiry });
-      const below = time.isFresh() ? attempt.overBelow : attempt.overBelow - LONG_OVER_SECONDS;
+      const below = time.isFresh() ? attempt.expiredBelow : attempt.expiredBelow - RELEASED_SECONDS;
       const outcome = await this.#write(key, (aliases) => {
-        const isOver = `${aliases.name('expiry')} < ${aliases.value(number(below))}`;
-        const isTakeable = `(${isOver} OR ${isOf(aliases, instance)}) AND ${isLater(aliases, attempt)}`;
+        const isExpired = `${aliases.name('expiry')} < ${aliases.value(number(below))}`;
+        const isTakeable = `(${isExpired} OR ${isOf(aliases, instance)}) AND ${isLater(aliases, attempt)}`;
         return {
           condition: `${isAbsent(aliases, 'lockId')} OR (${isTakeable})`,
           update: update(aliases, { ...set, ...numbersOf(attempt) }, []),
@@ -105,7 +104,7 @@ export class InstanceRecords implements InstanceLocks {
         return { answer: leaseIn(outcome.item, key) };
       }
       const other = outcome.item && leaseIn(outcome.item, key);
-      const isBusy = other && !isSame(other, instance) && other.expiry >= attempt.overBelow;
+      const isBusy = other && !isSame(other, instance) && other.expiry >= attempt.expiredBelow;
       return isBusy ? { answer: null } : { instead: outcome.item };
     });
   }
@@ -124,7 +123,7 @@ export class InstanceRecords implements InstanceLocks {
         const lease = aliases.name('leaseDuration');
         const added = aliases.value(number(seconds));
         const condition = [
-          `${expiry} >= ${aliases.value(number(attempt.overBelow))}`,
+          `${expiry} >= ${aliases.value(number(attempt.expiredBelow))}`,
           isOf(aliases, instance),
           isLaterOperation(aliases, attempt),
         ];
@@ -139,13 +138,13 @@ export class InstanceRecords implements InstanceLocks {
         return { answer: { kind: 'renewed', lease: leaseIn(outcome.item, key) } };
       }
       const found = outcome.item && leaseIn(outcome.item, key);
-      if (!found || !isSame(found, instance) || found.expiry < attempt.overBelow) {
+      if (!found || !isSame(found, instance) || found.expiry < attempt.expiredBelow) {
         return { answer: { kind: 'lost' } };
       }
       const left = found.expiry + seconds - now;
       if (left > secondsMax) return { answer: { kind: 'too-long', seconds: left } };
-      // It may have come through before another did: neither again nor not at all is right.
-      if (outcome.isRepeated) throw new Error(`Whether the renewal of "${key}" was made cannot be known.`);
+      // The first attempt may have been executed before another write: repeating and skipping may both be wrong.
+      if (outcome.isRepeated) throw new Error(`It is unknown whether the renewal of "${key}" was executed.`);
       return { instead: outcome.item };
     });
   }
@@ -164,11 +163,11 @@ export class InstanceRecords implements InstanceLocks {
       if (isDone(outcome, attempt)) return { answer: 'released' };
       const found = outcome.item && leaseIn(outcome.item, key);
       if (found && isSame(found, instance)) return { instead: outcome.item };
-      return { answer: found && found.expiry >= attempt.overBelow ? 'busy' : 'not-held' };
+      return { answer: found && found.expiry >= attempt.expiredBelow ? 'busy' : 'not-held' };
     });
   }
 
-  /** Tries again, with a higher number, only where the item had a higher one, or changed meanwhile. */
+  /** Tries again with a higher number where the item had a higher one, or changed meanwhile. */
   async #tryUntilSettled<T>(
     key: string,
     id: string,
@@ -179,11 +178,13 @@ export class InstanceRecords implements InstanceLocks {
       const time = await this.#table.now();
       const next = Math.max(time.latest * 1_000, this.#last + 1, above + 1);
       this.#last = next;
-      const result = await run({ time, overBelow: overBelow(time), ...numbered(next, id) });
+      const result = await run({ time, expiredBelow: expiredBelow(time), ...numbered(next, id) });
       if ('answer' in result) return result.answer;
       above = result.instead ? highestIn(result.instead, key) : 0;
     }
-    throw new Error(`Others changed the record of "${key}" ${TRIES_MAX} times in a row.`);
+    throw new Error(
+      `Other processes changed the record of "${key}" ${TRIES_MAX} times in a row before this one could.`,
+    );
   }
 
   async #write(key: string, changeOf: (aliases: Aliases) => Change): Promise<Outcome> {
@@ -203,8 +204,8 @@ export class InstanceRecords implements InstanceLocks {
       return { kind: 'written', item };
     } catch (error) {
       const item = itemOfFailedCondition(error);
-      if (item === undefined) throw inWords(error, name, key);
-      // Nothing was there, or the endpoint does not say what.
+      if (item === undefined) throw explainedError(error, name, key);
+      // There was no item, or the endpoint does not return it.
       return { kind: 'refused', item: item ?? (await this.#read(key)), isRepeated: wasSentAgain(error) };
     }
   }
@@ -219,12 +220,12 @@ export class InstanceRecords implements InstanceLocks {
       });
       return item ?? null;
     } catch (error) {
-      throw inWords(error, name, key);
+      throw explainedError(error, name, key);
     }
   }
 }
 
-function overBelow({ earliest }: Reading): number {
+function expiredBelow({ earliest }: Reading): number {
   return Math.floor((earliest - CLOCKS_APART_MS) / 1_000);
 }
 
@@ -237,7 +238,7 @@ function isDone(outcome: Outcome, { operation }: Attempt): outcome is Outcome & 
 
 function jumpedError(key: string): Error {
   return new Error(
-    `While the record of "${key}" was written, DynamoDB told another time than before: this machine or a clock of ` +
-      'the store stood still. The expiry that was written goes by the old one.',
+    `A clock stood still while the record of "${key}" was written: that of DynamoDB or of this machine. The expiry that ` +
+      'was written may be wrong.',
   );
 }
