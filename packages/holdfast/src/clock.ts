@@ -1,6 +1,6 @@
 /**
  * The only place that reads clocks, sets timers and draws randomness. All of it can be replaced,
- * so that the whole core runs in simulated time.
+ * so that the whole engine runs in simulated time.
  */
 import { randomBytes } from 'node:crypto';
 
@@ -16,12 +16,18 @@ export interface Clock {
   /** Counts through suspension; may be set by hand. */
   wallMs(): number;
   timer(delayMs: number, run: () => void): Timer;
-  /** Runs once the event loop has turned: what waits for timers and sockets comes first. */
+  /** Runs after the event loop has turned: timers and sockets that wait come first. */
   afterTurn(run: () => void): void;
   /** From 0 up to, not including, 1. */
   random(): number;
   /** Unguessable: 128 bits. */
   randomId(): string;
+}
+
+/** Both clocks, read at the same time. */
+export interface Moment {
+  readonly monotonicMs: number;
+  readonly wallMs: number;
 }
 
 /** Longer delays fire at once in Node (F12). */
@@ -34,15 +40,10 @@ export const systemClock: Clock = {
     const timeout = setTimeout(run, Math.min(Math.max(Math.ceil(delayMs), 0), TIMER_MS_MAX));
     return {
       cancel: () => clearTimeout(timeout),
-      keepAlive: (yes) => {
-        if (yes) timeout.ref();
-        else timeout.unref();
-      },
+      keepAlive: (yes) => (yes ? timeout.ref() : timeout.unref()),
     };
   },
-  afterTurn(run) {
-    setImmediate(run);
-  },
+  afterTurn: (run) => void setImmediate(run),
   random: () => Math.random(),
   randomId: () => randomBytes(16).toString('base64url'),
 };
@@ -50,9 +51,7 @@ export const systemClock: Clock = {
 const STARTED_MS = performance.timeOrigin;
 
 /** The wall clock's time at start, carried on by the monotonic clock: a wall clock set by hand changes nothing. */
-export function steadyMs(): number {
-  return STARTED_MS + performance.now();
-}
+export const steadyMs = (): number => STARTED_MS + performance.now();
 
 /**
  * The runtime's own clock; never steps. Node counts from the boot of the machine, without sleep; Bun and Deno count from

@@ -1,11 +1,12 @@
-/** Looking at keys, watching them, and ending what holds them. Nothing here shows a hold id. */
+/** Inspecting, listing, watching and evicting keys. Nothing here shows a hold id. */
 import type { EvictOptions, HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
-import { checkAfter, checkKey, checkOptions, checkPrefix, checkSignal, durationMs } from './arguments.js';
-import { answerWithin, askWithin } from './engine/patience.js';
-import { readMetadata } from './lease.js';
-import type { Context } from './primitives/single.js';
+import { checkOptions, checkSignal } from './arguments.js';
+import { readMetadata } from './lease/lease.js';
+import { type Context, checkOpen } from './primitives/single.js';
 import type { HolderView } from './protocol/commands.js';
+import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
+import { checkAfter, checkKey, checkPrefix } from './protocol/names.js';
 import type { Snapshot } from './protocol/store.js';
 
 const WATCH_MS = 500;
@@ -27,21 +28,21 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
     ...(limit !== undefined && { limit }),
     ...(after !== undefined && { after: context.defaults.prefix + checkAfter(after) }),
   };
-  const snapshots = context.core.store.list(query)[Symbol.asyncIterator]();
+  const snapshots = context.leases.client.store.list(query)[Symbol.asyncIterator]();
   try {
     for (;;) {
-      context.checkOpen();
-      const next = await answerWithin(context.core, snapshots.next(), 'list');
+      checkOpen(context);
+      const next = await context.leases.client.within(snapshots.next(), 'list');
       if (next.done) return;
       yield keyInfo(context, next.value);
     }
   } finally {
-    // Not awaited: behind a store that hangs it would never come.
-    snapshots.return?.().then(undefined, () => undefined);
+    // Not awaited: a store that hangs would never answer.
+    void Promise.allSettled([snapshots.return?.()]);
   }
 }
 
-/** Looks again and again, and tells what differs. What comes and goes between two looks is not seen. */
+/** Lists again and again, and yields what differs. Changes that come and go between two lists are not seen. */
 export async function* watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
   const { prefix, every, signal } = checkOptions(options, ['prefix', 'every', 'signal']);
   const everyMs = durationMs(every ?? WATCH_MS, 'every', 10, 3_600_000);
@@ -69,10 +70,9 @@ export async function evict(context: Context, key: string, options: EvictOptions
       `upToToken is ${String(upToToken)}, but has to be a token as \`inspect\` shows it.`,
     );
   }
-  context.checkOpen();
-  const { core, defaults } = context;
-  const command = { kind: 'evict', key: defaults.prefix + name, upToToken } as const;
-  const { reply } = await askWithin(core, command, name);
+  checkOpen(context);
+  const command = { kind: 'evict', key: context.defaults.prefix + name, upToToken } as const;
+  const { reply } = await context.leases.client.ask(command, name);
   return reply.kind === 'evicted' ? reply.count : 0;
 }
 
@@ -82,9 +82,9 @@ async function highestToken(context: Context, name: string): Promise<number> {
 }
 
 async function read(context: Context, name: string, operation: string): Promise<Snapshot | null> {
-  context.checkOpen();
-  const { core, defaults } = context;
-  return answerWithin(core, core.store.read(defaults.prefix + name), operation, name);
+  checkOpen(context);
+  const { client } = context.leases;
+  return client.within(client.store.read(context.defaults.prefix + name), operation, name);
 }
 
 function keyInfo({ defaults }: Context, { key, now, holders, waiters }: Snapshot): KeyInfo {
@@ -118,14 +118,15 @@ function outline({ holders, waiters }: KeyInfo): string {
   ]);
 }
 
-function pause({ core }: Context, ms: number, signal: AbortSignal | undefined): Promise<void> {
+function pause({ leases }: Context, ms: number, signal: AbortSignal | undefined): Promise<void> {
+  const { timers, clock } = leases.client;
   return new Promise((resolve) => {
     const done = (): void => {
-      core.agenda.cancel(timer);
+      timers.cancel(timer);
       signal?.removeEventListener('abort', done);
       resolve();
     };
-    const timer = core.agenda.call(core.clock.monotonicMs() + ms, done);
+    const timer = timers.call(clock.monotonicMs() + ms, done);
     signal?.addEventListener('abort', done);
   });
 }

@@ -1,4 +1,4 @@
-/** Locks on one store, under one namespace: checks, then hands on to the primitive. */
+/** Locks on one store, under one namespace. */
 import { hostname } from 'node:os';
 import type {
   AcquireOptions,
@@ -19,37 +19,28 @@ import type {
   SharedOptions,
   WatchOptions,
 } from './api.js';
-import {
-  ALONE,
-  checkNamespace,
-  checkOptions,
-  checkOwner,
-  type Defaults,
-  durationMs,
-  TTL_MS_MAX,
-  TTL_MS_MIN,
-} from './arguments.js';
+import { checkOptions, type Defaults } from './arguments.js';
 import { type Clock, systemClock } from './clock.js';
-import { adopt } from './engine/adoption.js';
-import { Core } from './engine/core.js';
-import { drain } from './engine/drain.js';
-import { isEventName } from './engine/events.js';
-import { answerWithin } from './engine/patience.js';
 import { evict, inspect, list, watch } from './inspection.js';
-import { HeldLease, runUnder } from './lease.js';
-import { handedOffOf } from './primitives/adoption.js';
+import { isEventName } from './lease/events.js';
+import { readHandoff } from './lease/handoff.js';
+import { Leases } from './lease/leases.js';
 import { all } from './primitives/all.js';
 import { any } from './primitives/any.js';
 import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
-import { ask, type Context, outcomeOf } from './primitives/single.js';
-import { checkWork, leaseOf } from './primitives/verbs.js';
+import { ask, type Context, checkOpen, closedError, outcomeOf } from './primitives/single.js';
+import { leaseOf } from './primitives/verbs.js';
+import { checkWork, runUnder } from './primitives/with-lock.js';
+import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
+import { checkNamespace, checkOwner } from './protocol/names.js';
 import type { Guarantees, Store } from './protocol/store.js';
+import { ALONE } from './queue/request.js';
 
 const TTL_MS = 30_000;
 const WAIT_MS = 10_000;
-/** Shorter than the ten seconds after which containers are killed: work that is cut off has time to stop. */
+/** Shorter than the ten seconds after which containers are killed: work that loses its lease has time to stop. */
 const DRAIN_MS = 5_000;
 
 /** Locks on this store. Makes no call to it until the first lock is wanted. */
@@ -64,9 +55,9 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
       'createLocks needs a store, such as memoryStore() or await openStore(url).',
     );
   }
-  // Checked first: a core counts as a user of its store.
+  // Checked first: leases count as a user of their store.
   const defaults = defaultsOf(options);
-  return new LocksOnStore(new Core(store, clock), defaults);
+  return new LocksOnStore({ leases: new Leases(store, clock), defaults, isClosed: false });
 }
 
 function defaultsOf(options: LocksOptions): Defaults {
@@ -80,19 +71,19 @@ function defaultsOf(options: LocksOptions): Defaults {
 }
 
 class LocksOnStore implements Locks {
-  readonly #core: Core;
   readonly #context: Context;
-  #closed = false;
+  readonly #leases: Leases;
   #closing: Promise<void> = Promise.resolve();
 
-  constructor(core: Core, defaults: Defaults) {
-    this.#core = core;
-    this.#context = { core, defaults, checkOpen: () => this.#checkOpen() };
+  constructor(context: Context) {
+    this.#context = context;
+    this.#leases = context.leases;
   }
 
   async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
-    const { defaults } = this.#context;
-    return leaseOf(outcomeOf(await ask(this.#context, key, options, ALONE, defaults.waitMs)));
+    const context = this.#context;
+    const waited = await ask(context, key, options, ALONE, context.defaults.waitMs);
+    return waited.kind === 'granted' ? waited.grant : leaseOf(outcomeOf(waited));
   }
 
   async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null> {
@@ -126,10 +117,13 @@ class LocksOnStore implements Locks {
   }
 
   async adopt(handoff: string, options?: AdoptOptions): Promise<Lease> {
-    const { core, defaults, checkOpen } = this.#context;
-    const handed = handedOffOf(handoff, options, defaults);
-    checkOpen();
-    return new HeldLease(await adopt(core, handed, checkOpen));
+    const context = this.#context;
+    const { ttl } = checkOptions(options ?? {}, ['ttl']);
+    const ttlMs = ttl === undefined ? null : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
+    const handed = readHandoff(handoff, context.defaults.prefix);
+    checkOpen(context);
+    const request = ttlMs === null ? handed.request : { ...handed.request, ttlMs };
+    return context.leases.adopt({ ...handed, request }, () => checkOpen(context));
   }
 
   inspect(key: string): Promise<KeyInfo | null> {
@@ -151,52 +145,45 @@ class LocksOnStore implements Locks {
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void {
     if (!isEventName(event)) throw new InvalidArgumentError(`There is no event "${String(event)}".`);
     if (typeof listener !== 'function') throw new InvalidArgumentError('The listener has to be a function.');
-    return this.#core.events.on(event, listener);
+    return this.#leases.events.on(event, listener);
   }
 
   async probe(): Promise<Guarantees> {
-    this.#checkOpen();
-    return answerWithin(this.#core, this.#core.store.probe(), 'probe');
+    checkOpen(this.#context);
+    const { client } = this.#leases;
+    return client.within(client.store.probe(), 'probe');
   }
 
   async releaseAll(options?: DrainOptions): Promise<void> {
-    await drain(this.#core, drainMsOf(options), 'releaseAll() ended it before its holder did');
+    await this.#leases.drain(drainMsOf(options), 'releaseAll() ended it before its holder did');
   }
 
   /** Called again while it drains, the shorter drain counts. */
   async close(options?: DrainOptions): Promise<void> {
     const drainMs = drainMsOf(options);
-    if (this.#closed) await this.#drain(drainMs);
+    if (this.#context.isClosed) await this.#drain(drainMs);
     else this.#closing = this.#close(drainMs);
     await this.#closing;
   }
 
   async #close(drainMs: number): Promise<void> {
-    // Before anything else: what listeners do meanwhile is refused.
-    this.#closed = true;
-    this.#core.refuseAll(closedError());
+    // Before anything else: calls of listeners are refused.
+    this.#context.isClosed = true;
+    this.#leases.refuseAll(closedError());
     await this.#drain(drainMs);
-    await this.#core.quiet();
-    await this.#core.close();
+    await this.#leases.client.released();
+    await this.#leases.client.close();
   }
 
   async #drain(drainMs: number): Promise<void> {
-    // A release that failed goes on in the background, as far as `quiet` waits for it.
+    // A release that failed goes on in the background, for as long as `released` waits for it.
     await Promise.allSettled([
-      drain(this.#core, drainMs, 'the locks were closed before its holder released it'),
+      this.#leases.drain(drainMs, 'the locks were closed before its holder released it'),
     ]);
-  }
-
-  #checkOpen(): void {
-    if (this.#closed) throw closedError();
   }
 }
 
 function drainMsOf(options: DrainOptions = {}): number {
   const given = checkOptions(options, ['drain']);
   return durationMs(given.drain ?? DRAIN_MS, 'drain', 0, Number.POSITIVE_INFINITY);
-}
-
-function closedError(): InvalidArgumentError {
-  return new InvalidArgumentError('These locks are closed. Make new ones with createLocks.');
 }

@@ -1,12 +1,15 @@
 /**
- * Several keys as one: all of them or none. They are taken one after the other in the order of their names, the same
- * for everybody, so that no two such calls ever wait for each other; while waiting for a later one, the earlier are
- * kept and renewed.
+ * Several keys as one: all of them or none. They are acquired one after the other in the order of their names, the same
+ * for everybody, so that no two such calls ever wait for each other. Earlier ones are renewed while later ones are waited
+ * for.
  */
 import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
-import { ALONE, checkKey, checkOptions, durationMs, OPTION_NAMES } from '../arguments.js';
-import { HeldGroup } from '../lease.js';
+import { checkOptions, OPTION_NAMES } from '../arguments.js';
+import { releaseQuietly } from '../lease/lease.js';
+import { durationMs } from '../protocol/durations.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
+import { checkKey } from '../protocol/names.js';
+import { ALONE } from '../queue/request.js';
 import { acquireOne, type Context } from './single.js';
 import { type Outcome, verbs } from './verbs.js';
 
@@ -31,7 +34,7 @@ async function acquireAll(
   options: AcquireOptions | undefined,
   defaultWaitMs: number,
 ): Promise<Outcome<LeaseGroup>> {
-  const { clock } = context.core;
+  const { clock } = context.leases.client;
   if (options !== undefined) checkOptions(options, OPTION_NAMES);
   const waitMs = durationMs(options?.wait ?? defaultWaitMs, 'wait', 0, Number.POSITIVE_INFINITY);
   const untilMs = clock.monotonicMs() + waitMs;
@@ -51,5 +54,46 @@ async function acquireAll(
     return { kind: 'granted', lease };
   } finally {
     if (!complete) await new HeldGroup(leases)[Symbol.asyncDispose]();
+  }
+}
+
+/** Held while all of its leases are. */
+class HeldGroup implements LeaseGroup {
+  readonly leases: readonly Lease[];
+  #controller: AbortController | null = null;
+
+  constructor(leases: readonly Lease[]) {
+    this.leases = leases;
+  }
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      const controller = new AbortController();
+      for (const { signal } of this.leases) {
+        const onLost = (): void => controller.abort(signal.reason);
+        if (signal.aborted) onLost();
+        else signal.addEventListener('abort', onLost, { once: true });
+      }
+      this.#controller = controller;
+    }
+    return this.#controller.signal;
+  }
+
+  get held(): boolean {
+    return this.leases.every(({ held }) => held);
+  }
+
+  assertHeld(): void {
+    for (const lease of this.leases) lease.assertHeld();
+  }
+
+  /** Releases all, whatever becomes of one of them; then throws the first failure. */
+  async release(): Promise<void> {
+    const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release()));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await releaseQuietly(this);
   }
 }

@@ -1,6 +1,8 @@
-/** Whichever of several keys is to be had first. A free one is taken in the order given; then all are waited for. */
+/** Whichever of several keys is free first. Each is tried once, in the order given; then all are waited for. */
 import type { AcquireOptions, Lease, Lockable } from '../api.js';
-import { ALONE, checkOptions, durationMs, OPTION_NAMES } from '../arguments.js';
+import { checkOptions, OPTION_NAMES } from '../arguments.js';
+import { durationMs } from '../protocol/durations.js';
+import { ALONE } from '../queue/request.js';
 import { distinctKeys } from './all.js';
 import { acquireOne, type Context } from './single.js';
 import { type Outcome, verbs } from './verbs.js';

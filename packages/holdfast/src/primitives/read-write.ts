@@ -1,7 +1,7 @@
 /** Many readers or one writer: a reader takes one of all permits, a writer all of them. */
 import type { AcquireOptions, Lease, Lockable, ReadWrite } from '../api.js';
-import { checkKey } from '../arguments.js';
 import { READ_WRITE_CAPACITY } from '../protocol/constants.js';
+import { checkKey } from '../protocol/names.js';
 import { acquireOne, type Context } from './single.js';
 import { verbs } from './verbs.js';
 

@@ -1,10 +1,12 @@
-/** So many at once: k permits of n. */
+/** Several holders at once: k permits of n. */
 import type { Lease, Lockable, SharedOptions } from '../api.js';
-import { checkKey, checkOptions, checkWants, OPTION_NAMES } from '../arguments.js';
+import { checkOptions, OPTION_NAMES } from '../arguments.js';
+import { checkKey } from '../protocol/names.js';
+import { checkPermits } from '../queue/request.js';
 import { acquireOne, type Context } from './single.js';
 import { verbs } from './verbs.js';
 
-const SHARED_OPTION_NAMES = [...OPTION_NAMES, 'permits'];
+const SHARED_OPTION_NAMES: ReadonlySet<string> = new Set([...OPTION_NAMES, 'permits']);
 
 export function semaphore(
   context: Context,
@@ -13,9 +15,9 @@ export function semaphore(
 ): Lockable<Lease, SharedOptions> {
   checkKey(key);
   const { capacity } = checkOptions(options, ['capacity']);
-  checkWants(1, capacity);
+  checkPermits(1, capacity);
   return verbs<Lease, SharedOptions>((given, waitMs) => {
     const { permits = 1 } = given ?? {};
-    return acquireOne(context, key, given, checkWants(permits, capacity), waitMs, SHARED_OPTION_NAMES);
+    return acquireOne(context, key, given, checkPermits(permits, capacity), waitMs, SHARED_OPTION_NAMES);
   }, context.defaults.waitMs);
 }

@@ -1,8 +1,8 @@
-/** The three verbs, made from one attempt: what differs between a mutex, a semaphore and a group is only that. */
+/** The three verbs, made from one attempt: a mutex, a semaphore and a group differ only in that. */
 import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
-import { runUnder } from '../lease.js';
 import type { HolderView } from '../protocol/commands.js';
-import { AcquireTimeoutError, InvalidArgumentError } from '../protocol/errors.js';
+import { AcquireTimeoutError } from '../protocol/errors.js';
+import { checkWork, runUnder } from './with-lock.js';
 
 export type Outcome<L> =
   | { readonly kind: 'granted'; readonly lease: L }
@@ -14,7 +14,7 @@ export type Outcome<L> =
       readonly heldHere: boolean;
     };
 
-/** One try with these options; `waitMs` counts when they name no wait. */
+/** One try with these options. `waitMs`: the default of the option `wait`. */
 export type Attempt<L, O> = (options: O | undefined, waitMs: number) => Promise<Outcome<L>>;
 
 export function verbs<L extends Lease | LeaseGroup, O extends AcquireOptions>(
@@ -44,14 +44,9 @@ export function leaseOf<L>(outcome: Outcome<L>): L {
   throw new AcquireTimeoutError(message, { key, holders: owners });
 }
 
-export function checkWork(work: unknown): void {
-  if (typeof work === 'function') return;
-  throw new InvalidArgumentError('The work to do under the lock has to be a function.');
-}
-
 function describe(holders: readonly HolderView[]): string {
   const [first, ...others] = holders;
-  if (!first) return 'others stood in line before this caller';
+  if (!first) return 'others were in the queue before this caller';
   const { owner, resting, acquiredAt, expiresAt } = first;
   const who = resting
     ? `it rests until ${clockTime(expiresAt)} after ${owner} released it`

@@ -12,6 +12,8 @@ export const DRIFT_MS = 5;
 
 /** An attempt unanswered for this long is unknown; doubles with every further one, up to ttl / 4. */
 export const ATTEMPT_MS = 250;
+/** However short the ttl: an attempt that is given up too early is sent again for nothing. */
+export const ATTEMPT_MS_MIN = 50;
 
 /** How long room is kept for a woken waiter, and when it is named again. */
 export const WINDOW_MS = 500;

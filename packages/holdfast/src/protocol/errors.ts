@@ -92,3 +92,8 @@ export class InvalidArgumentError extends HoldfastError {
 export class UnsupportedError extends HoldfastError {
   readonly code = 'unsupported';
 }
+
+/** Whether sending the command again does not help. */
+export function isPermanent(error: unknown): error is UnsupportedError | NotExecutedError {
+  return error instanceof UnsupportedError || (error instanceof NotExecutedError && error.retry === 'never');
+}

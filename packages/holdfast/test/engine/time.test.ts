@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.js';
-import { Agenda } from '../../src/engine/agenda.js';
 import { LeaseLostError } from '../../src/index.js';
+import { TimerQueue } from '../../src/timer-queue.js';
 import { FakeClock, settle, stage } from './stage.js';
 
 test('F1: after a pause, held is false and assertHeld throws before any timer has run', async () => {
@@ -85,11 +85,11 @@ test('F12: a delay beyond 2^31 - 1 ms does not fire at once', async () => {
   timer.cancel();
 });
 
-test('F12: the agenda arms its timer again when it fires too early', async () => {
+test('F12: the timers arms its timer again when it fires too early', async () => {
   const clock = new FakeClock();
-  const agenda = new Agenda(clock);
+  const timers = new TimerQueue(clock);
   let runs = 0;
-  agenda.call(clock.nowMs + 1_000, () => {
+  timers.call(clock.nowMs + 1_000, () => {
     runs += 1;
   });
   const [early] = clock.timers;
@@ -139,22 +139,22 @@ test('P15: a lock whose grant arrives after its own deadline is given back, not 
 
 test('appointments run in the order of their time, also when moved and cancelled', async () => {
   const clock = new FakeClock();
-  const agenda = new Agenda(clock);
+  const timers = new TimerQueue(clock);
   const ran: number[] = [];
   const wanted = new Map<number, number>();
   const all = Array.from({ length: 300 }, (_, index) => {
     wanted.set(index, clock.nowMs + ((index * 37) % 200));
-    return agenda.call(wanted.get(index) ?? 0, () => ran.push(index));
+    return timers.call(wanted.get(index) ?? 0, () => ran.push(index));
   });
   all.forEach((appointment, index) => {
     if (index % 3 === 0) {
-      agenda.cancel(appointment);
+      timers.cancel(appointment);
       wanted.delete(index);
     } else if (index % 7 === 0) {
       wanted.set(index, clock.nowMs + ((index * 53) % 200) + 0.5);
-      agenda.schedule(appointment, wanted.get(index) ?? 0);
+      timers.schedule(appointment, wanted.get(index) ?? 0);
     }
-    if (wanted.has(index)) expect(agenda.dueMs(appointment)).toBe(wanted.get(index));
+    if (wanted.has(index)) expect(timers.dueMs(appointment)).toBe(wanted.get(index));
   });
   await clock.advance(300);
   expect(ran.toSorted((a, b) => a - b)).toEqual([...wanted.keys()]);

@@ -73,17 +73,17 @@ test('aborting the signal inside a listener of "acquired" does not leak the lock
   expect(await locks.inspect('k')).toBeNull();
 });
 
-test('an appointment that throws does not keep the others from being done', async () => {
+test('a task that throws does not keep the others from being done', async () => {
   const { clock, open } = stage();
   const { locks } = open();
   const lease = await locks.acquire('k', { ttl: 3_000 });
-  const { Agenda } = await import('../../src/engine/agenda.js');
-  const agenda = new Agenda(clock);
+  const { TimerQueue } = await import('../../src/timer-queue.js');
+  const timers = new TimerQueue(clock);
   const ran: string[] = [];
-  agenda.call(clock.nowMs + 10, () => {
+  timers.call(clock.nowMs + 10, () => {
     throw new Error('a bug');
   });
-  agenda.call(clock.nowMs + 20, () => ran.push('second'));
+  timers.call(clock.nowMs + 20, () => ran.push('second'));
   await expect(clock.advance(15)).rejects.toThrow('a bug');
   await clock.advance(20);
   expect(ran).toEqual(['second']);

@@ -1,7 +1,7 @@
-/** Tells listeners, and `node:diagnostics_channel`, what happens. A listener that throws harms nobody else. */
+/** Events for listeners and `node:diagnostics_channel`. A listener that throws harms nobody else. */
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { LockEventName, LockEvents } from '../api.js';
-import type { Request } from './request.js';
+import type { LeaseRequest } from './lease-request.js';
 
 type Listener = (detail: LockEvents[LockEventName]) => void;
 type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
@@ -36,11 +36,16 @@ export class Events {
     };
   }
 
-  /** The detail is made only when somebody listens. */
-  emit<N extends LockEventName>(name: N, request: Request, own: () => Own<N>): void {
+  /** Whether anybody listens. */
+  has(name: LockEventName): boolean {
+    return !!this.#listeners.get(name)?.size || CHANNELS.get(name)?.hasSubscribers === true;
+  }
+
+  /** Makes the detail only when somebody listens. */
+  emit<N extends LockEventName>(name: N, request: LeaseRequest, own: () => Own<N>): void {
+    if (!this.has(name)) return;
     const listeners = this.#listeners.get(name);
     const published = CHANNELS.get(name);
-    if (!listeners?.size && !published?.hasSubscribers) return;
     const detail = { key: request.name, owner: request.owner, ...own() } as LockEvents[N];
     published?.publish(detail);
     for (const listener of [...(listeners ?? [])]) {

@@ -1,13 +1,12 @@
 /**
  * Lets the event loop turn. On a store that answers at once (memory, SQLite), and in local handover, one promise
- * settles another for as long as there is work: timers, sockets and the process's own renewals would wait until it is
- * all done.
+ * settles another for as long as there is work: timers, sockets and the process's own renewals would have to wait.
  *
- * 1. `isBlocked` looks at the time. At most once in `BLOCKED_MS` it asks to be told of the loop's next turn.
+ * 1. `isBlocked` compares times. At most once in `BLOCKED_MS` it asks to be told of the loop's next turn.
  * 2. When that turn has not come after `BLOCKED_MS`, the loop is blocked, and the caller continues with `afterTurn`.
  *
- * So the loop turns after 2 × `BLOCKED_MS` and whatever one step takes. Reading the clock is the dearest part of it,
- * so callers pass the time where they know it, and short steps read the clock every sixteenth time.
+ * So the loop turns after 2 × `BLOCKED_MS` plus one step. Reading the clock costs most, so callers pass the time where
+ * they know it, and short steps read the clock every sixteenth time.
  */
 import type { Clock } from '../clock.js';
 
@@ -27,7 +26,7 @@ export class EventLoop {
     this.#clock = clock;
   }
 
-  /** Whether the loop has not turned for so long that the caller should continue after its next turn. */
+  /** Whether the caller should continue after the loop's next turn. */
   isBlocked(nowMs = this.#clock.monotonicMs()): boolean {
     if (nowMs < this.#nextLookMs) return false;
     if (this.#awaitsTurn) return true;

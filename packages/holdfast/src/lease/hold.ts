@@ -1,0 +1,301 @@
+/**
+ * A granted hold: how long it is certain, and its renewal. Both clocks are read here, and only here.
+ *
+ * 1. A reply makes the hold certain until a deadline, counted from before the answered attempt was sent (F2), by what the
+ *    reply grants and never by the ttl asked for: a repeated grant may be nearly over (F26).
+ * 2. A renewal is sent when two thirds of the ttl are left, and repeated until it is answered. A renewal that fails is
+ *    jeopardy, never loss and never an unhandled rejection (F7, F8).
+ * 3. The hold is lost when the store says so, or at the deadline, whether or not any reply ever comes (F3, P14). The
+ *    deadline is over when either clock says so: a suspended machine stops the monotonic one (F1, F11).
+ *
+ * A hold outlives the lease on it when it passes to the next waiter of this process.
+ */
+import type { Moment } from '../clock.js';
+import type { Granted, Renewed, Reply } from '../protocol/commands.js';
+import { DRIFT_MS, DRIFT_SHARE, TOKEN_BLOCK } from '../protocol/constants.js';
+import type { HoldId } from '../protocol/state.js';
+import { isExclusive } from '../queue/request.js';
+import { RetriedCommand, type RetryListener } from '../store-client/retried-command.js';
+import type { StoreClient } from '../store-client/store-client.js';
+import type { Task } from '../timer-queue.js';
+import type { Events } from './events.js';
+import type { LeaseRequest } from './lease-request.js';
+
+/** Renewals begin when this share of the ttl is left, a little earlier so that many share a batch. */
+const LEFT_SHARE = 2 / 3;
+const TOGETHER_SHARE = 1 / 30;
+
+/** Why most leases are lost. */
+export const OVER = 'its time ran out before a renewal was answered';
+
+/** The lease on a hold. */
+export interface HoldUser {
+  readonly token: number;
+  /** Its state changes now; nobody is told yet. */
+  noteLoss(reason: string): void;
+  /** Tells whoever uses the lease. */
+  tellLoss(): void;
+}
+
+/** The queue of the key, which takes back and passes on its holds. */
+export interface HoldOwner {
+  readonly client: StoreClient;
+  readonly events: Events;
+  holdBegan(): void;
+  holdEnded(): void;
+  /** The lease ended: the hold passes to the next waiter of this process, or is released. */
+  leave(hold: Hold, handOver: boolean): Promise<void>;
+  /** Renewed without a lease on it: it waits to be passed on. */
+  onRenewed(hold: Hold): void;
+  onLost(hold: Hold): void;
+  onSetApart(): void;
+  /** Another process goes on with it. */
+  onHandedOff(hold: Hold): void;
+}
+
+type RenewalCallback = (outcome: 'renewed' | 'lost') => void;
+
+const NO_CALLBACKS: readonly RenewalCallback[] = [];
+
+export class Hold implements Task, RetryListener {
+  index = -1;
+  readonly id: HoldId;
+  readonly owner: HoldOwner;
+  readonly client: StoreClient;
+  readonly request: LeaseRequest;
+  user: HoldUser | null = null;
+  /** When its lease began, by the store's clock. */
+  acquiredAt: number;
+  /** By the store's clock. */
+  expiresAt: number;
+  /** Since when this process knows that others wait; null while nobody does. */
+  othersSinceMs: number | null = null;
+  /** An eviction was announced: nothing is handed over until a renewal sent afterwards has been answered (F29). */
+  suspect = false;
+  /** About to be handed off: a renewal would tell the store that this process still stands behind the hold. */
+  leaving = false;
+  ended = false;
+  /** Whether the last attempt to renew went unanswered, and why. */
+  inJeopardy = false;
+  failure: unknown;
+  /** Stretched, being handed off, or adopted: no other waiter of this process asked for such a hold (F29). */
+  isApart = false;
+  /** The last moment at which it is certain, by each clock. */
+  #deadlineMs: number;
+  #deadlineWallMs: number;
+  #nextToken: number;
+  #tokenLast: number;
+  #renewal: RetriedCommand | null = null;
+  #callbacks: readonly RenewalCallback[] = NO_CALLBACKS;
+  /** The ttl of a renewal that was wanted while another was under way: sent next. */
+  #wantedTtlMs: number | null = null;
+
+  constructor(owner: HoldOwner, id: HoldId, request: LeaseRequest, reply: Granted, sent: Moment) {
+    this.owner = owner;
+    this.client = owner.client;
+    this.id = id;
+    this.request = request;
+    this.acquiredAt = reply.acquiredAt;
+    this.expiresAt = reply.expiresAt;
+    const certainMs = certainMsOf(reply);
+    this.#deadlineMs = sent.monotonicMs + certainMs;
+    this.#deadlineWallMs = sent.wallMs + certainMs;
+    this.#nextToken = reply.token;
+    this.#tokenLast = reply.tokenLast;
+    this.client.noteAnswer(reply.now, sent);
+    if (reply.othersWait) this.noteOthers(true, sent.monotonicMs);
+    owner.holdBegan();
+    this.client.timers.schedule(this, this.#nextMs());
+  }
+
+  get remainingMs(): number {
+    if (this.ended) return 0;
+    const { clock } = this.client;
+    return Math.max(
+      0,
+      Math.min(this.#deadlineMs - clock.monotonicMs(), this.#deadlineWallMs - clock.wallMs()),
+    );
+  }
+
+  /** How long the store may keep it, whatever is sent from now on: a stretched one outlives its ttl. */
+  get lifeMs(): number {
+    const { ttlMs } = this.request;
+    return this.isApart ? Math.max(ttlMs, this.expiresAt - this.client.storeNow()) : ttlMs;
+  }
+
+  /** From now on no other waiter of this process gets it: waiters claim at the store. */
+  setApart(): void {
+    if (this.isApart) return;
+    this.isApart = true;
+    this.owner.onSetApart();
+  }
+
+  get tokensLeft(): number {
+    return this.#tokenLast - this.#nextToken + 1;
+  }
+
+  /** A lease on it begins; gives its token, above that of the last. */
+  begin(user: HoldUser, acquiredAt: number): number {
+    this.user = user;
+    this.acquiredAt = acquiredAt;
+    this.#nextToken += 1;
+    return this.#nextToken - 1;
+  }
+
+  /** `sentMs`: when the question was sent that this answers. An answer older than a wake-up does not take it back. */
+  noteOthers(othersWait: boolean, sentMs: number): void {
+    if (othersWait) this.othersSinceMs ??= this.client.clock.monotonicMs();
+    else if (this.othersSinceMs !== null && sentMs >= this.othersSinceMs) this.othersSinceMs = null;
+  }
+
+  get isRenewing(): boolean {
+    return this.#renewal !== null;
+  }
+
+  /** Wants a renewal that is sent from now on. */
+  renew(ttlMs: number, callback?: RenewalCallback): void {
+    if (callback) this.#callbacks = [...this.#callbacks, callback];
+    if (this.#renewal) this.#wantedTtlMs = Math.max(ttlMs, this.#wantedTtlMs ?? 0);
+    else this.#send(ttlMs);
+  }
+
+  /** The clocks went apart: it may be over by one of them, or earlier than its timer knows. */
+  check(): void {
+    if (this.ended) return;
+    const { remainingMs } = this;
+    if (remainingMs === 0) this.lose(OVER);
+    else this.dueWithin(remainingMs);
+  }
+
+  dueWithin(ms: number): void {
+    const { timers, clock } = this.client;
+    timers.schedule(this, Math.min(timers.dueMs(this), clock.monotonicMs() + ms));
+  }
+
+  onDue(): void {
+    const { remainingMs } = this;
+    if (remainingMs === 0) {
+      this.lose(OVER);
+      return;
+    }
+    const { timers, clock } = this.client;
+    const isDue = this.#renewsItself && clock.monotonicMs() >= this.#renewMs();
+    if (isDue && !this.#renewal) this.#send(this.request.ttlMs);
+    timers.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + remainingMs));
+  }
+
+  get #renewsItself(): boolean {
+    return this.request.renew && !this.leaving;
+  }
+
+  /** A grid that all holds of one ttl share, so that thousands of renewals are a few batches. */
+  #renewMs(): number {
+    const { ttlMs } = this.request;
+    const gridMs = ttlMs * TOGETHER_SHARE;
+    return Math.floor((this.#deadlineMs - ttlMs * LEFT_SHARE) / gridMs) * gridMs;
+  }
+
+  #nextMs(): number {
+    if (!this.#renewsItself || this.#renewal) return this.#deadlineMs;
+    return Math.min(this.#renewMs(), this.#deadlineMs);
+  }
+
+  #send(ttlMs: number): void {
+    const { key } = this.request;
+    const block = isExclusive(this.request) && !this.isApart && this.tokensLeft < TOKEN_BLOCK / 2;
+    const command = { kind: 'renew', key, hold: this.id, ttlMs, block } as const;
+    this.#renewal = new RetriedCommand(this.client, command, this.request.ttlMs, this, false);
+  }
+
+  onReply(reply: Reply, sent: Moment): void {
+    this.#renewal = null;
+    if (reply.kind !== 'renewed') {
+      this.lose('the store says that it is over: it expired there or was evicted', true);
+    } else if (this.remainingMs === 0) {
+      this.lose('its renewal was answered too late');
+    } else {
+      this.#extend(reply, sent);
+      this.#onRenewed();
+    }
+  }
+
+  /** A reply to an older attempt never shortens what a newer one granted. */
+  #extend(reply: Renewed, sent: Moment): void {
+    const certainMs = certainMsOf(reply);
+    if (sent.monotonicMs + certainMs > this.#deadlineMs) {
+      this.#deadlineMs = sent.monotonicMs + certainMs;
+      this.#deadlineWallMs = sent.wallMs + certainMs;
+    }
+    this.expiresAt = Math.max(this.expiresAt, reply.expiresAt);
+    this.client.noteAnswer(reply.now, sent);
+    this.noteOthers(reply.othersWait, sent.monotonicMs);
+    const { block } = reply;
+    if (block && block.token >= this.#nextToken) {
+      this.#nextToken = block.token;
+      this.#tokenLast = block.tokenLast;
+    }
+  }
+
+  #onRenewed(): void {
+    this.inJeopardy = false;
+    this.failure = undefined;
+    const wanted = this.#wantedTtlMs;
+    this.#wantedTtlMs = null;
+    if (wanted !== null) this.#send(wanted);
+    else this.suspect = false;
+    this.client.timers.schedule(this, this.#nextMs());
+    const { user, request } = this;
+    if (user) {
+      const { token } = user;
+      this.owner.events.emit('renewed', request, () => ({ token, remainingMs: this.remainingMs }));
+    }
+    if (wanted !== null) return;
+    this.#settle('renewed');
+    if (this.user === null && !this.ended) this.owner.onRenewed(this);
+  }
+
+  onUnknown(cause: unknown): void {
+    this.inJeopardy = true;
+    this.failure = cause;
+    const { user, request } = this;
+    if (this.remainingMs === 0) {
+      this.lose(OVER);
+    } else if (user) {
+      const { token } = user;
+      this.owner.events.emit('jeopardy', request, () => ({ token, remainingMs: this.remainingMs, cause }));
+    }
+  }
+
+  #settle(outcome: 'renewed' | 'lost'): void {
+    const callbacks = this.#callbacks;
+    this.#callbacks = NO_CALLBACKS;
+    for (const callback of callbacks) callback(outcome);
+  }
+
+  /** The hold is over without a release. The user's state changes first, then the store and the user are told. */
+  lose(reason: string, toldByStore = false): void {
+    if (this.ended) return;
+    const { user } = this;
+    user?.noteLoss(reason);
+    this.end();
+    if (!toldByStore) this.client.withdraw(this.request.key, this.id, this.request.ttlMs, this.lifeMs);
+    this.user = null;
+    this.owner.onLost(this);
+    user?.tellLoss();
+  }
+
+  end(): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.owner.holdEnded();
+    this.client.timers.cancel(this);
+    this.#renewal?.stop();
+    this.#renewal = null;
+    if (this.#callbacks.length > 0) this.#settle('lost');
+  }
+}
+
+function certainMsOf(reply: { readonly now: number; readonly expiresAt: number }): number {
+  const grantedMs = reply.expiresAt - reply.now;
+  return grantedMs - grantedMs * DRIFT_SHARE - DRIFT_MS;
+}

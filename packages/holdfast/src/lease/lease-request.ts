@@ -1,0 +1,12 @@
+/** What a caller of the library asks for. */
+import type { Request } from '../queue/request.js';
+
+export interface LeaseRequest extends Request {
+  /** Whether the lease renews itself. */
+  readonly renew: boolean;
+}
+
+/** The ttl that a renewal asks for. Where the caller wanted no renewals it only asks: an expiry never moves back. */
+export function renewalTtlMs({ renew, ttlMs }: LeaseRequest): number {
+  return renew ? ttlMs : 1;
+}

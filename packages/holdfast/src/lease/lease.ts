@@ -1,0 +1,227 @@
+/**
+ * What a user has in hand: a lease on a hold, with a signal that aborts when it is lost. It ends once, by release, loss or
+ * handoff. The hold itself is a capability and cannot be reached from here.
+ */
+import type { Duration, Lease, LeaseState, Metadata } from '../api.js';
+import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from '../protocol/durations.js';
+import { LeaseLostError } from '../protocol/errors.js';
+import type { Store } from '../protocol/store.js';
+import { storeError } from '../store-client/store-error.js';
+import { handoffText } from './handoff.js';
+import { type Hold, type HoldUser, OVER } from './hold.js';
+import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
+
+/** How long a renewal is awaited before its outcome counts as unknown. */
+const RENEW_MS = 2_000;
+
+const NO_CALLBACKS: readonly (() => void)[] = [];
+
+/** How a lease ended that was not lost. */
+const ENDED: Readonly<Record<Exclude<LeaseState, 'lost'>, string>> = {
+  held: 'is held',
+  released: 'was released',
+  'handed-off': 'was handed off',
+};
+
+export class HeldLease implements Lease, HoldUser {
+  readonly token: number;
+  readonly #hold: Hold;
+  readonly #acquiredAt: number;
+  #state: LeaseState = 'held';
+  #lostBecause = '';
+  #controller: AbortController | null = null;
+  /** Called once, however the lease ends. */
+  #onEnd: readonly (() => void)[] = NO_CALLBACKS;
+  #released: Promise<void> | null = null;
+
+  /** `acquiredAt`: by the store's clock. */
+  constructor(hold: Hold, acquiredAt: number) {
+    this.#hold = hold;
+    this.#acquiredAt = acquiredAt;
+    this.token = hold.begin(this, acquiredAt);
+  }
+
+  /** The request, and the store it was made to. Not properties of leases. */
+  static requestOf(lease: HeldLease): LeaseRequest {
+    return lease.#hold.request;
+  }
+
+  static storeOf(lease: HeldLease): Store {
+    return lease.#hold.client.store;
+  }
+
+  get key(): string {
+    return this.#hold.request.name;
+  }
+
+  get owner(): string {
+    return this.#hold.request.owner;
+  }
+
+  get metadata(): Metadata | undefined {
+    return readMetadata(this.#hold.request.metadata);
+  }
+
+  get acquiredAt(): Date {
+    return new Date(this.#acquiredAt);
+  }
+
+  get expiresAt(): Date {
+    return new Date(this.#hold.expiresAt);
+  }
+
+  /** Made when first asked for: most leases never are. */
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#state === 'lost') this.#controller.abort(this.#overError());
+    }
+    return this.#controller.signal;
+  }
+
+  get state(): LeaseState {
+    return this.#state;
+  }
+
+  /** Reads the clocks: after a pause, code runs before timers do (F1). */
+  get held(): boolean {
+    if (this.#state !== 'held') return false;
+    if (this.#hold.remainingMs > 0) return true;
+    this.#hold.lose(OVER);
+    return false;
+  }
+
+  get remainingMs(): number {
+    return this.held ? this.#hold.remainingMs : 0;
+  }
+
+  assertHeld(): void {
+    if (!this.held) throw this.#overError();
+  }
+
+  async renew(ttl?: Duration): Promise<void> {
+    const { ttlMs } = this.#hold.request;
+    const wantedMs = ttl === undefined ? ttlMs : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
+    this.assertHeld();
+    if (wantedMs !== ttlMs) this.#hold.setApart();
+    await this.#renewed(wantedMs, 'renew');
+  }
+
+  release(): Promise<void> {
+    if (!this.held) return this.#released ?? Promise.resolve();
+    this.#end('released');
+    const hold = this.#hold;
+    const { events } = hold.owner;
+    if (events.has('released')) {
+      events.emit('released', hold.request, () => ({ token: this.token, heldMs: this.#heldMs() }));
+    }
+    this.#released = hold.owner.leave(hold, true);
+    return this.#released;
+  }
+
+  /**
+   * Ends the lease without ending the hold: another process goes on with it. A last renewal leaves that one a whole ttl.
+   * Whatever rejects, the lease stays as it was, but for one thing: nobody else of this process gets the hold.
+   */
+  async handoff(): Promise<string> {
+    const hold = this.#hold;
+    const { request, owner } = hold;
+    this.assertHeld();
+    hold.setApart();
+    await this.#renewed(renewalTtlMs(request), 'handoff');
+    await this.#detachFromProcess();
+    this.assertHeld();
+    this.#end('handed-off');
+    owner.onHandedOff(hold);
+    owner.events.emit('handed-off', request, () => ({ token: this.token, heldMs: this.#heldMs() }));
+    return handoffText({ id: hold.id, request, token: this.token, acquiredAt: this.#acquiredAt });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await releaseQuietly(this);
+  }
+
+  /** Resolves when the lease is over, however it ends. */
+  static ended(lease: HeldLease): Promise<void> {
+    if (lease.#state !== 'held') return Promise.resolve();
+    return new Promise((resolve) => {
+      lease.#onEnd = [...lease.#onEnd, resolve];
+    });
+  }
+
+  /** Takes the lock from a user that did not release it: the user is told first, then the store. */
+  static revoke(lease: HeldLease, reason: string): Promise<void> {
+    if (!lease.held) return Promise.resolve();
+    lease.noteLoss(reason);
+    lease.tellLoss();
+    return lease.#hold.owner.leave(lease.#hold, false);
+  }
+
+  noteLoss(reason: string): void {
+    this.#lostBecause = reason;
+    this.#end('lost');
+  }
+
+  tellLoss(): void {
+    const { owner, request } = this.#hold;
+    const reason = this.#lostBecause;
+    owner.events.emit('lost', request, () => ({ token: this.token, heldMs: this.#heldMs(), reason }));
+    this.#controller?.abort(this.#overError());
+  }
+
+  #end(state: Exclude<LeaseState, 'held'>): void {
+    this.#state = state;
+    if (this.#onEnd === NO_CALLBACKS) return;
+    for (const onEnd of this.#onEnd) onEnd();
+    this.#onEnd = NO_CALLBACKS;
+  }
+
+  #renewed(ttlMs: number, operation: string): Promise<void> {
+    const hold = this.#hold;
+    const { timers, clock } = hold.client;
+    return new Promise((resolve, reject) => {
+      const timer = timers.call(clock.monotonicMs() + RENEW_MS, () =>
+        reject(storeError(operation, this.key, hold.failure)),
+      );
+      hold.renew(ttlMs, (outcome) => {
+        timers.cancel(timer);
+        if (outcome === 'renewed') resolve();
+        else reject(this.#overError());
+      });
+    });
+  }
+
+  /** Where the store would end the hold with this process, it must not any more. */
+  async #detachFromProcess(): Promise<void> {
+    const hold = this.#hold;
+    const { store } = hold.client;
+    if (!store.handOff) return;
+    const detach = store.handOff.bind(store, hold.id);
+    hold.leaving = true;
+    try {
+      await hold.client.retryWithin(detach, 'handoff', this.key);
+    } finally {
+      hold.leaving = false;
+      if (!hold.ended) hold.dueWithin(0);
+    }
+  }
+
+  #overError(): LeaseLostError {
+    const because = this.#state === 'lost' ? `is lost: ${this.#lostBecause}` : ENDED[this.#state];
+    const message = `The lease on "${this.key}" (token ${this.token}) ${because}. Stop what it protects: others may hold the lock.`;
+    return new LeaseLostError(message, { key: this.key });
+  }
+
+  #heldMs(): number {
+    return Math.max(0, this.#hold.client.storeNow() - this.#acquiredAt);
+  }
+}
+
+/** A failed release changes neither the work's result nor its error (P4): it goes on in the background. */
+export async function releaseQuietly(lease: { release(): Promise<void> }): Promise<void> {
+  await Promise.allSettled([lease.release()]);
+}
+
+export function readMetadata(text: string | null): Metadata | undefined {
+  return text === null ? undefined : (JSON.parse(text) as Metadata);
+}

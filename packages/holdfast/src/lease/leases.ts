@@ -1,0 +1,128 @@
+/** All leases of one process on one store: acquiring, adopting, draining and closing. */
+import type { Clock } from '../clock.js';
+import type { HoldfastError } from '../protocol/errors.js';
+import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import type { HoldId } from '../protocol/state.js';
+import type { Store } from '../protocol/store.js';
+import { KeyQueues } from '../queue/key-queues.js';
+import type { Outcome } from '../queue/waiter.js';
+import { StoreClient } from '../store-client/store-client.js';
+import { ClockWatch } from './clock-watch.js';
+import { Events } from './events.js';
+import type { HandedOff } from './handoff.js';
+import { HeldLease } from './lease.js';
+import { LeaseQueue, type LeaseQueueOwner } from './lease-queue.js';
+import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
+
+export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> implements LeaseQueueOwner {
+  readonly events = new Events();
+  /** Part of every hold id: unguessable. */
+  readonly #process: string;
+  readonly #clockWatch: ClockWatch;
+  #holdNumber = 0;
+  #holdCount = 0;
+
+  constructor(store: Store, clock: Clock) {
+    super(new StoreClient(store, clock));
+    this.#process = clock.randomId();
+    this.#clockWatch = new ClockWatch(this.client, () => this.#checkHolds());
+  }
+
+  acquire(request: LeaseRequest): Promise<Outcome<HeldLease>> {
+    this.client.wakes.start();
+    return this.getOrMake(request.key).enter(request);
+  }
+
+  protected override newQueue(key: string): LeaseQueue {
+    return new LeaseQueue(this, key);
+  }
+
+  override newHold(): HoldId {
+    this.#holdNumber += 1;
+    return { process: this.#process, number: this.#holdNumber };
+  }
+
+  holdBegan(): void {
+    this.#holdCount += 1;
+    this.#clockWatch.isWanted = true;
+    if (this.#clockWatch.index === -1) this.#clockWatch.start();
+  }
+
+  holdEnded(): void {
+    this.#holdCount -= 1;
+    if (this.#holdCount === 0) this.#clockWatch.isWanted = false;
+  }
+
+  #checkHolds(): void {
+    for (const queue of this.all()) for (const hold of queue.holds) hold.check();
+  }
+
+  /** Every lease held here now. */
+  held(): HeldLease[] {
+    const leases: HeldLease[] = [];
+    for (const { holds } of this.all()) {
+      for (const { user } of holds) if (user instanceof HeldLease) leases.push(user);
+    }
+    return leases;
+  }
+
+  /**
+   * Gives the leases of this moment `drainMs` to end, then revokes those still held: the user is told first, and the
+   * store after. All are tried, whatever becomes of one of them; then the first failure is thrown.
+   */
+  async drain(drainMs: number, reason: string): Promise<void> {
+    const leases = this.held();
+    if (drainMs > 0 && leases.length > 0) {
+      const { timers, clock } = this.client;
+      await new Promise<void>((resolve) => {
+        const timer = timers.call(clock.monotonicMs() + drainMs, resolve);
+        void Promise.all(leases.map((lease) => HeldLease.ended(lease))).then(() => {
+          timers.cancel(timer);
+          resolve();
+        });
+      });
+    }
+    for (const outcome of await Promise.allSettled(leases.map((lease) => HeldLease.revoke(lease, reason)))) {
+      if (outcome.status === 'rejected') throw outcome.reason;
+    }
+  }
+
+  /**
+   * Goes on with a lease that another process, or this one, handed off. A renewal with the hold's own id finds out
+   * whether it is still there, and gives it a whole ttl: one round trip, and no command that a store has to know.
+   *
+   * Wake-ups for the hold still go to the inbox of the old process. So an adopted hold is never handed over in memory, and
+   * learns of an eviction with its next renewal. Unanswered, it may be tried again: nothing is ended.
+   */
+  async adopt(handed: HandedOff, checkOpen: () => void): Promise<HeldLease> {
+    const { id, request, token } = handed;
+    const { key, name } = request;
+    const command = { kind: 'renew', key, hold: id, ttlMs: renewalTtlMs(request), block: false } as const;
+    const { reply, sent } = await this.client.ask(command, name, 'adoption');
+    checkOpen();
+    if (reply.kind !== 'renewed') throw goneError(name, token);
+    const queue = this.getOrMake(key);
+    if (queue.has(id)) throw twiceError(name, token);
+    const lease = queue.adopt(handed, reply, sent);
+    lease.assertHeld();
+    this.events.emit('adopted', request, () => ({ token, remainingMs: lease.remainingMs }));
+    return lease;
+  }
+
+  /** Ends all waiting, for this reason. */
+  refuseAll(error: HoldfastError): void {
+    this.endWaiting({ kind: 'failed', error });
+  }
+}
+
+function goneError(name: string, token: number): LeaseLostError {
+  const message =
+    `The lease on "${name}" (token ${token}) that was handed off is over: it expired, was released or was evicted. ` +
+    'Do not do what it protects: others may hold the lock.';
+  return new LeaseLostError(message, { key: name });
+}
+
+function twiceError(name: string, token: number): InvalidArgumentError {
+  const message = `The lease on "${name}" (token ${token}) is held here already: a handoff is adopted once.`;
+  return new InvalidArgumentError(message, { key: name });
+}

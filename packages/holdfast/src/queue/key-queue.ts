@@ -1,0 +1,294 @@
+/**
+ * The waiters of this process for one key, in order. Only those in front ask the store (F18, F19): the first, and beside
+ * a shared first (a reader, a permit of many) up to fifteen like it. A thousand waiters cost what one costs.
+ *
+ * What a grant becomes, a lease or the answer to a request, is for the subclass.
+ */
+import type { Moment } from '../clock.js';
+import type { Busy, Granted, HolderView, Why } from '../protocol/commands.js';
+import type { HoldfastError } from '../protocol/errors.js';
+import { type HoldId, sameHold } from '../protocol/state.js';
+import type { StoreClient } from '../store-client/store-client.js';
+import type { AbortListeners } from './abort-listeners.js';
+import { Contender, type ContenderOwner, TOGETHER_MAX } from './contender.js';
+import { areAlike, areShared, isExclusive, type Request } from './request.js';
+import { type NotGranted, type Outcome, Waiter, WaiterList, type WaiterOwner } from './waiter.js';
+
+/** What the queues of one process share. */
+export interface QueueOwner<R extends Request, G> {
+  readonly client: StoreClient;
+  readonly aborts: AbortListeners;
+  newHold(request: Request): HoldId;
+  /** Nobody waits in the queue any more, and nothing keeps it. */
+  forget(queue: KeyQueue<R, G>): void;
+}
+
+export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, WaiterOwner<Waiter<R, G>> {
+  readonly key: string;
+  readonly client: StoreClient;
+  readonly aborts: AbortListeners;
+  protected readonly waiters = new WaiterList<R, G>();
+  /** Nobody here claims before this time. */
+  protected awayUntilMs = 0;
+  readonly #owner: QueueOwner<R, G>;
+  /** Claims with holds made here. */
+  #contender: Contender | null = null;
+
+  constructor(owner: QueueOwner<R, G>, key: string) {
+    this.#owner = owner;
+    this.client = owner.client;
+    this.aborts = owner.aborts;
+    this.key = key;
+  }
+
+  /** A claim was granted to this waiter: settles it, or gives the hold back. */
+  protected abstract grant(waiter: Waiter<R, G>, hold: HoldId, reply: Granted, sent: Moment): void;
+
+  /** Whether the waiter in front gets the key within this process, so that nobody has to claim it. */
+  protected isServedHere(_front: Waiter<R, G> | null): boolean {
+    return false;
+  }
+
+  /** Who holds the key, while nobody claims it and this process knows. */
+  protected holdersHere(): readonly HolderView[] | null {
+    return null;
+  }
+
+  protected get isHeldHere(): boolean {
+    return false;
+  }
+
+  /** The waiter found the key taken. Once per waiter. */
+  protected onContended(_waiter: Waiter<R, G>, _holders: readonly HolderView[]): void {}
+
+  onNotGranted(_waiter: Waiter<R, G>, _outcome: NotGranted): void {}
+
+  enter(request: R): Promise<Outcome<G>> {
+    const waiter = new Waiter<R, G>(this, request);
+    const before = request.hold && this.#find(request.hold);
+    if (before) this.#supersede(before, waiter);
+    else this.waiters.add(waiter);
+    this.advance();
+    if (waiter.inQueue) this.#answerNow(waiter);
+    const contender = waiter.contender ?? this.#contender;
+    const isFirst = waiter === this.waiters.first && waiter.isPatient && contender?.isFirstClaim === true;
+    // The timeout of the first claim comes before its own: most waiters never need a timer.
+    if (!isFirst) waiter.arm();
+    return waiter.outcome;
+  }
+
+  /** Answers from what is known already. */
+  #answerNow(waiter: Waiter<R, G>): void {
+    if (waiter.request.signal?.aborted) waiter.onAbort();
+    else if (!this.#answerKnown(waiter)) this.#failOverdue(waiter);
+  }
+
+  #find(hold: HoldId): Waiter<R, G> | null {
+    for (const waiter of this.waiters) {
+      if (waiter.request.hold && sameHold(waiter.request.hold, hold)) return waiter;
+    }
+    return null;
+  }
+
+  #supersede(before: Waiter<R, G>, waiter: Waiter<R, G>): void {
+    this.waiters.replace(before, waiter);
+    waiter.contender = before.contender;
+    before.contender = null;
+    if (waiter.contender) waiter.contender.request = waiter.request;
+    before.settle({ kind: 'superseded' });
+  }
+
+  wake(why: Why): void {
+    if (why !== 'turn') return;
+    this.#contender?.wake();
+    for (const { contender } of this.waiters) contender?.wake();
+  }
+
+  /** Ends all waiting. */
+  close(outcome: NotGranted): void {
+    for (const waiter of this.waiters) this.#leave(waiter, outcome);
+    this.advance();
+  }
+
+  #leave(waiter: Waiter<R, G>, outcome: Outcome<G>): void {
+    this.waiters.remove(waiter);
+    waiter.contender?.retire();
+    waiter.contender = null;
+    waiter.settle(outcome);
+  }
+
+  onOverdue(waiter: Waiter<R, G>): void {
+    this.waiters.overdue += 1;
+    if (!this.#answerKnown(waiter)) this.#failOverdue(waiter);
+    if (!waiter.inQueue) this.advance();
+  }
+
+  onGone(waiter: Waiter<R, G>): void {
+    this.waiters.remove(waiter);
+    waiter.contender?.retire();
+    waiter.contender = null;
+    this.advance();
+  }
+
+  newHold(request: Request): HoldId {
+    return this.#owner.newHold(request);
+  }
+
+  countAlike(request: Request, most: number): number {
+    let count = 0;
+    for (const waiter of this.waiters) {
+      if (count === most || !areAlike(request, waiter.request)) break;
+      count += 1;
+    }
+    return Math.max(count, 1);
+  }
+
+  /** P15: a grant that nobody like the claim waits for any more is given back. */
+  onGranted(from: Contender, hold: HoldId, reply: Granted, sent: Moment): void {
+    const { request } = from;
+    const waiter = this.#waiterFor(from);
+    if (from !== this.#contender) from.retire();
+    else if (isExclusive(request)) this.#stopContending();
+    if (waiter) {
+      waiter.contender = null;
+      this.grant(waiter, hold, reply, sent);
+    } else if (request.hold === null) this.client.withdraw(this.key, hold, request.ttlMs);
+    this.advance();
+  }
+
+  #waiterFor(from: Contender): Waiter<R, G> | null {
+    for (const waiter of this.waiters) {
+      if (waiter.contender === from) return waiter;
+      if (from === this.#contender && waiter.request.hold === null) {
+        return from.serves(waiter.request) ? waiter : null;
+      }
+    }
+    return null;
+  }
+
+  onBusy(_from: Contender, reply: Busy): void {
+    for (const waiter of this.waiters) {
+      waiter.arm();
+      waiter.answer = reply;
+      this.#answerBusy(waiter, reply.holders, reply);
+    }
+    this.advance();
+  }
+
+  onUnknown(_from: Contender, cause: unknown): void {
+    for (const waiter of this.waiters) {
+      waiter.arm();
+      waiter.noteFailure(cause);
+      this.#failOverdue(waiter);
+    }
+    this.advance();
+  }
+
+  onWithdrawnAgain(): void {
+    this.waiters.first?.arm();
+  }
+
+  onEnded(from: Contender): void {
+    const waiter = this.#waiterFor(from);
+    if (waiter) this.#leave(waiter, { kind: 'ended' });
+    this.advance();
+  }
+
+  onRefused(_from: Contender, error: HoldfastError): void {
+    this.close({ kind: 'failed', error });
+  }
+
+  /** Brings the contenders into line with who waits in front now. */
+  protected advance(): void {
+    const front = this.#front();
+    if (this.#contender && !(front && this.#contender.serves(front.request))) this.#stopContending();
+    const isServedHere = this.isServedHere(front);
+    if (!this.waiters.first) {
+      if (!this.isHeldHere) this.#owner.forget(this);
+    } else if (front && !this.#contender) {
+      if (isServedHere) this.#answerOverdue(front);
+      else this.#contend(front.request);
+    }
+  }
+
+  /** The first of those in front that has no hold of its own. Those that have one claim for themselves. */
+  #front(): Waiter<R, G> | null {
+    const head = this.waiters.first;
+    if (!head || (head.request.hold === null && isExclusive(head.request))) return head;
+    let front: Waiter<R, G> | null = null;
+    let place = 0;
+    for (const waiter of this.waiters) {
+      const isInFront = waiter === head || areShared(head.request, waiter.request);
+      if (!isInFront || place === TOGETHER_MAX) break;
+      place += 1;
+      if (waiter.request.hold === null) front ??= waiter;
+      else waiter.contender ??= this.#start(waiter.request);
+    }
+    return front;
+  }
+
+  #contend(request: Request): void {
+    this.#contender = new Contender(this, request);
+    this.#contender.start(this.awayUntilMs);
+  }
+
+  #start(request: Request): Contender {
+    const contender = new Contender(this, request);
+    contender.start(this.awayUntilMs);
+    return contender;
+  }
+
+  #stopContending(): void {
+    this.#contender?.retire();
+    this.#contender = null;
+  }
+
+  /** Nobody claims, because this process holds the key: that is an answer for those who do not wait. */
+  #answerOverdue(front: Waiter<R, G>): void {
+    const holders = this.waiters.overdue > 0 ? this.holdersHere() : null;
+    if (!holders) return;
+    for (const waiter of this.waiters) if (waiter.isOverdue) this.#answerBusy(waiter, holders, null);
+    if (this.waiters.first !== front) this.advance();
+  }
+
+  /** False while nothing is known. */
+  #answerKnown(waiter: Waiter<R, G>): boolean {
+    const contender = waiter.contender ?? this.#contender;
+    const answer = contender ? contender.answer : null;
+    const holders = answer?.holders ?? (contender ? null : this.holdersHere());
+    if (holders) this.#answerBusy(waiter, holders, answer);
+    else if (waiter.isOverdue && waiter.answer)
+      this.#answerBusy(waiter, waiter.answer.holders, waiter.answer);
+    else return false;
+    return true;
+  }
+
+  /** An overdue waiter leaves, unless its own hold may be granted yet. */
+  #answerBusy(waiter: Waiter<R, G>, holders: readonly HolderView[], answer: Busy | null): void {
+    if (!waiter.inQueue) return;
+    if (!waiter.isOverdue) {
+      if (waiter.isContended) return;
+      waiter.isContended = true;
+      this.onContended(waiter, holders);
+    } else if (waiter.contender?.isInDoubt) {
+      // The claim on its way decides.
+      if (!waiter.contender.isAsking) this.#failed(waiter, null);
+    } else {
+      const { name } = waiter.request;
+      this.#leave(waiter, { kind: 'busy', key: name, holders, heldHere: this.isHeldHere, answer });
+    }
+  }
+
+  /** The store cannot be asked now, and nothing was executed: those who do not wait are told so at once. */
+  #failOverdue(waiter: Waiter<R, G>): void {
+    const refusal = (waiter.contender ?? this.#contender)?.refusal;
+    if (refusal && waiter.isOverdue && waiter.inQueue) this.#failed(waiter, refusal);
+  }
+
+  #failed(waiter: Waiter<R, G>, cause: unknown): void {
+    this.waiters.remove(waiter);
+    waiter.contender?.retire();
+    waiter.contender = null;
+    waiter.fail(cause);
+  }
+}

@@ -1,0 +1,78 @@
+/** What a caller asks for, checked. */
+import { InvalidArgumentError } from '../protocol/errors.js';
+import { show } from '../protocol/names.js';
+import type { HoldId } from '../protocol/state.js';
+
+const CAPACITY_MAX = 1_000_000;
+
+export interface Permits {
+  readonly permits: number;
+  readonly capacity: number;
+}
+
+/** A mutex: the only permit there is. */
+export const ALONE: Permits = { permits: 1, capacity: 1 };
+
+export function checkPermits(permits: unknown, capacity: unknown): Permits {
+  if (!isCount(capacity)) {
+    throw new InvalidArgumentError(
+      `capacity is ${show(capacity)}, but has to be a whole number from 1 to ${CAPACITY_MAX}.`,
+    );
+  }
+  if (!isCount(permits) || permits > capacity) {
+    throw new InvalidArgumentError(
+      `permits is ${show(permits)}, but has to be a whole number from 1 to the capacity, ${capacity}.`,
+    );
+  }
+  return { permits, capacity };
+}
+
+function isCount(value: unknown): value is number {
+  return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= CAPACITY_MAX;
+}
+
+export interface Request extends Permits {
+  /** As the store knows it. */
+  readonly key: string;
+  /** As the caller wrote it, for messages. */
+  readonly name: string;
+  readonly owner: string;
+  readonly ttlMs: number;
+  readonly waitMs: number;
+  /** Whether to queue at the store. */
+  readonly queue: boolean;
+  readonly minHoldMs: number;
+  readonly metadata: string | null;
+  readonly signal: AbortSignal | undefined;
+  /**
+   * The caller's own hold; null: one is made here. The caller may use its hold elsewhere at this moment, or again soon, so
+   * it is never taken back here. A hold made here is known to nobody else: if nobody waits for it any more, it is.
+   */
+  readonly hold: HoldId | null;
+}
+
+export function isExclusive({ permits, capacity }: Permits): boolean {
+  return permits === capacity;
+}
+
+/** Whether a claim for one serves the other: a place in the queue, or a grant, may pass between them. */
+export function areAlike(a: Request, b: Request): boolean {
+  if (a === b) return true;
+  return (
+    a.permits === b.permits &&
+    a.capacity === b.capacity &&
+    a.ttlMs === b.ttlMs &&
+    a.owner === b.owner &&
+    a.metadata === b.metadata &&
+    a.minHoldMs === b.minHoldMs &&
+    a.queue === b.queue &&
+    a.waitMs > 0 === b.waitMs > 0 &&
+    a.hold === null &&
+    b.hold === null
+  );
+}
+
+/** Whether both may be claimed for at the same time: readers, or permits of one semaphore. */
+export function areShared(a: Request, b: Request): boolean {
+  return a.permits < a.capacity && a.permits === b.permits && a.capacity === b.capacity;
+}

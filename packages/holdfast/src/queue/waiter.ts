@@ -1,0 +1,199 @@
+/** One caller that waits in a queue of this process, until it is granted, answered, or gives up. Settles once. */
+import type { Busy, HolderView } from '../protocol/commands.js';
+import { ATTEMPT_MS_MIN } from '../protocol/constants.js';
+import type { HoldfastError } from '../protocol/errors.js';
+import { firstAttemptMs } from '../store-client/retried-command.js';
+import type { StoreClient } from '../store-client/store-client.js';
+import { acquireError } from '../store-client/store-error.js';
+import type { Task } from '../timer-queue.js';
+import type { AbortListeners } from './abort-listeners.js';
+import type { Contender } from './contender.js';
+import type { Request } from './request.js';
+
+/** However short the wait, the store has this long to give a first answer. */
+const ANSWER_MS = 2_000;
+
+/** How waiting ended without a grant. */
+export type NotGranted =
+  | {
+      readonly kind: 'busy';
+      readonly key: string;
+      readonly holders: readonly HolderView[];
+      /** Another lease of this process holds the key. */
+      readonly heldHere: boolean;
+      /** The store's last answer, where it was asked. */
+      readonly answer: Busy | null;
+    }
+  | { readonly kind: 'failed'; readonly error: HoldfastError }
+  | { readonly kind: 'aborted'; readonly reason: unknown }
+  /** The caller's own hold was released, evicted or has expired before. */
+  | { readonly kind: 'ended' }
+  /** A later request with the same hold waits in its place. */
+  | { readonly kind: 'superseded' }
+  /** The queue was closed. */
+  | { readonly kind: 'closed' };
+
+export type Outcome<G> = { readonly kind: 'granted'; readonly grant: G } | NotGranted;
+
+/** The queue that a waiter waits in. */
+export interface WaiterOwner<W> {
+  readonly client: StoreClient;
+  readonly aborts: AbortListeners;
+  /** The waiter waited as long as it wanted: answer it if an answer, or the reason why there is none, is known. */
+  onOverdue(waiter: W): void;
+  /** The waiter settled by itself, aborted or unanswered. */
+  onGone(waiter: W): void;
+  onNotGranted(waiter: W, outcome: NotGranted): void;
+}
+
+export class Waiter<R extends Request, G> implements Task {
+  index = -1;
+  readonly request: R;
+  readonly sinceMs: number;
+  readonly outcome: Promise<Outcome<G>>;
+  /** It has waited as long as it wanted to, or never wanted to: the next answer is final. */
+  isOverdue: boolean;
+  isContended = false;
+  /** The store's last answer to anybody here; null while the last thing known is that the store is silent. */
+  answer: Busy | null = null;
+  /** The contender that claims with the caller's own hold. */
+  contender: Contender | null = null;
+  previous: Waiter<R, G> | null = null;
+  next: Waiter<R, G> | null = null;
+  inQueue = false;
+  readonly #owner: WaiterOwner<Waiter<R, G>>;
+  #settled = false;
+  #resolve: (outcome: Outcome<G>) => void = () => undefined;
+  #failure: unknown;
+
+  constructor(owner: WaiterOwner<Waiter<R, G>>, request: R) {
+    this.#owner = owner;
+    this.request = request;
+    this.sinceMs = owner.client.clock.monotonicMs();
+    this.isOverdue = request.waitMs <= 0;
+    this.outcome = new Promise((resolve) => {
+      this.#resolve = resolve;
+    });
+    if (request.signal) owner.aborts.add(request.signal, this);
+  }
+
+  /** Whether the first claim is answered, or given up, before the waiter's own time is over: it needs no timer yet. */
+  get isPatient(): boolean {
+    return this.#dueMs() > this.sinceMs + firstAttemptMs(this.request.ttlMs);
+  }
+
+  /** Sets the waiter's own timer, once. */
+  arm(): void {
+    if (this.index === -1 && !this.#settled) this.#owner.client.timers.schedule(this, this.#dueMs(), true);
+  }
+
+  #dueMs(): number {
+    return this.isOverdue ? this.#answerByMs() : this.sinceMs + this.request.waitMs;
+  }
+
+  #answerByMs(): number {
+    const { waitMs, ttlMs } = this.request;
+    return this.sinceMs + Math.max(waitMs, Math.min(ANSWER_MS, Math.max(ttlMs, ATTEMPT_MS_MIN)));
+  }
+
+  settle(outcome: Outcome<G>): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    const { client, aborts } = this.#owner;
+    client.timers.cancel(this);
+    if (this.request.signal) aborts.remove(this.request.signal, this);
+    // Local handover and known answers lead from one grant to the next without a command that could wait.
+    if (client.loop.isBlockedAfterShortSteps()) this.#resolveAfterTurn(outcome);
+    else this.#resolve(outcome);
+    if (outcome.kind !== 'granted') this.#owner.onNotGranted(this, outcome);
+  }
+
+  /** Apart from `settle`, which would allocate this function every time. */
+  #resolveAfterTurn(outcome: Outcome<G>): void {
+    this.#owner.client.loop.afterTurn(() => this.#resolve(outcome));
+  }
+
+  /** The store's silence, or its last error: the cause to name if no answer comes at all. */
+  noteFailure(cause: unknown): void {
+    this.#failure = cause;
+    this.answer = null;
+  }
+
+  onDue(): void {
+    if (!this.isOverdue) {
+      this.isOverdue = true;
+      this.#owner.onOverdue(this);
+      if (this.#settled) return;
+    }
+    const { clock, timers } = this.#owner.client;
+    if (clock.monotonicMs() < this.#answerByMs()) {
+      timers.schedule(this, this.#answerByMs(), true);
+      return;
+    }
+    this.fail(this.#failure);
+    this.#owner.onGone(this);
+  }
+
+  /** The store did not answer, or could not be asked. */
+  fail(cause: unknown): void {
+    this.settle({ kind: 'failed', error: acquireError(this.request.name, cause) });
+  }
+
+  onAbort(): void {
+    this.settle({ kind: 'aborted', reason: this.request.signal?.reason });
+    this.#owner.onGone(this);
+  }
+}
+
+/** Waiters in the order in which they came. Linked through themselves: joining and leaving allocate nothing. */
+export class WaiterList<R extends Request, G> {
+  first: Waiter<R, G> | null = null;
+  /** How many of them take the next answer as final. */
+  overdue = 0;
+  #last: Waiter<R, G> | null = null;
+
+  /** Takes the place of another. */
+  replace(old: Waiter<R, G>, waiter: Waiter<R, G>): void {
+    const { previous, next } = old;
+    this.remove(old);
+    waiter.inQueue = true;
+    if (waiter.isOverdue) this.overdue += 1;
+    waiter.previous = previous;
+    waiter.next = next;
+    if (previous) previous.next = waiter;
+    else this.first = waiter;
+    if (next) next.previous = waiter;
+    else this.#last = waiter;
+  }
+
+  add(waiter: Waiter<R, G>): void {
+    waiter.previous = this.#last;
+    waiter.inQueue = true;
+    if (waiter.isOverdue) this.overdue += 1;
+    if (this.#last) this.#last.next = waiter;
+    else this.first = waiter;
+    this.#last = waiter;
+  }
+
+  /** Changes nothing for a waiter that has left already. */
+  remove(waiter: Waiter<R, G>): void {
+    if (!waiter.inQueue) return;
+    waiter.inQueue = false;
+    if (waiter.isOverdue) this.overdue -= 1;
+    const { previous, next } = waiter;
+    if (previous) previous.next = next;
+    else this.first = next;
+    if (next) next.previous = previous;
+    else this.#last = previous;
+  }
+
+  /** Each may leave while it is looked at. */
+  *[Symbol.iterator](): Iterator<Waiter<R, G>> {
+    let waiter = this.first;
+    while (waiter) {
+      const { next } = waiter;
+      yield waiter;
+      waiter = next;
+    }
+  }
+}

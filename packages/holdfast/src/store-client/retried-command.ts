@@ -1,0 +1,152 @@
+/**
+ * One command, sent until it is answered.
+ *
+ * 1. An attempt that is unanswered for a while, or rejected, is unknown: the store may have executed it.
+ * 2. The same command, with the same hold, is sent again: applied twice it changes nothing more.
+ * 3. The first reply to any of the attempts counts. Later ones are ignored.
+ * 4. A command that was certainly not executed is sent again too, unless waiting does not help.
+ */
+import type { Clock, Moment } from '../clock.js';
+import type { Command, Reply } from '../protocol/commands.js';
+import { ATTEMPT_MS, ATTEMPT_MS_MIN } from '../protocol/constants.js';
+import { isPermanent, NotExecutedError, UnsupportedError } from '../protocol/errors.js';
+import type { Task, TimerQueue } from '../timer-queue.js';
+import type { PendingCommand } from './batch.js';
+
+/** The pause before a rejected command is sent again, doubling with every attempt. */
+const REJECTED_MS = 50;
+const REJECTED_MS_MAX = 2_000;
+/** The jitter before an unanswered one is. */
+const JITTER_MS = 25;
+
+/** Nothing was executed, and sending it again does not help. */
+export type Refusal = UnsupportedError | NotExecutedError;
+
+export interface RetryListener {
+  /** The reply, and the moment before the attempt that it answers was sent. */
+  onReply(reply: Reply, sent: Moment, from: RetriedCommand): void;
+  /** No attempt so far was executed (`NotExecutedError`), or it is unknown whether one was. More follow, until stopped. */
+  onUnknown(cause: unknown, from: RetriedCommand): void;
+  /** The store can never do this: told once, and nothing follows. Without it, more attempts follow. */
+  onRefused?(error: Refusal, from: RetriedCommand): void;
+}
+
+/** What a retried command needs of the store client. */
+export interface Sender {
+  readonly clock: Clock;
+  readonly timers: TimerQueue;
+  send(pending: PendingCommand): void;
+}
+
+/** How long the first attempt is awaited. A quarter of the ttl, as more attempts have to fit into it. */
+export function firstAttemptMs(ttlMs: number): number {
+  return Math.min(ATTEMPT_MS, Math.max(ttlMs / 4, ATTEMPT_MS_MIN));
+}
+
+export class RetriedCommand implements Task {
+  index = -1;
+  readonly command: Command;
+  readonly sinceMs: number;
+  /** Attempts whose outcome nobody knows: the store may execute them yet. */
+  unanswered = 0;
+  /** Whether an answer is still awaited. */
+  open = true;
+  readonly #sender: Sender;
+  readonly #ttlMs: number;
+  readonly #listener: RetryListener;
+  #attempts = 1;
+  /** The attempt awaited now; null in the pause before the next. */
+  #awaited: Attempt | null = null;
+
+  /** `isAwaited`: the first attempt keeps the process alive. Later ones do not: by then the caller has a timer. */
+  constructor(sender: Sender, command: Command, ttlMs: number, listener: RetryListener, isAwaited: boolean) {
+    this.#sender = sender;
+    this.command = command;
+    this.#ttlMs = ttlMs;
+    this.#listener = listener;
+    this.sinceMs = sender.clock.monotonicMs();
+    sender.timers.schedule(this, this.sinceMs + firstAttemptMs(ttlMs), isAwaited);
+    this.#send(this.sinceMs);
+  }
+
+  stop(): void {
+    this.open = false;
+    this.#sender.timers.cancel(this);
+  }
+
+  answered(reply: Reply, sent: Moment): void {
+    this.unanswered -= 1;
+    if (!this.open) return;
+    this.stop();
+    this.#listener.onReply(reply, sent, this);
+  }
+
+  rejected(attempt: Attempt, cause: unknown): void {
+    if (cause instanceof UnsupportedError || cause instanceof NotExecutedError) this.unanswered -= 1;
+    if (!this.open || attempt !== this.#awaited) return;
+    const known = this.#known(cause);
+    if (this.#listener.onRefused && isPermanent(known)) {
+      this.stop();
+      this.#listener.onRefused(known, this);
+      return;
+    }
+    this.#awaited = null;
+    const { clock, timers } = this.#sender;
+    const pauseMs = Math.min(this.#boundMs(REJECTED_MS), REJECTED_MS_MAX) * (0.5 + clock.random() / 2);
+    timers.schedule(this, clock.monotonicMs() + pauseMs);
+    this.#listener.onUnknown(known, this);
+  }
+
+  /** One attempt that was not executed tells nothing while another may have been. */
+  #known(cause: unknown): unknown {
+    const isDoubtful = cause instanceof NotExecutedError && this.unanswered > 0;
+    return isDoubtful ? new Error(cause.message, { cause }) : cause;
+  }
+
+  onDue(): void {
+    const { clock, timers } = this.#sender;
+    const nowMs = clock.monotonicMs();
+    if (this.#awaited) {
+      this.#awaited = null;
+      timers.schedule(this, nowMs + clock.random() * JITTER_MS);
+      this.#listener.onUnknown(new Error('The store did not answer in time.'), this);
+      return;
+    }
+    this.#attempts += 1;
+    timers.schedule(this, nowMs + this.#boundMs(ATTEMPT_MS));
+    this.#send(nowMs);
+  }
+
+  #send(nowMs: number): void {
+    this.unanswered += 1;
+    this.#awaited = new Attempt(this, nowMs, this.#sender.clock.wallMs());
+    this.#sender.send(this.#awaited);
+  }
+
+  #boundMs(baseMs: number): number {
+    return Math.min(baseMs * 2 ** (this.#attempts - 1), Math.max(this.#ttlMs / 4, ATTEMPT_MS_MIN));
+  }
+}
+
+/** One sending of the command. */
+class Attempt implements PendingCommand {
+  readonly command: Command;
+  readonly monotonicMs: number;
+  readonly wallMs: number;
+  readonly #of: RetriedCommand;
+
+  constructor(of: RetriedCommand, monotonicMs: number, wallMs: number) {
+    this.#of = of;
+    this.command = of.command;
+    this.monotonicMs = monotonicMs;
+    this.wallMs = wallMs;
+  }
+
+  onReply(reply: Reply): void {
+    this.#of.answered(reply, this);
+  }
+
+  onFailure(cause: unknown): void {
+    this.#of.rejected(this, cause);
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * Everything that one process says to one store. Knows a `Store` and a `Clock`, and nothing of queues or leases.
+ *
+ * Commands are sent until they are answered, those of one moment in one batch. Waiting for an answer is bounded: nothing
+ * hangs because a store does.
+ */
+import type { Clock, Moment } from '../clock.js';
+import type { Command, Reply } from '../protocol/commands.js';
+import { ATTEMPT_MS } from '../protocol/constants.js';
+import { HoldfastError, isPermanent, NotExecutedError } from '../protocol/errors.js';
+import type { HoldId } from '../protocol/state.js';
+import type { Store } from '../protocol/store.js';
+import { TimerQueue } from '../timer-queue.js';
+import { BackgroundRelease, RELEASE_MS, type ReleaseCaller } from './background-release.js';
+import { applyTo, Batch, type PendingCommand } from './batch.js';
+import { EventLoop } from './event-loop.js';
+import { type Refusal, RetriedCommand, type RetryListener, type Sender } from './retried-command.js';
+import { storeError } from './store-error.js';
+import { WakeListener } from './wake-listener.js';
+
+/** How long an answer is awaited that no wait of the caller's bounds. */
+const ANSWER_MS_MAX = 5_000;
+/** The pause before a call that failed is made again. */
+const AGAIN_MS = 50;
+/** While the store is away: the oldest releases are given up first, as their holds are the first to expire. */
+const RELEASES_MAX = 10_000;
+
+/** A reply, and the moment before the attempt that it answers was sent. */
+export interface Answer {
+  readonly reply: Reply;
+  readonly sent: Moment;
+}
+
+/** How many clients use a store: the last one closes it. */
+const users = new WeakMap<Store, number>();
+
+export class StoreClient implements Sender {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly timers: TimerQueue;
+  readonly loop: EventLoop;
+  readonly wakes: WakeListener;
+  /** How long the store took to answer last, up to the timeout of a first attempt. */
+  roundTripMs = 0;
+  /** The store's time less this process's monotonic time, as far as the last answer tells. */
+  #storeAheadMs = 0;
+  readonly #batch: Batch;
+  readonly #releases = new Set<BackgroundRelease>();
+  readonly #onReleaseEnd = (ended: BackgroundRelease): void => {
+    this.#releases.delete(ended);
+    if (this.#releases.size === 0) this.#onAllReleased?.();
+  };
+  #onAllReleased: (() => void) | null = null;
+
+  constructor(store: Store, clock: Clock) {
+    this.store = store;
+    users.set(store, (users.get(store) ?? 0) + 1);
+    this.clock = clock;
+    this.timers = new TimerQueue(clock);
+    this.loop = new EventLoop(clock);
+    this.#batch = new Batch(store, this.loop);
+    this.wakes = new WakeListener(store, clock);
+  }
+
+  send(pending: PendingCommand): void {
+    this.#batch.send(pending);
+  }
+
+  noteAnswer(storeNow: number, sent: Moment): void {
+    this.roundTripMs = Math.min(this.clock.monotonicMs() - sent.monotonicMs, ATTEMPT_MS);
+    this.#storeAheadMs = storeNow - sent.monotonicMs;
+  }
+
+  /** The store's time now, as far as this process can tell. For people to read. */
+  storeNow(): number {
+    return Math.round(this.clock.monotonicMs() + this.#storeAheadMs);
+  }
+
+  /** Sends a command until it is answered. A `StoreError` when there is no answer in time; `name` is the key in it. */
+  async ask(command: Command, name: string, operation: string = command.kind): Promise<Answer> {
+    const asked = new Asked();
+    const retried = new RetriedCommand(this, command, 4 * ANSWER_MS_MAX, asked, false);
+    try {
+      return await this.within(asked.answer, operation, name, () => asked.cause);
+    } finally {
+      retried.stop();
+    }
+  }
+
+  /** One attempt each, in one batch and in this order, for callers that repeat commands themselves. */
+  attempt(commands: readonly Command[]): readonly Promise<Reply>[] {
+    const { monotonicMs, wallMs } = this.#now();
+    const pending: PendingCommand[] = [];
+    const replies = commands.map((command) => {
+      const reply = new Promise<Reply>((onReply, onFailure) => {
+        pending.push({ command, monotonicMs, wallMs, onReply, onFailure });
+      });
+      return this.within(reply, command.kind, command.key);
+    });
+    if (pending.length > 0) applyTo(this.store, pending);
+    return replies;
+  }
+
+  /** The answer, or a `StoreError` when it fails or does not come in time. */
+  within<T>(answer: Promise<T>, operation: string, key?: string, cause?: () => unknown): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const onTimer = (): void => reject(storeError(operation, key, cause?.()));
+      const timer = this.timers.call(this.clock.monotonicMs() + ANSWER_MS_MAX, onTimer);
+      answer.then(
+        (value) => {
+          this.timers.cancel(timer);
+          if (this.loop.isBlocked()) this.loop.afterTurn(() => resolve(value));
+          else resolve(value);
+        },
+        (error: unknown) => {
+          this.timers.cancel(timer);
+          reject(error instanceof HoldfastError ? error : storeError(operation, key, error));
+        },
+      );
+    });
+  }
+
+  /** Makes a call again until it succeeds, or until its time is over. */
+  async retryWithin(call: () => Promise<void>, operation: string, key: string): Promise<void> {
+    const untilMs = this.clock.monotonicMs() + ANSWER_MS_MAX;
+    const retry = async (): Promise<void> => {
+      for (;;) {
+        try {
+          return await call();
+        } catch (error) {
+          const isOver = this.clock.monotonicMs() + AGAIN_MS >= untilMs;
+          if (error instanceof HoldfastError || isOver || isPermanent(error)) throw error;
+        }
+        await this.pause(AGAIN_MS);
+      }
+    };
+    await this.within(retry(), operation, key);
+  }
+
+  pause(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      this.timers.call(this.clock.monotonicMs() + ms, resolve);
+    });
+  }
+
+  /** Ends a hold. Rejects when it is not answered for a while, and goes on in the background. */
+  release(
+    key: string,
+    name: string,
+    hold: HoldId,
+    minHoldMs: number,
+    ttlMs: number,
+    lifeMs: number,
+  ): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#release(key, hold, minHoldMs, ttlMs, lifeMs, { name, resolve, reject });
+    });
+  }
+
+  /** Takes back a claim that nobody waits for any more: a late grant is given back, never leaked (F5). */
+  withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
+    this.#release(key, hold, 0, ttlMs, lifeMs, null);
+  }
+
+  #release(
+    key: string,
+    hold: HoldId,
+    minHoldMs: number,
+    ttlMs: number,
+    lifeMs: number,
+    caller: ReleaseCaller | null,
+  ): void {
+    const command = { kind: 'release', key, hold, minHoldMs } as const;
+    this.#releases.add(new BackgroundRelease(this, command, ttlMs, lifeMs, caller, this.#onReleaseEnd));
+    const [oldest] = this.#releases.size > RELEASES_MAX ? this.#releases : [];
+    oldest?.stop();
+  }
+
+  /** Resolves when every release has been answered, or after a while. */
+  async released(withinMs = RELEASE_MS): Promise<void> {
+    if (this.#releases.size === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onAllReleased = resolve;
+      this.timers.call(this.clock.monotonicMs() + withinMs, resolve);
+    });
+  }
+
+  /** Ends everything, and closes the store unless others use it. Callers that await something are told: unknown. */
+  async close(): Promise<void> {
+    for (const release of [...this.#releases]) release.stop();
+    try {
+      await this.within(this.#closeStore(), 'close');
+    } finally {
+      this.timers.close();
+    }
+  }
+
+  async #closeStore(): Promise<void> {
+    const left = (users.get(this.store) ?? 1) - 1;
+    users.set(this.store, left);
+    const closeStore = async (): Promise<void> => (left === 0 ? this.store.close() : undefined);
+    // When one hangs or fails, the other is still closed.
+    for (const outcome of await Promise.allSettled([this.wakes.stop(), closeStore()])) {
+      if (outcome.status === 'rejected') throw outcome.reason;
+    }
+  }
+
+  #now(): Moment {
+    return { monotonicMs: this.clock.monotonicMs(), wallMs: this.clock.wallMs() };
+  }
+}
+
+/** One answer as a promise. */
+class Asked implements RetryListener {
+  readonly answer: Promise<Answer>;
+  cause: unknown;
+  onReply: (reply: Reply, sent: Moment) => void = () => undefined;
+  onRefused: (error: Refusal) => void = () => undefined;
+
+  constructor() {
+    this.answer = new Promise((resolve, reject) => {
+      this.onReply = (reply, sent) => resolve({ reply, sent });
+      this.onRefused = reject;
+    });
+  }
+
+  /** The caller did not say how long to wait for a store that is away. */
+  onUnknown(cause: unknown): void {
+    this.cause = cause;
+    if (cause instanceof NotExecutedError && cause.retry !== 'at-once') this.onRefused(cause);
+  }
+}

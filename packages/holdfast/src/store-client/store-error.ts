@@ -1,0 +1,45 @@
+/** Errors of operations that the store did not execute, or of which nobody knows whether it did. */
+import { NotExecutedError, StoreError } from '../protocol/errors.js';
+
+/** How much of a driver's message is repeated. */
+const WORDS_MAX = 300;
+
+export function storeError(operation: string, key?: string, cause?: unknown): StoreError {
+  const what = key === undefined ? operation : `${operation} of "${key}"`;
+  if (cause instanceof NotExecutedError) return notExecutedError(`The ${what} failed`, operation, key, cause);
+  const message =
+    `The store did not answer the ${what}${because(cause)}, so what happened there is unknown. ` +
+    'Check the store and try again.';
+  return new StoreError(message, { key, cause, operation });
+}
+
+/** The same while a lock is being acquired. */
+export function acquireError(name: string, cause: unknown): StoreError {
+  const operation = 'acquire';
+  if (cause instanceof NotExecutedError)
+    return notExecutedError(`"${name}" was not acquired`, operation, name, cause);
+  const message =
+    `The store did not answer while "${name}" was being acquired${because(cause)}, so whether it was granted is ` +
+    'unknown. Anything granted late is given back. Check the store and try again.';
+  return new StoreError(message, { key: name, cause, operation });
+}
+
+function notExecutedError(
+  what: string,
+  operation: string,
+  key: string | undefined,
+  cause: NotExecutedError,
+): StoreError {
+  const why = shortened(cause.message);
+  const message = `${what}: ${why}${/[?!]$/.test(why) ? '' : '.'} The store executed nothing.`;
+  return new StoreError(message, { key, cause, operation, outcome: 'not-executed' });
+}
+
+export function because(cause: unknown): string {
+  return cause instanceof Error && cause.message !== '' ? ` (${shortened(cause.message)})` : '';
+}
+
+function shortened(text: string): string {
+  const words = text.trim().replace(/\.$/, '');
+  return words.length > WORDS_MAX ? `${words.slice(0, WORDS_MAX)}…` : words;
+}

@@ -1,0 +1,73 @@
+/**
+ * The inbox of this process: wake-ups for everybody here who waits or holds. Wake-ups are a help, not a need: a store
+ * that cannot be listened to now is asked again later, and meanwhile waiters ask more often.
+ */
+import type { Clock } from '../clock.js';
+import type { Why } from '../protocol/commands.js';
+import type { Stop, Store } from '../protocol/store.js';
+
+/** How long to leave a store alone that could not be listened to. */
+const LISTEN_AGAIN_MS = 1_000;
+
+export interface WakeReceiver {
+  onWake(key: string, why: Why): void;
+  /** Wake-ups may have been missed, or asking is to go faster or slower from now on: everybody asks at once. */
+  onWakeAll(): void;
+}
+
+export class WakeListener {
+  /** Where wake-ups for this process go. Random, and never part of a hold: inbox names may be seen. */
+  readonly inbox: string | null;
+  receiver: WakeReceiver | null = null;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  #started: Promise<Stop | null> | null = null;
+  #againMs = Number.NEGATIVE_INFINITY;
+  #listening = true;
+
+  constructor(store: Store, clock: Clock) {
+    this.#store = store;
+    this.#clock = clock;
+    this.inbox = store.listen ? clock.randomId() : null;
+  }
+
+  /** Whether the store queues waiters and wakes them, and wake-ups arrive here, as far as is known (F32). */
+  wakesWaiters(): boolean {
+    const { queue, push } = this.#store.traits;
+    if (!queue || !push) return false;
+    this.start();
+    return this.#started !== null && this.#listening;
+  }
+
+  start(): void {
+    if (this.#started || this.inbox === null || this.#clock.monotonicMs() < this.#againMs) return;
+    this.#started = this.#listen(this.inbox).catch(() => {
+      this.#started = null;
+      this.#againMs = this.#clock.monotonicMs() + LISTEN_AGAIN_MS;
+      return null;
+    });
+  }
+
+  async stop(): Promise<void> {
+    const stop = await this.#started;
+    await stop?.();
+  }
+
+  /** Rejects also when the store throws: a caller that is about to send a command goes on. */
+  async #listen(inbox: string): Promise<Stop | null> {
+    const stop = await this.#store.listen?.(
+      inbox,
+      (key, why) => this.receiver?.onWake(key, why),
+      (isListening) => this.#changed(isListening),
+    );
+    // A waiter that queued before may have been woken already, with nobody there to hear it.
+    this.receiver?.onWakeAll();
+    return stop ?? null;
+  }
+
+  #changed(isListening: boolean): void {
+    if (isListening === this.#listening) return;
+    this.#listening = isListening;
+    this.receiver?.onWakeAll();
+  }
+}

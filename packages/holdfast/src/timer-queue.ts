@@ -1,0 +1,156 @@
+/**
+ * One timer of the runtime for everything that has to be done later: ten thousand leases cost one timer.
+ * A binary heap by due time. Tasks due at one moment run in one turn, so that the commands they send share a batch.
+ */
+import type { Clock, Timer } from './clock.js';
+
+/** Tasks of one moment run for up to this long before timers and sockets of others run. */
+const RUN_MS_MAX = 3;
+/** Tasks that run between two readings of the clock. */
+const RUN_STEPS = 16;
+
+/** Something to do later. Classes implement it themselves, so that scheduling allocates nothing. */
+export interface Task {
+  /** Place in the heap, -1 while not scheduled. Written by the queue alone. */
+  index: number;
+  onDue(): void;
+}
+
+class Call implements Task {
+  index = -1;
+  readonly onDue: () => void;
+
+  constructor(run: () => void) {
+    this.onDue = run;
+  }
+}
+
+export class TimerQueue {
+  readonly #clock: Clock;
+  // Three columns of one heap: times are compared without a look into objects of many classes.
+  readonly #tasks: Task[] = [];
+  readonly #dueMs: number[] = [];
+  readonly #keepsAlive: boolean[] = [];
+  #timer: Timer | null = null;
+  #armedForMs = Number.POSITIVE_INFINITY;
+  #keptAliveBy = 0;
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Runs a function once. Bounds something that is awaited, so it keeps the process alive. */
+  call(atMs: number, run: () => void): Task {
+    const call = new Call(run);
+    this.schedule(call, atMs, true);
+    return call;
+  }
+
+  /** Adds a task, or moves it. `keepAlive`: somebody awaits it, so the process must not end before. */
+  schedule(task: Task, atMs: number, keepAlive = false): void {
+    if (task.index !== -1) {
+      if (this.#dueMs[task.index] === atMs) return;
+      this.cancel(task);
+    }
+    this.#siftUp(this.#tasks.length, task, atMs, keepAlive);
+    if (keepAlive && ++this.#keptAliveBy === 1) this.#timer?.keepAlive(true);
+    if (atMs < this.#armedForMs) this.#arm();
+  }
+
+  /** Infinity when the task is not scheduled. */
+  dueMs({ index }: Task): number {
+    return this.#dueMs[index] ?? Number.POSITIVE_INFINITY;
+  }
+
+  cancel(task: Task): void {
+    const { index } = task;
+    if (index === -1) return;
+    task.index = -1;
+    if (this.#keepsAlive[index] && --this.#keptAliveBy === 0) this.#timer?.keepAlive(false);
+    const last = this.#tasks.pop();
+    const dueMs = this.#dueMs.pop();
+    const keepAlive = this.#keepsAlive.pop();
+    if (!last || dueMs === undefined || keepAlive === undefined || index === this.#tasks.length) return;
+    // The last task fills the gap, and moves to where it belongs.
+    const aboveMs = this.#dueMs[(index - 1) >> 1];
+    if (index > 0 && aboveMs !== undefined && aboveMs > dueMs) this.#siftUp(index, last, dueMs, keepAlive);
+    else this.#siftDown(index, last, dueMs, keepAlive);
+  }
+
+  /** Drops all tasks. Tasks that somebody awaits run now, so that nobody waits for ever. */
+  close(): void {
+    this.#timer?.cancel();
+    this.#timer = null;
+    this.#armedForMs = Number.POSITIVE_INFINITY;
+    const left = this.#tasks.splice(0);
+    const awaited = this.#keepsAlive.splice(0);
+    this.#dueMs.length = 0;
+    this.#keptAliveBy = 0;
+    for (const task of left) task.index = -1;
+    left.forEach((task, index) => {
+      if (awaited[index]) task.onDue();
+    });
+  }
+
+  /** A timer that fires too early is left alone: firing once for nothing is cheaper than setting it again. */
+  #arm(): void {
+    const firstMs = this.#dueMs[0];
+    if (firstMs === undefined || firstMs >= this.#armedForMs) return;
+    this.#timer?.cancel();
+    this.#armedForMs = firstMs;
+    this.#timer = this.#clock.timer(firstMs - this.#clock.monotonicMs(), () => this.#runDue());
+    this.#timer.keepAlive(this.#keptAliveBy > 0);
+  }
+
+  #runDue(): void {
+    this.#timer = null;
+    this.#armedForMs = Number.POSITIVE_INFINITY;
+    const nowMs = this.#clock.monotonicMs();
+    try {
+      let steps = 0;
+      for (let [first] = this.#tasks; first && this.dueMs(first) <= nowMs; [first] = this.#tasks) {
+        this.cancel(first);
+        first.onDue();
+        steps += 1;
+        if (steps % RUN_STEPS === 0 && this.#clock.monotonicMs() - nowMs > RUN_MS_MAX) break;
+      }
+    } finally {
+      // When a task throws, the others still run.
+      this.#arm();
+    }
+  }
+
+  #put(index: number, task: Task, dueMs: number, keepAlive: boolean): void {
+    this.#tasks[index] = task;
+    this.#dueMs[index] = dueMs;
+    this.#keepsAlive[index] = keepAlive;
+    task.index = index;
+  }
+
+  #siftUp(from: number, task: Task, dueMs: number, keepAlive: boolean): void {
+    let index = from;
+    while (index > 0) {
+      const above = (index - 1) >> 1;
+      const other = this.#tasks[above];
+      const otherMs = this.#dueMs[above];
+      if (!other || otherMs === undefined || otherMs <= dueMs) break;
+      this.#put(index, other, otherMs, this.#keepsAlive[above] ?? false);
+      index = above;
+    }
+    this.#put(index, task, dueMs, keepAlive);
+  }
+
+  #siftDown(from: number, task: Task, dueMs: number, keepAlive: boolean): void {
+    let index = from;
+    for (;;) {
+      let below = 2 * index + 1;
+      if ((this.#dueMs[below + 1] ?? Number.POSITIVE_INFINITY) < (this.#dueMs[below] ?? 0)) below += 1;
+      const other = this.#tasks[below];
+      const otherMs = this.#dueMs[below];
+      if (!other || otherMs === undefined || otherMs >= dueMs) break;
+      this.#put(index, other, otherMs, this.#keepsAlive[below] ?? false);
+      index = below;
+    }
+    this.#put(index, task, dueMs, keepAlive);
+  }
+}
