@@ -6,7 +6,7 @@ import type { AcquireOptions } from './api.js';
 import type { LeaseRequest } from './lease/lease-request.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
-import { checkKey, checkMetadata, checkOwner, show } from './protocol/names.js';
+import { checkKey, checkMetadata, checkOwner, isPlainText, show } from './protocol/names.js';
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Permits } from './queue/request.js';
 
@@ -40,7 +40,7 @@ export function requestOf(
   waitMs: number,
   known: ReadonlySet<string> = KNOWN_OPTIONS,
 ): LeaseRequest {
-  const name = checkKey(key);
+  const name = isPlainText(key) ? key : checkKey(key);
   if (options !== undefined && !areKnown(options, known)) checkOptionNames(options, [...known]);
   const { signal, metadata, owner, ttl, wait, minHold, renew, queue } = options ?? NO_OPTIONS;
   if (signal !== undefined) checkSignal(signal);

@@ -2,7 +2,7 @@
 import type { EvictOptions, HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
 import { checkOptions, checkSignal } from './arguments.js';
 import { readMetadata } from './lease/lease.js';
-import { type Context, checkOpen } from './primitives/single.js';
+import type { Context } from './primitives/single.js';
 import type { HolderView } from './protocol/commands.js';
 import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
@@ -31,7 +31,7 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
   const snapshots = context.leases.client.store.list(query)[Symbol.asyncIterator]();
   try {
     for (;;) {
-      checkOpen(context);
+      context.leases.checkOpen();
       const next = await context.leases.client.within(snapshots.next(), 'list');
       if (next.done) return;
       yield keyInfo(context, next.value);
@@ -70,7 +70,7 @@ export async function evict(context: Context, key: string, options: EvictOptions
       `upToToken is ${String(upToToken)}, but has to be a token as \`inspect\` shows it.`,
     );
   }
-  checkOpen(context);
+  context.leases.checkOpen();
   const command = { kind: 'evict', key: context.defaults.prefix + name, upToToken } as const;
   const { reply } = await context.leases.client.ask(command, name);
   return reply.kind === 'evicted' ? reply.count : 0;
@@ -82,7 +82,7 @@ async function highestToken(context: Context, name: string): Promise<number> {
 }
 
 async function read(context: Context, name: string, operation: string): Promise<Snapshot | null> {
-  checkOpen(context);
+  context.leases.checkOpen();
   const { client } = context.leases;
   return client.within(client.store.read(context.defaults.prefix + name), operation, name);
 }

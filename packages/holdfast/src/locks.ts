@@ -19,7 +19,7 @@ import type {
   SharedOptions,
   WatchOptions,
 } from './api.js';
-import { checkOptions, type Defaults } from './arguments.js';
+import { checkOptions, type Defaults, requestOf } from './arguments.js';
 import { type Clock, systemClock } from './clock.js';
 import { evict, inspect, list, watch } from './inspection.js';
 import { isEventName } from './lease/events.js';
@@ -29,7 +29,7 @@ import { all } from './primitives/all.js';
 import { any } from './primitives/any.js';
 import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
-import { ask, type Context, checkOpen, closedError, outcomeOf } from './primitives/single.js';
+import { acquireOne, type Context, outcomeOf } from './primitives/single.js';
 import { leaseOf } from './primitives/verbs.js';
 import { checkWork, runUnder } from './primitives/with-lock.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
@@ -57,7 +57,7 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
   }
   // Checked first: leases count as a user of their store.
   const defaults = defaultsOf(options);
-  return new LocksOnStore({ leases: new Leases(store, clock), defaults, isClosed: false });
+  return new LocksOnStore({ leases: new Leases(store, clock), defaults });
 }
 
 function defaultsOf(options: LocksOptions): Defaults {
@@ -81,13 +81,13 @@ class LocksOnStore implements Locks {
   }
 
   async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
-    const context = this.#context;
-    const waited = await ask(context, key, options, ALONE, context.defaults.waitMs);
+    const { leases, defaults } = this.#context;
+    const waited = await leases.acquire(requestOf(key, options, ALONE, defaults, defaults.waitMs));
     return waited.kind === 'granted' ? waited.grant : leaseOf(outcomeOf(waited));
   }
 
   async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null> {
-    const outcome = outcomeOf(await ask(this.#context, key, options, ALONE, 0));
+    const outcome = await acquireOne(this.#context, key, options, ALONE, 0);
     return outcome.kind === 'granted' ? outcome.lease : null;
   }
 
@@ -117,13 +117,12 @@ class LocksOnStore implements Locks {
   }
 
   async adopt(handoff: string, options?: AdoptOptions): Promise<Lease> {
-    const context = this.#context;
+    const { leases, defaults } = this.#context;
     const { ttl } = checkOptions(options ?? {}, ['ttl']);
     const ttlMs = ttl === undefined ? null : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
-    const handed = readHandoff(handoff, context.defaults.prefix);
-    checkOpen(context);
+    const handed = readHandoff(handoff, defaults.prefix);
     const request = ttlMs === null ? handed.request : { ...handed.request, ttlMs };
-    return context.leases.adopt({ ...handed, request }, () => checkOpen(context));
+    return leases.adopt({ ...handed, request });
   }
 
   inspect(key: string): Promise<KeyInfo | null> {
@@ -149,7 +148,7 @@ class LocksOnStore implements Locks {
   }
 
   async probe(): Promise<Guarantees> {
-    checkOpen(this.#context);
+    this.#leases.checkOpen();
     const { client } = this.#leases;
     return client.within(client.store.probe(), 'probe');
   }
@@ -161,15 +160,14 @@ class LocksOnStore implements Locks {
   /** Called again while it drains, the shorter drain counts. */
   async close(options?: DrainOptions): Promise<void> {
     const drainMs = drainMsOf(options);
-    if (this.#context.isClosed) await this.#drain(drainMs);
+    if (this.#leases.isClosed) await this.#drain(drainMs);
     else this.#closing = this.#close(drainMs);
     await this.#closing;
   }
 
   async #close(drainMs: number): Promise<void> {
     // Before anything else: calls of listeners are refused.
-    this.#context.isClosed = true;
-    this.#leases.refuseAll(closedError());
+    this.#leases.refuseAll();
     await this.#drain(drainMs);
     await this.#leases.client.released();
     await this.#leases.client.close();

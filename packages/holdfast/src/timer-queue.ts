@@ -1,6 +1,15 @@
 /**
- * One timer of the runtime for everything that has to be done later: ten thousand leases cost one timer.
- * A binary heap by due time. Tasks due at one moment run in one turn, so that the commands they send share a batch.
+ * Everything that has to be done later, on one timer of the runtime: ten thousand leases cost one timer. A binary heap by
+ * due time. Tasks due at one moment run in one turn, so that the commands they send share a batch.
+ *
+ * And the turns without which no timer runs. On a store that answers at once (memory, SQLite), and in local handover, one
+ * promise settles another for as long as there is work: timers, sockets and renewals would have to wait.
+ *
+ * 1. `isBlocked` compares times. At most once in `BLOCKED_MS` it asks to be told of the event loop's next turn.
+ * 2. When that turn has not come after `BLOCKED_MS`, the loop is blocked, and the caller continues with `afterTurn`.
+ *
+ * So the loop turns after 2 × `BLOCKED_MS` plus one step. Reading the clock costs most, so callers pass the time where
+ * they know it, and short steps read the clock every sixteenth time.
  */
 import type { Clock, Timer } from './clock.js';
 
@@ -8,6 +17,10 @@ import type { Clock, Timer } from './clock.js';
 const RUN_MS_MAX = 3;
 /** Tasks that run between two readings of the clock. */
 const RUN_STEPS = 16;
+
+const BLOCKED_MS = 3;
+/** A power of two. */
+const SHORT_STEPS = 16;
 
 /** Something to do later. Classes implement it themselves, so that scheduling allocates nothing. */
 export interface Task {
@@ -34,6 +47,11 @@ export class TimerQueue {
   #timer: Timer | null = null;
   #armedForMs = Number.POSITIVE_INFINITY;
   #keptAliveBy = 0;
+  #nextLookMs = Number.NEGATIVE_INFINITY;
+  #awaitsTurn = false;
+  #steps = 0;
+  #afterTurn: (() => void)[] = [];
+  readonly #onTurn = (): void => this.#turned();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -92,6 +110,39 @@ export class TimerQueue {
     });
   }
 
+  /** Whether the caller should continue after the event loop's next turn. */
+  isBlocked(nowMs = this.#clock.monotonicMs()): boolean {
+    if (nowMs < this.#nextLookMs) return false;
+    if (this.#awaitsTurn) return true;
+    this.#nextLookMs = nowMs + BLOCKED_MS;
+    this.#awaitTurn();
+    return false;
+  }
+
+  /** The same for steps of a few microseconds. */
+  isBlockedAfterShortSteps(): boolean {
+    this.#steps = (this.#steps + 1) % SHORT_STEPS;
+    return this.#steps === 0 && this.isBlocked();
+  }
+
+  /** Runs after the next turn, in the order of the calls. */
+  afterTurn(run: () => void): void {
+    this.#afterTurn.push(run);
+    this.#awaitTurn();
+  }
+
+  #awaitTurn(): void {
+    if (this.#awaitsTurn) return;
+    this.#awaitsTurn = true;
+    this.#clock.afterTurn(this.#onTurn);
+  }
+
+  #turned(): void {
+    this.#awaitsTurn = false;
+    this.#nextLookMs = this.#clock.monotonicMs() + BLOCKED_MS;
+    for (const run of this.#afterTurn.splice(0)) run();
+  }
+
   /** A timer that fires too early is left alone: firing once for nothing is cheaper than setting it again. */
   #arm(): void {
     const firstMs = this.#dueMs[0];
@@ -120,11 +171,11 @@ export class TimerQueue {
     }
   }
 
-  #put(index: number, task: Task, dueMs: number, keepAlive: boolean): void {
-    this.#tasks[index] = task;
-    this.#dueMs[index] = dueMs;
-    this.#keepsAlive[index] = keepAlive;
-    task.index = index;
+  #move(from: number, to: number, task: Task, dueMs: number): void {
+    this.#tasks[to] = task;
+    this.#dueMs[to] = dueMs;
+    this.#keepsAlive[to] = this.#keepsAlive[from] ?? false;
+    task.index = to;
   }
 
   #siftUp(from: number, task: Task, dueMs: number, keepAlive: boolean): void {
@@ -134,10 +185,13 @@ export class TimerQueue {
       const other = this.#tasks[above];
       const otherMs = this.#dueMs[above];
       if (!other || otherMs === undefined || otherMs <= dueMs) break;
-      this.#put(index, other, otherMs, this.#keepsAlive[above] ?? false);
+      this.#move(above, index, other, otherMs);
       index = above;
     }
-    this.#put(index, task, dueMs, keepAlive);
+    this.#tasks[index] = task;
+    this.#dueMs[index] = dueMs;
+    this.#keepsAlive[index] = keepAlive;
+    task.index = index;
   }
 
   #siftDown(from: number, task: Task, dueMs: number, keepAlive: boolean): void {
@@ -148,9 +202,12 @@ export class TimerQueue {
       const other = this.#tasks[below];
       const otherMs = this.#dueMs[below];
       if (!other || otherMs === undefined || otherMs >= dueMs) break;
-      this.#put(index, other, otherMs, this.#keepsAlive[below] ?? false);
+      this.#move(below, index, other, otherMs);
       index = below;
     }
-    this.#put(index, task, dueMs, keepAlive);
+    this.#tasks[index] = task;
+    this.#dueMs[index] = dueMs;
+    this.#keepsAlive[index] = keepAlive;
+    task.index = index;
   }
 }

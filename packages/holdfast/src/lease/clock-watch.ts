@@ -12,8 +12,8 @@ const APART_MS = 20;
 
 export class ClockWatch implements Task {
   index = -1;
-  /** Whether it goes on by itself. */
-  isWanted = false;
+  /** How many holds there are. */
+  holds = 0;
   readonly #client: StoreClient;
   readonly #onApart: () => void;
   #differenceMs = 0;
@@ -34,6 +34,6 @@ export class ClockWatch implements Task {
     const { clock } = this.#client;
     const differenceMs = clock.wallMs() - clock.monotonicMs();
     if (Math.abs(differenceMs - this.#differenceMs) > APART_MS) this.#onApart();
-    if (this.isWanted) this.start();
+    if (this.holds > 0) this.start();
   }
 }

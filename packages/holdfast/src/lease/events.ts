@@ -37,9 +37,8 @@ export class Events {
   }
 
   /** Whether anybody listens. */
-  has(name: LockEventName): boolean {
-    return !!this.#listeners.get(name)?.size || CHANNELS.get(name)?.hasSubscribers === true;
-  }
+  readonly has = (name: LockEventName): boolean =>
+    !!this.#listeners.get(name)?.size || CHANNELS.get(name)?.hasSubscribers === true;
 
   /** Makes the detail only when somebody listens. */
   emit<N extends LockEventName>(name: N, request: LeaseRequest, own: () => Own<N>): void {

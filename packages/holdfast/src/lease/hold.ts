@@ -18,6 +18,7 @@ import { isExclusive } from '../queue/request.js';
 import { RetriedCommand, type RetryListener } from '../store-client/retried-command.js';
 import type { StoreClient } from '../store-client/store-client.js';
 import type { Task } from '../timer-queue.js';
+import type { ClockWatch } from './clock-watch.js';
 import type { Events } from './events.js';
 import type { LeaseRequest } from './lease-request.js';
 
@@ -41,8 +42,7 @@ export interface HoldUser {
 export interface HoldOwner {
   readonly client: StoreClient;
   readonly events: Events;
-  holdBegan(): void;
-  holdEnded(): void;
+  readonly clockWatch: ClockWatch;
   /** The lease ended: the hold passes to the next waiter of this process, or is released. */
   leave(hold: Hold, handOver: boolean): Promise<void>;
   /** Renewed without a lease on it: it waits to be passed on. */
@@ -80,10 +80,11 @@ export class Hold implements Task, RetryListener {
   failure: unknown;
   /** Stretched, being handed off, or adopted: no other waiter of this process asked for such a hold (F29). */
   isApart = false;
+  /** The token of the next lease on it, above that of the last. */
+  nextToken: number;
   /** The last moment at which it is certain, by each clock. */
   #deadlineMs: number;
   #deadlineWallMs: number;
-  #nextToken: number;
   #tokenLast: number;
   #renewal: RetriedCommand | null = null;
   #callbacks: readonly RenewalCallback[] = NO_CALLBACKS;
@@ -100,11 +101,11 @@ export class Hold implements Task, RetryListener {
     const certainMs = certainMsOf(reply);
     this.#deadlineMs = sent.monotonicMs + certainMs;
     this.#deadlineWallMs = sent.wallMs + certainMs;
-    this.#nextToken = reply.token;
+    this.nextToken = reply.token;
     this.#tokenLast = reply.tokenLast;
-    this.client.noteAnswer(reply.now, sent);
     if (reply.othersWait) this.noteOthers(true, sent.monotonicMs);
-    owner.holdBegan();
+    owner.clockWatch.holds += 1;
+    if (owner.clockWatch.index === -1) owner.clockWatch.start();
     this.client.timers.schedule(this, this.#nextMs());
   }
 
@@ -131,15 +132,7 @@ export class Hold implements Task, RetryListener {
   }
 
   get tokensLeft(): number {
-    return this.#tokenLast - this.#nextToken + 1;
-  }
-
-  /** A lease on it begins; gives its token, above that of the last. */
-  begin(user: HoldUser, acquiredAt: number): number {
-    this.user = user;
-    this.acquiredAt = acquiredAt;
-    this.#nextToken += 1;
-    return this.#nextToken - 1;
+    return this.#tokenLast - this.nextToken + 1;
   }
 
   /** `sentMs`: when the question was sent that this answers. An answer older than a wake-up does not take it back. */
@@ -179,13 +172,9 @@ export class Hold implements Task, RetryListener {
       return;
     }
     const { timers, clock } = this.client;
-    const isDue = this.#renewsItself && clock.monotonicMs() >= this.#renewMs();
+    const isDue = this.request.renew && !this.leaving && clock.monotonicMs() >= this.#renewMs();
     if (isDue && !this.#renewal) this.#send(this.request.ttlMs);
     timers.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + remainingMs));
-  }
-
-  get #renewsItself(): boolean {
-    return this.request.renew && !this.leaving;
   }
 
   /** A grid that all holds of one ttl share, so that thousands of renewals are a few batches. */
@@ -196,7 +185,7 @@ export class Hold implements Task, RetryListener {
   }
 
   #nextMs(): number {
-    if (!this.#renewsItself || this.#renewal) return this.#deadlineMs;
+    if (!this.request.renew || this.leaving || this.#renewal) return this.#deadlineMs;
     return Math.min(this.#renewMs(), this.#deadlineMs);
   }
 
@@ -227,11 +216,10 @@ export class Hold implements Task, RetryListener {
       this.#deadlineWallMs = sent.wallMs + certainMs;
     }
     this.expiresAt = Math.max(this.expiresAt, reply.expiresAt);
-    this.client.noteAnswer(reply.now, sent);
     this.noteOthers(reply.othersWait, sent.monotonicMs);
     const { block } = reply;
-    if (block && block.token >= this.#nextToken) {
-      this.#nextToken = block.token;
+    if (block && block.token >= this.nextToken) {
+      this.nextToken = block.token;
       this.#tokenLast = block.tokenLast;
     }
   }
@@ -287,7 +275,7 @@ export class Hold implements Task, RetryListener {
   end(): void {
     if (this.ended) return;
     this.ended = true;
-    this.owner.holdEnded();
+    this.owner.clockWatch.holds -= 1;
     this.client.timers.cancel(this);
     this.#renewal?.stop();
     this.#renewal = null;
@@ -295,7 +283,5 @@ export class Hold implements Task, RetryListener {
   }
 }
 
-function certainMsOf(reply: { readonly now: number; readonly expiresAt: number }): number {
-  const grantedMs = reply.expiresAt - reply.now;
-  return grantedMs - grantedMs * DRIFT_SHARE - DRIFT_MS;
-}
+const certainMsOf = ({ now, expiresAt }: { readonly now: number; readonly expiresAt: number }): number =>
+  (expiresAt - now) * (1 - DRIFT_SHARE) - DRIFT_MS;

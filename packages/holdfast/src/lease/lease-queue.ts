@@ -8,6 +8,7 @@ import { STAY_AWAY_MS, TOKEN_BLOCK } from '../protocol/constants.js';
 import { type HoldId, sameHold } from '../protocol/state.js';
 import { KeyQueue, type QueueOwner } from '../queue/key-queue.js';
 import type { NotGranted, Waiter } from '../queue/waiter.js';
+import type { ClockWatch } from './clock-watch.js';
 import type { Events } from './events.js';
 import type { HandedOff } from './handoff.js';
 import { Hold, type HoldOwner } from './hold.js';
@@ -18,8 +19,7 @@ import { canBeHandedOver, fitsNext, howToPass } from './local-handover.js';
 /** What the queues of one process share. */
 export interface LeaseQueueOwner extends QueueOwner<LeaseRequest, HeldLease> {
   readonly events: Events;
-  holdBegan(): void;
-  holdEnded(): void;
+  readonly clockWatch: ClockWatch;
 }
 
 type LeaseWaiter = Waiter<LeaseRequest, HeldLease>;
@@ -29,40 +29,31 @@ const NO_HOLDS: readonly Hold[] = [];
 export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements HoldOwner {
   holds: readonly Hold[] = NO_HOLDS;
   readonly events: Events;
-  readonly #owner: LeaseQueueOwner;
+  readonly clockWatch: ClockWatch;
   /** The hold that passes from lease to lease within this process. */
   #passing: Hold | null = null;
-  /** Since when it passes; kept only where the store wakes no waiters. */
+  /** Since when it passes. */
   #passingSinceMs = 0;
   /** When an eviction was last announced: it may have ended a hold whose grant is still on its way. */
   #evictionMs = Number.NEGATIVE_INFINITY;
 
   constructor(owner: LeaseQueueOwner, key: string) {
     super(owner, key);
-    this.#owner = owner;
     this.events = owner.events;
-  }
-
-  holdBegan(): void {
-    this.#owner.holdBegan();
-  }
-
-  holdEnded(): void {
-    this.#owner.holdEnded();
+    this.clockWatch = owner.clockWatch;
   }
 
   /** P15: a grant that comes too late is given back. */
   protected override grant(waiter: LeaseWaiter, id: HoldId, reply: Granted, sent: Moment): void {
     const hold = new Hold(this, id, waiter.request, reply, sent);
-    this.holds = this.holds.length === 0 ? [hold] : [...this.holds, hold];
+    this.#add(hold);
     if (sent.monotonicMs <= this.#evictionMs) this.#suspect(hold);
-    if (canBeHandedOver(waiter.request)) this.#startPassing(hold);
+    if (canBeHandedOver(waiter.request)) {
+      this.#passing = hold;
+      this.#passingSinceMs = this.client.clock.monotonicMs();
+    }
     if (hold.remainingMs > 0) this.#begin(hold, waiter, reply.acquiredAt, false);
     else hold.lose('it was granted too late');
-  }
-
-  protected override get isHeldHere(): boolean {
-    return this.holds.length > 0;
   }
 
   /** An idle hold waits for its renewal, without a lease on it: not while others want it, or nobody here does. */
@@ -111,10 +102,11 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
 
   leave(hold: Hold, handOver: boolean): Promise<void> {
     hold.user = null;
-    if (handOver && this.#passOn(hold, true)) return Promise.resolve();
+    if (handOver && this.waiters.first && this.#passOn(hold, true)) return Promise.resolve();
     this.#end(hold);
     const { name, minHoldMs, ttlMs } = hold.request;
-    const released = this.client.release(this.key, name, hold.id, minHoldMs, ttlMs, hold.lifeMs);
+    const lifeMs = hold.isApart ? hold.lifeMs : ttlMs;
+    const released = this.client.release(this.key, name, hold.id, minHoldMs, ttlMs, lifeMs);
     this.advance();
     return released;
   }
@@ -149,7 +141,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
   adopt({ id, request, token, acquiredAt }: HandedOff, reply: Renewed, sent: Moment): HeldLease {
     const granted: Granted = { ...reply, kind: 'granted', token, tokenLast: token, acquiredAt };
     const hold = new Hold(this, id, request, granted, sent);
-    this.holds = [...this.holds, hold];
+    this.#add(hold);
     hold.setApart();
     if (sent.monotonicMs <= this.#evictionMs) this.#suspect(hold);
     return new HeldLease(hold, acquiredAt);
@@ -164,15 +156,10 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
     this.waiters.remove(waiter);
     const lease = new HeldLease(hold, acquiredAt);
     // Settled before any listener is told: a listener may abort the caller's signal.
-    waiter.settle({ kind: 'granted', grant: lease });
+    waiter.settle({ kind: 'granted', grant: lease }, handedOver);
     if (!this.events.has('acquired')) return;
     const waitedMs = this.client.clock.monotonicMs() - waiter.sinceMs;
     this.events.emit('acquired', waiter.request, () => ({ token: lease.token, waitedMs, handedOver }));
-  }
-
-  #startPassing(hold: Hold): void {
-    this.#passing = hold;
-    if (!this.client.wakes.wakesWaiters()) this.#passingSinceMs = this.client.clock.monotonicMs();
   }
 
   /** False when the hold has to go back to the store. */
@@ -191,10 +178,16 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
     return true;
   }
 
+  #add(hold: Hold): void {
+    this.holds = this.isHeldHere ? [...this.holds, hold] : [hold];
+    this.isHeldHere = true;
+  }
+
   #end(hold: Hold): void {
     hold.end();
     const isLast = this.holds.length === 1 && this.holds[0] === hold;
     this.holds = isLast ? NO_HOLDS : this.holds.filter((other) => other !== hold);
+    this.isHeldHere = this.holds.length > 0;
     if (this.#passing === hold) this.#passing = null;
   }
 }

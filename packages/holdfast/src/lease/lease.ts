@@ -38,7 +38,10 @@ export class HeldLease implements Lease, HoldUser {
   constructor(hold: Hold, acquiredAt: number) {
     this.#hold = hold;
     this.#acquiredAt = acquiredAt;
-    this.token = hold.begin(this, acquiredAt);
+    this.token = hold.nextToken;
+    hold.nextToken += 1;
+    hold.user = this;
+    hold.acquiredAt = acquiredAt;
   }
 
   /** The request, and the store it was made to. Not properties of leases. */

@@ -1,6 +1,5 @@
 /** All leases of one process on one store: acquiring, adopting, draining and closing. */
 import type { Clock } from '../clock.js';
-import type { HoldfastError } from '../protocol/errors.js';
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Store } from '../protocol/store.js';
@@ -13,44 +12,39 @@ import type { HandedOff } from './handoff.js';
 import { HeldLease } from './lease.js';
 import { LeaseQueue, type LeaseQueueOwner } from './lease-queue.js';
 import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
+import { checkNotNested, workContext } from './work-context.js';
 
 export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> implements LeaseQueueOwner {
   readonly events = new Events();
   /** Part of every hold id: unguessable. */
   readonly #process: string;
-  readonly #clockWatch: ClockWatch;
+  readonly clockWatch: ClockWatch;
+  isClosed = false;
   #holdNumber = 0;
-  #holdCount = 0;
+  override readonly newHold = (): HoldId => ({ process: this.#process, number: ++this.#holdNumber });
 
   constructor(store: Store, clock: Clock) {
     super(new StoreClient(store, clock));
     this.#process = clock.randomId();
-    this.#clockWatch = new ClockWatch(this.client, () => this.#checkHolds());
+    this.clockWatch = new ClockWatch(this.client, () => this.#checkHolds());
   }
 
   acquire(request: LeaseRequest): Promise<Outcome<HeldLease>> {
-    this.client.wakes.start();
-    return this.getOrMake(request.key).enter(request);
+    if (this.isClosed) throw closedError();
+    request.signal?.throwIfAborted();
+    if (request.waitMs > 0 && workContext.getStore()) checkNotNested(this.client.store, request);
+    if (!this.client.wakes.isStarted) this.client.wakes.start();
+    return (this.queues.get(request.key) ?? this.#newQueue(request.key)).enter(request);
   }
 
-  protected override newQueue(key: string): LeaseQueue {
-    return new LeaseQueue(this, key);
+  #newQueue(key: string): LeaseQueue {
+    const queue = new LeaseQueue(this, key);
+    this.queues.set(key, queue);
+    return queue;
   }
 
-  override newHold(): HoldId {
-    this.#holdNumber += 1;
-    return { process: this.#process, number: this.#holdNumber };
-  }
-
-  holdBegan(): void {
-    this.#holdCount += 1;
-    this.#clockWatch.isWanted = true;
-    if (this.#clockWatch.index === -1) this.#clockWatch.start();
-  }
-
-  holdEnded(): void {
-    this.#holdCount -= 1;
-    if (this.#holdCount === 0) this.#clockWatch.isWanted = false;
+  checkOpen(): void {
+    if (this.isClosed) throw closedError();
   }
 
   #checkHolds(): void {
@@ -94,14 +88,15 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
    * Wake-ups for the hold still go to the inbox of the old process. So an adopted hold is never handed over in memory, and
    * learns of an eviction with its next renewal. Unanswered, it may be tried again: nothing is ended.
    */
-  async adopt(handed: HandedOff, checkOpen: () => void): Promise<HeldLease> {
+  async adopt(handed: HandedOff): Promise<HeldLease> {
+    this.checkOpen();
     const { id, request, token } = handed;
     const { key, name } = request;
     const command = { kind: 'renew', key, hold: id, ttlMs: renewalTtlMs(request), block: false } as const;
     const { reply, sent } = await this.client.ask(command, name, 'adoption');
-    checkOpen();
+    this.checkOpen();
     if (reply.kind !== 'renewed') throw goneError(name, token);
-    const queue = this.getOrMake(key);
+    const queue = this.queues.get(key) ?? this.#newQueue(key);
     if (queue.has(id)) throw twiceError(name, token);
     const lease = queue.adopt(handed, reply, sent);
     lease.assertHeld();
@@ -109,10 +104,15 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     return lease;
   }
 
-  /** Ends all waiting, for this reason. */
-  refuseAll(error: HoldfastError): void {
-    this.endWaiting({ kind: 'failed', error });
+  /** Refuses calls from now on, and ends all waiting. */
+  refuseAll(): void {
+    this.isClosed = true;
+    this.endWaiting({ kind: 'failed', error: closedError() });
   }
+}
+
+function closedError(): InvalidArgumentError {
+  return new InvalidArgumentError('These locks are closed. Make new ones with createLocks.');
 }
 
 function goneError(name: string, token: number): LeaseLostError {

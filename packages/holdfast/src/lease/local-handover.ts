@@ -11,9 +11,8 @@ import type { LeaseRequest } from './lease-request.js';
 export type Passing = 'now' | 'renew' | 'release' | 'yield';
 
 /** Whether holds of this kind are ever handed over. */
-export function canBeHandedOver(request: LeaseRequest): boolean {
-  return isExclusive(request) && request.renew && request.metadata === null && request.minHoldMs === 0;
-}
+export const canBeHandedOver = (request: LeaseRequest): boolean =>
+  isExclusive(request) && request.renew && request.metadata === null && request.minHoldMs === 0;
 
 /** Whether the next waiter may have what this hold's claim got. */
 export function fitsNext(hold: Hold, next: LeaseRequest): boolean {

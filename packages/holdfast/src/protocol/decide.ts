@@ -32,20 +32,20 @@ type Answer = Writable<Reply>;
  */
 export function decide(state: State | null, command: Command, now: number, doubtMs = 0): Decision {
   const draft = openDraft(state ?? EMPTY_STATE, now - doubtMs);
-  sweep(draft, now);
+  if (state) sweep(draft, now);
   if (draft.waiters.length > 0) callNext(draft, now);
   const answer = answerTo(draft, command, now);
   if (draft.waiters.length > 0) callNext(draft, now);
   if (draft.rests.length > 0) tellNewHead(draft);
   const next = finish(draft, now);
   answer.decision = next.decision;
-  answer.othersWait = doOthersWait(draft, command);
+  const { changed, waiters } = draft;
+  answer.othersWait = waiters.length > 0 && doOthersWait(draft, command);
   if (doubtMs > 0) answer.doubtMs = doubtMs;
-  return { state: next, changed: draft.changed, reply: answer, wakes: wakesOf(draft) };
+  return { state: next, changed, reply: answer, wakes: waiters.length > 0 ? wakesOf(draft) : draft.wakes };
 }
 
 function doOthersWait({ waiters }: Draft, command: Command): boolean {
-  if (waiters.length === 0) return false;
   const own = command.kind === 'evict' ? null : command.hold.process;
   return waiters.some(({ hold }) => hold.process !== own);
 }
@@ -80,7 +80,8 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
   if (draft.waiters.length > 0) endEarlierWaiters(draft, command, now);
   const place = draft.waiters.findIndex((waiter) => sameHold(waiter.hold, hold));
   const ahead = place === -1 ? draft.waiters.length : place;
-  if (hasRoom(draft, ahead, command)) return grant(draft, command, place, now);
+  const isFree = draft.holders.length + draft.rests.length + draft.waiters.length === 0;
+  if (isFree || hasRoom(draft, ahead, command)) return grant(draft, command, place, now);
   const position = standInLine(draft, command, place, now);
   if (command.queue) tellHolders(draft, command);
   return {
@@ -219,7 +220,6 @@ function evict(draft: Draft, { upToToken }: Evict, now: number): Answer {
 
 /** Whoever was called and still stands in line, and whoever was called and has not come yet. */
 function wakesOf({ waiters, called, wakes, earliest }: Draft): readonly Wake[] {
-  if (waiters.length === 0) return wakes;
   const named = waiters.filter((waiter) => called.includes(waiter) || isOverdue(waiter, earliest));
   const turns = named.flatMap(({ inbox }): Wake[] => (inbox === null ? [] : [{ inbox, why: 'turn' }]));
   return wakes.concat(turns);

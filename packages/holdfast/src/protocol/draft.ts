@@ -39,9 +39,7 @@ export function openDraft(from: State, earliest: number): Draft {
 }
 
 /** Above everything before it, on this record and on any that was cleaned up: the clock had passed those. */
-export function rise(last: number, now: number): number {
-  return Math.max(last + 1, now * 1_000);
-}
+export const rise = (last: number, now: number): number => Math.max(last + 1, now * 1_000);
 
 export function finish(draft: Draft, now: number): State {
   if (!draft.changed) return draft.from;
@@ -75,9 +73,8 @@ export function sweep(draft: Draft, now: number): void {
   }
 }
 
-function anyOver(list: readonly { readonly expiresAt: number }[], earliest: number): boolean {
-  return list.length > 0 && list.some(({ expiresAt }) => expiresAt <= earliest);
-}
+const anyOver = (list: readonly { readonly expiresAt: number }[], earliest: number): boolean =>
+  list.length > 0 && list.some(({ expiresAt }) => expiresAt <= earliest);
 
 /**
  * A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal.

@@ -9,8 +9,10 @@ export const OWNER_BYTES_MAX = 256;
 export const METADATA_BYTES_MAX = 4_096;
 const NAMESPACE = /^[A-Za-z0-9_.-]{1,64}$/;
 const CONTROL = /\p{Cc}/u;
-/** Fast path: most names are like this, and need no further check. */
 const PLAIN = /^[ -~]{1,128}$/;
+
+/** Whether a text needs no further check: most names are like this. */
+export const isPlainText = (text: unknown): text is string => typeof text === 'string' && PLAIN.test(text);
 
 export function checkNamespace(namespace: unknown): string {
   if (typeof namespace === 'string' && NAMESPACE.test(namespace)) return namespace;

@@ -75,9 +75,7 @@ export const EMPTY_STATE: State = {
   ended: [],
 };
 
-export function sameHold(a: HoldId, b: HoldId): boolean {
-  return a.number === b.number && a.process === b.process;
-}
+export const sameHold = (a: HoldId, b: HoldId): boolean => a.number === b.number && a.process === b.process;
 
 /** Woken, but did not come while its window was open: it holds nobody up, and keeps its place. */
 export function missedItsWindow(waiter: Waiter, now: number): boolean {

@@ -42,11 +42,11 @@ const FAR_MS_MAX = 1_500;
 /** The queue that a contender claims for. */
 export interface ContenderOwner {
   readonly client: StoreClient;
-  newHold(request: Request): HoldId;
+  readonly newHold: (request: Request) => HoldId;
   /** How many waiters, up to `most`, this request's claims would serve. */
   countAlike(request: Request, most: number): number;
-  /** A claim was granted. Claiming goes on unless the contender is retired. */
-  onGranted(from: Contender, hold: HoldId, reply: Granted, sent: Moment): void;
+  /** A claim was granted. Whether claiming goes on. */
+  onGranted(from: Contender, hold: HoldId, reply: Granted, sent: Moment): boolean;
   onBusy(from: Contender, reply: Busy): void;
   onUnknown(from: Contender, cause: unknown): void;
   /** The store ended new claims twice in a row; the next one follows after a pause. */
@@ -64,6 +64,8 @@ export class Contender implements Task, RetryListener {
   answer: Busy | null = null;
   /** Why the store cannot be asked, while that is the last thing known and nothing was executed. */
   refusal: NotExecutedError | null = null;
+  /** Whether the first claim is on its way, and nothing is known yet. */
+  isFirstClaim = false;
   /** Whether it has a place in the store's queue. */
   isQueued = false;
   readonly #owner: ContenderOwner;
@@ -88,11 +90,6 @@ export class Contender implements Task, RetryListener {
     return areAlike(request, this.request);
   }
 
-  /** Whether the first claim is on its way, and nothing is known yet. */
-  get isFirstClaim(): boolean {
-    const claim = this.#claim;
-    return claim !== null && claim.open && this.answer === null && this.refusal === null;
-  }
 
   /** Whether a claim is on its way. */
   get isAsking(): boolean {
@@ -108,7 +105,10 @@ export class Contender implements Task, RetryListener {
   start(fromMs: number): void {
     const { clock, timers } = this.#owner.client;
     if (fromMs > 0 && fromMs > clock.monotonicMs()) timers.schedule(this, fromMs);
-    else this.#claimAll();
+    else {
+      this.isFirstClaim = true;
+      this.#claimAll();
+    }
   }
 
   /** A wake-up that comes while a claim is on its way is remembered: the claim may have been decided before it. */
@@ -163,6 +163,7 @@ export class Contender implements Task, RetryListener {
 
   onReply(reply: Reply, sent: Moment, from: RetriedCommand): void {
     this.refusal = null;
+    this.isFirstClaim = false;
     if (from !== this.#claim) this.#onExtraReply(reply, sent, from);
     else if (reply.kind === 'granted') this.#onGranted(reply, sent);
     else if (reply.kind === 'busy') this.#onBusy(reply);
@@ -172,6 +173,7 @@ export class Contender implements Task, RetryListener {
   /** The anchor speaks for all: it is sent last, and its place in the queue outlives the others. */
   onUnknown(cause: unknown, from: RetriedCommand): void {
     this.answer = null;
+    this.isFirstClaim = false;
     const isRefused = cause instanceof NotExecutedError && cause.retry !== 'at-once';
     this.refusal = isRefused && from === this.#claim ? cause : null;
     this.#owner.onUnknown(this, cause);
@@ -197,8 +199,7 @@ export class Contender implements Task, RetryListener {
     const hold = this.#anchor;
     if (!hold) return;
     this.#anchor = null;
-    this.#owner.onGranted(this, hold, reply, sent);
-    if (!this.#retired) this.#claimAll();
+    if (this.#owner.onGranted(this, hold, reply, sent)) this.#claimAll();
   }
 
   #claimAnchor(hold: HoldId): void {

@@ -12,13 +12,13 @@ import type { StoreClient } from '../store-client/store-client.js';
 import type { AbortListeners } from './abort-listeners.js';
 import { Contender, type ContenderOwner, TOGETHER_MAX } from './contender.js';
 import { areAlike, areShared, isExclusive, type Request } from './request.js';
-import { type NotGranted, type Outcome, Waiter, WaiterList, type WaiterOwner } from './waiter.js';
+import { isPatient, type NotGranted, type Outcome, Waiter, WaiterList, type WaiterOwner } from './waiter.js';
 
 /** What the queues of one process share. */
 export interface QueueOwner<R extends Request, G> {
   readonly client: StoreClient;
   readonly aborts: AbortListeners;
-  newHold(request: Request): HoldId;
+  readonly newHold: (request: Request) => HoldId;
   /** Nobody waits in the queue any more, and nothing keeps it. */
   forget(queue: KeyQueue<R, G>): void;
 }
@@ -27,6 +27,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   readonly key: string;
   readonly client: StoreClient;
   readonly aborts: AbortListeners;
+  readonly newHold: (request: Request) => HoldId;
   protected readonly waiters = new WaiterList<R, G>();
   /** Nobody here claims before this time. */
   protected awayUntilMs = 0;
@@ -38,6 +39,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     this.#owner = owner;
     this.client = owner.client;
     this.aborts = owner.aborts;
+    this.newHold = owner.newHold;
     this.key = key;
   }
 
@@ -54,9 +56,8 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     return null;
   }
 
-  protected get isHeldHere(): boolean {
-    return false;
-  }
+  /** Whether this process holds the key. */
+  protected isHeldHere = false;
 
   /** The waiter found the key taken. Once per waiter. */
   protected onContended(_waiter: Waiter<R, G>, _holders: readonly HolderView[]): void {}
@@ -69,18 +70,18 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     if (before) this.#supersede(before, waiter);
     else this.waiters.add(waiter);
     this.advance();
-    if (waiter.inQueue) this.#answerNow(waiter);
     const contender = waiter.contender ?? this.#contender;
-    const isFirst = waiter === this.waiters.first && waiter.isPatient && contender?.isFirstClaim === true;
+    const isFirst = waiter === this.waiters.first && contender?.isFirstClaim === true;
     // The timeout of the first claim comes before its own: most waiters never need a timer.
-    if (!isFirst) waiter.arm();
+    if (!isFirst || request.signal?.aborted || !isPatient(request)) this.#waitOn(waiter);
     return waiter.outcome;
   }
 
-  /** Answers from what is known already. */
-  #answerNow(waiter: Waiter<R, G>): void {
+  /** Answers from what is known already, or sets a timer. */
+  #waitOn(waiter: Waiter<R, G>): void {
     if (waiter.request.signal?.aborted) waiter.onAbort();
-    else if (!this.#answerKnown(waiter)) this.#failOverdue(waiter);
+    else if (waiter.inQueue && !this.#answerKnown(waiter)) this.#failOverdue(waiter);
+    waiter.arm();
   }
 
   #find(hold: HoldId): Waiter<R, G> | null {
@@ -130,10 +131,6 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     this.advance();
   }
 
-  newHold(request: Request): HoldId {
-    return this.#owner.newHold(request);
-  }
-
   countAlike(request: Request, most: number): number {
     let count = 0;
     for (const waiter of this.waiters) {
@@ -144,16 +141,17 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   }
 
   /** P15: a grant that nobody like the claim waits for any more is given back. */
-  onGranted(from: Contender, hold: HoldId, reply: Granted, sent: Moment): void {
+  onGranted(from: Contender, hold: HoldId, reply: Granted, sent: Moment): boolean {
     const { request } = from;
-    const waiter = this.#waiterFor(from);
-    if (from !== this.#contender) from.retire();
-    else if (isExclusive(request)) this.#stopContending();
+    const { first } = this.waiters;
+    const waiter = first?.request === request ? first : this.#waiterFor(from);
+    if (isExclusive(request) && from === this.#contender) this.#contender = null;
     if (waiter) {
       waiter.contender = null;
       this.grant(waiter, hold, reply, sent);
     } else if (request.hold === null) this.client.withdraw(this.key, hold, request.ttlMs);
     this.advance();
+    return from === this.#contender;
   }
 
   #waiterFor(from: Contender): Waiter<R, G> | null {
@@ -200,6 +198,10 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
 
   /** Brings the contenders into line with who waits in front now. */
   protected advance(): void {
+    if (!this.waiters.first && !this.#contender && !this.isHeldHere) {
+      this.#owner.forget(this);
+      return;
+    }
     const front = this.#front();
     if (this.#contender && !(front && this.#contender.serves(front.request))) this.#stopContending();
     const isServedHere = this.isServedHere(front);

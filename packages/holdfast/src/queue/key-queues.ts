@@ -13,37 +13,22 @@ export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
 {
   readonly client: StoreClient;
   readonly aborts = new AbortListeners();
-  readonly #queues = new Map<string, Q>();
+  protected readonly queues = new Map<string, Q>();
 
   constructor(client: StoreClient) {
     this.client = client;
     client.wakes.receiver = this;
   }
 
-  protected abstract newQueue(key: string): Q;
-
-  abstract newHold(request: Request): HoldId;
-
-  get(key: string): Q | undefined {
-    return this.#queues.get(key);
-  }
-
-  getOrMake(key: string): Q {
-    let queue = this.#queues.get(key);
-    if (!queue) {
-      queue = this.newQueue(key);
-      this.#queues.set(key, queue);
-    }
-    return queue;
-  }
+  abstract readonly newHold: (request: Request) => HoldId;
 
   /** A copy: queues may end while they are looked at. */
   all(): readonly Q[] {
-    return [...this.#queues.values()];
+    return [...this.queues.values()];
   }
 
   forget(queue: KeyQueue<R, G>): void {
-    if (this.#queues.get(queue.key) === queue) this.#queues.delete(queue.key);
+    if (this.queues.get(queue.key) === queue) this.queues.delete(queue.key);
   }
 
   /** Ends all waiting with this outcome. */
@@ -52,7 +37,7 @@ export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
   }
 
   onWake(key: string, why: Why): void {
-    this.#queues.get(key)?.wake(why);
+    this.queues.get(key)?.wake(why);
   }
 
   onWakeAll(): void {

@@ -51,15 +51,12 @@ export interface Request extends Permits {
   readonly hold: HoldId | null;
 }
 
-export function isExclusive({ permits, capacity }: Permits): boolean {
-  return permits === capacity;
-}
+export const isExclusive = ({ permits, capacity }: Permits): boolean => permits === capacity;
 
 /** Whether a claim for one serves the other: a place in the queue, or a grant, may pass between them. */
-export function areAlike(a: Request, b: Request): boolean {
-  if (a === b) return true;
-  return (
-    a.permits === b.permits &&
+export const areAlike = (a: Request, b: Request): boolean =>
+  a === b ||
+  (a.permits === b.permits &&
     a.capacity === b.capacity &&
     a.ttlMs === b.ttlMs &&
     a.owner === b.owner &&
@@ -68,11 +65,8 @@ export function areAlike(a: Request, b: Request): boolean {
     a.queue === b.queue &&
     a.waitMs > 0 === b.waitMs > 0 &&
     a.hold === null &&
-    b.hold === null
-  );
-}
+    b.hold === null);
 
 /** Whether both may be claimed for at the same time: readers, or permits of one semaphore. */
-export function areShared(a: Request, b: Request): boolean {
-  return a.permits < a.capacity && a.permits === b.permits && a.capacity === b.capacity;
-}
+export const areShared = (a: Permits, b: Permits): boolean =>
+  a.permits < a.capacity && a.permits === b.permits && a.capacity === b.capacity;

@@ -1,8 +1,7 @@
 /** One caller that waits in a queue of this process, until it is granted, answered, or gives up. Settles once. */
 import type { Busy, HolderView } from '../protocol/commands.js';
-import { ATTEMPT_MS_MIN } from '../protocol/constants.js';
+import { ATTEMPT_MS, ATTEMPT_MS_MIN } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';
-import { firstAttemptMs } from '../store-client/retried-command.js';
 import type { StoreClient } from '../store-client/store-client.js';
 import { acquireError } from '../store-client/store-error.js';
 import type { Task } from '../timer-queue.js';
@@ -32,6 +31,10 @@ export type NotGranted =
   | { readonly kind: 'superseded' }
   /** The queue was closed. */
   | { readonly kind: 'closed' };
+
+/** Whether the first claim is answered, or given up, before the waiter's own time is over: it needs no timer yet. */
+export const isPatient = ({ waitMs, ttlMs }: Request): boolean =>
+  (waitMs > 0 ? waitMs : ttlMs) > ATTEMPT_MS;
 
 export type Outcome<G> = { readonly kind: 'granted'; readonly grant: G } | NotGranted;
 
@@ -77,18 +80,11 @@ export class Waiter<R extends Request, G> implements Task {
     if (request.signal) owner.aborts.add(request.signal, this);
   }
 
-  /** Whether the first claim is answered, or given up, before the waiter's own time is over: it needs no timer yet. */
-  get isPatient(): boolean {
-    return this.#dueMs() > this.sinceMs + firstAttemptMs(this.request.ttlMs);
-  }
-
   /** Sets the waiter's own timer, once. */
   arm(): void {
-    if (this.index === -1 && !this.#settled) this.#owner.client.timers.schedule(this, this.#dueMs(), true);
-  }
-
-  #dueMs(): number {
-    return this.isOverdue ? this.#answerByMs() : this.sinceMs + this.request.waitMs;
+    if (this.index !== -1 || this.#settled) return;
+    const dueMs = this.isOverdue ? this.#answerByMs() : this.sinceMs + this.request.waitMs;
+    this.#owner.client.timers.schedule(this, dueMs, true);
   }
 
   #answerByMs(): number {
@@ -96,21 +92,24 @@ export class Waiter<R extends Request, G> implements Task {
     return this.sinceMs + Math.max(waitMs, Math.min(ANSWER_MS, Math.max(ttlMs, ATTEMPT_MS_MIN)));
   }
 
-  settle(outcome: Outcome<G>): void {
+  /**
+   * `isLocal`: known without the store. Local handover and known answers lead from one outcome to the next, and the event
+   * loop has to turn in between. Commands let it turn themselves.
+   */
+  settle(outcome: Outcome<G>, isLocal = true): void {
     if (this.#settled) return;
     this.#settled = true;
-    const { client, aborts } = this.#owner;
-    client.timers.cancel(this);
-    if (this.request.signal) aborts.remove(this.request.signal, this);
-    // Local handover and known answers lead from one grant to the next without a command that could wait.
-    if (client.loop.isBlockedAfterShortSteps()) this.#resolveAfterTurn(outcome);
+    const { timers } = this.#owner.client;
+    if (this.index !== -1) timers.cancel(this);
+    if (this.request.signal) this.#owner.aborts.remove(this.request.signal, this);
+    if (isLocal && timers.isBlockedAfterShortSteps()) this.#resolveAfterTurn(outcome);
     else this.#resolve(outcome);
     if (outcome.kind !== 'granted') this.#owner.onNotGranted(this, outcome);
   }
 
   /** Apart from `settle`, which would allocate this function every time. */
   #resolveAfterTurn(outcome: Outcome<G>): void {
-    this.#owner.client.loop.afterTurn(() => this.#resolve(outcome));
+    this.#owner.client.timers.afterTurn(() => this.#resolve(outcome));
   }
 
   /** The store's silence, or its last error: the cause to name if no answer comes at all. */

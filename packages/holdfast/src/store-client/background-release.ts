@@ -46,7 +46,8 @@ export class BackgroundRelease implements Task, RetryListener {
   }
 
   onReply(): void {
-    this.stop();
+    if (this.index !== -1) this.#sender.timers.cancel(this);
+    this.#onEnd(this);
     this.#caller?.resolve();
   }
 

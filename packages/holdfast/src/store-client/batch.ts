@@ -6,7 +6,7 @@
 import type { Moment } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';
 import type { Store } from '../protocol/store.js';
-import type { EventLoop } from './event-loop.js';
+import type { TimerQueue } from '../timer-queue.js';
 
 const BATCH_MAX = 256;
 /** Cheaper than `queueMicrotask`, which keeps track of its caller. */
@@ -21,7 +21,7 @@ export interface PendingCommand extends Moment {
 
 export class Batch {
   readonly #store: Store;
-  readonly #loop: EventLoop;
+  readonly #timers: TimerQueue;
   #renewals: PendingCommand[] = [];
   #others: PendingCommand[] = [];
   #scheduled = false;
@@ -34,9 +34,9 @@ export class Batch {
     applyTo(this.#store, due);
   };
 
-  constructor(store: Store, loop: EventLoop) {
+  constructor(store: Store, timers: TimerQueue) {
     this.#store = store;
-    this.#loop = loop;
+    this.#timers = timers;
   }
 
   send(pending: PendingCommand): void {
@@ -47,7 +47,7 @@ export class Batch {
 
   #schedule(nowMs?: number): void {
     this.#scheduled = true;
-    if (this.#loop.isBlocked(nowMs)) this.#loop.afterTurn(this.#flush);
+    if (this.#timers.isBlocked(nowMs)) this.#timers.afterTurn(this.#flush);
     else void SETTLED.then(this.#flush);
   }
 

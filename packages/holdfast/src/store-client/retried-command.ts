@@ -11,7 +11,7 @@ import type { Command, Reply } from '../protocol/commands.js';
 import { ATTEMPT_MS, ATTEMPT_MS_MIN } from '../protocol/constants.js';
 import { isPermanent, NotExecutedError, UnsupportedError } from '../protocol/errors.js';
 import type { Task, TimerQueue } from '../timer-queue.js';
-import type { PendingCommand } from './batch.js';
+import type { Batch, PendingCommand } from './batch.js';
 
 /** The pause before a rejected command is sent again, doubling with every attempt. */
 const REJECTED_MS = 50;
@@ -35,13 +35,15 @@ export interface RetryListener {
 export interface Sender {
   readonly clock: Clock;
   readonly timers: TimerQueue;
-  send(pending: PendingCommand): void;
+  readonly batch: Batch;
+  /** How long the store took to answer last, up to the timeout of a first attempt. */
+  roundTripMs: number;
+  /** The store's time less this process's monotonic time, as far as the last answer tells. */
+  storeAheadMs: number;
 }
 
 /** How long the first attempt is awaited. A quarter of the ttl, as more attempts have to fit into it. */
-export function firstAttemptMs(ttlMs: number): number {
-  return Math.min(ATTEMPT_MS, Math.max(ttlMs / 4, ATTEMPT_MS_MIN));
-}
+const firstAttemptMs = (ttlMs: number): number => Math.min(ATTEMPT_MS, Math.max(ttlMs / 4, ATTEMPT_MS_MIN));
 
 export class RetriedCommand implements Task {
   index = -1;
@@ -77,7 +79,11 @@ export class RetriedCommand implements Task {
   answered(reply: Reply, sent: Moment): void {
     this.unanswered -= 1;
     if (!this.open) return;
-    this.stop();
+    this.open = false;
+    const sender = this.#sender;
+    sender.timers.cancel(this);
+    sender.roundTripMs = Math.min(sender.clock.monotonicMs() - sent.monotonicMs, ATTEMPT_MS);
+    sender.storeAheadMs = reply.now - sent.monotonicMs;
     this.#listener.onReply(reply, sent, this);
   }
 
@@ -120,7 +126,7 @@ export class RetriedCommand implements Task {
   #send(nowMs: number): void {
     this.unanswered += 1;
     this.#awaited = new Attempt(this, nowMs, this.#sender.clock.wallMs());
-    this.#sender.send(this.#awaited);
+    this.#sender.batch.send(this.#awaited);
   }
 
   #boundMs(baseMs: number): number {

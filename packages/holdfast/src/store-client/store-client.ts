@@ -6,14 +6,12 @@
  */
 import type { Clock, Moment } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';
-import { ATTEMPT_MS } from '../protocol/constants.js';
 import { HoldfastError, isPermanent, NotExecutedError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Store } from '../protocol/store.js';
 import { TimerQueue } from '../timer-queue.js';
-import { BackgroundRelease, RELEASE_MS, type ReleaseCaller } from './background-release.js';
+import { BackgroundRelease, RELEASE_MS } from './background-release.js';
 import { applyTo, Batch, type PendingCommand } from './batch.js';
-import { EventLoop } from './event-loop.js';
 import { type Refusal, RetriedCommand, type RetryListener, type Sender } from './retried-command.js';
 import { storeError } from './store-error.js';
 import { WakeListener } from './wake-listener.js';
@@ -38,13 +36,10 @@ export class StoreClient implements Sender {
   readonly store: Store;
   readonly clock: Clock;
   readonly timers: TimerQueue;
-  readonly loop: EventLoop;
   readonly wakes: WakeListener;
-  /** How long the store took to answer last, up to the timeout of a first attempt. */
+  readonly batch: Batch;
   roundTripMs = 0;
-  /** The store's time less this process's monotonic time, as far as the last answer tells. */
-  #storeAheadMs = 0;
-  readonly #batch: Batch;
+  storeAheadMs = 0;
   readonly #releases = new Set<BackgroundRelease>();
   readonly #onReleaseEnd = (ended: BackgroundRelease): void => {
     this.#releases.delete(ended);
@@ -57,23 +52,13 @@ export class StoreClient implements Sender {
     users.set(store, (users.get(store) ?? 0) + 1);
     this.clock = clock;
     this.timers = new TimerQueue(clock);
-    this.loop = new EventLoop(clock);
-    this.#batch = new Batch(store, this.loop);
+    this.batch = new Batch(store, this.timers);
     this.wakes = new WakeListener(store, clock);
-  }
-
-  send(pending: PendingCommand): void {
-    this.#batch.send(pending);
-  }
-
-  noteAnswer(storeNow: number, sent: Moment): void {
-    this.roundTripMs = Math.min(this.clock.monotonicMs() - sent.monotonicMs, ATTEMPT_MS);
-    this.#storeAheadMs = storeNow - sent.monotonicMs;
   }
 
   /** The store's time now, as far as this process can tell. For people to read. */
   storeNow(): number {
-    return Math.round(this.clock.monotonicMs() + this.#storeAheadMs);
+    return Math.round(this.clock.monotonicMs() + this.storeAheadMs);
   }
 
   /** Sends a command until it is answered. A `StoreError` when there is no answer in time; `name` is the key in it. */
@@ -109,7 +94,7 @@ export class StoreClient implements Sender {
       answer.then(
         (value) => {
           this.timers.cancel(timer);
-          if (this.loop.isBlocked()) this.loop.afterTurn(() => resolve(value));
+          if (this.timers.isBlocked()) this.timers.afterTurn(() => resolve(value));
           else resolve(value);
         },
         (error: unknown) => {
@@ -152,26 +137,18 @@ export class StoreClient implements Sender {
     ttlMs: number,
     lifeMs: number,
   ): Promise<void> {
-    return new Promise((resolve, reject) => {
-      this.#release(key, hold, minHoldMs, ttlMs, lifeMs, { name, resolve, reject });
-    });
+    const command = { kind: 'release', key, hold, minHoldMs } as const;
+    return new Promise((resolve, reject) =>
+      this.#releases.add(
+        new BackgroundRelease(this, command, ttlMs, lifeMs, { name, resolve, reject }, this.#onReleaseEnd),
+      ),
+    );
   }
 
   /** Takes back a claim that nobody waits for any more: a late grant is given back, never leaked (F5). */
   withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
-    this.#release(key, hold, 0, ttlMs, lifeMs, null);
-  }
-
-  #release(
-    key: string,
-    hold: HoldId,
-    minHoldMs: number,
-    ttlMs: number,
-    lifeMs: number,
-    caller: ReleaseCaller | null,
-  ): void {
-    const command = { kind: 'release', key, hold, minHoldMs } as const;
-    this.#releases.add(new BackgroundRelease(this, command, ttlMs, lifeMs, caller, this.#onReleaseEnd));
+    const command = { kind: 'release', key, hold, minHoldMs: 0 } as const;
+    this.#releases.add(new BackgroundRelease(this, command, ttlMs, lifeMs, null, this.#onReleaseEnd));
     const [oldest] = this.#releases.size > RELEASES_MAX ? this.#releases : [];
     oldest?.stop();
   }

@@ -21,7 +21,9 @@ export class WakeListener {
   receiver: WakeReceiver | null = null;
   readonly #store: Store;
   readonly #clock: Clock;
-  #started: Promise<Stop | null> | null = null;
+  /** Whether it listens, or is about to. */
+  isStarted = false;
+  #stop: Promise<Stop | null> = Promise.resolve(null);
   #againMs = Number.NEGATIVE_INFINITY;
   #listening = true;
 
@@ -36,20 +38,21 @@ export class WakeListener {
     const { queue, push } = this.#store.traits;
     if (!queue || !push) return false;
     this.start();
-    return this.#started !== null && this.#listening;
+    return this.isStarted && this.#listening;
   }
 
   start(): void {
-    if (this.#started || this.inbox === null || this.#clock.monotonicMs() < this.#againMs) return;
-    this.#started = this.#listen(this.inbox).catch(() => {
-      this.#started = null;
+    if (this.isStarted || this.inbox === null || this.#clock.monotonicMs() < this.#againMs) return;
+    this.isStarted = true;
+    this.#stop = this.#listen(this.inbox).catch(() => {
+      this.isStarted = false;
       this.#againMs = this.#clock.monotonicMs() + LISTEN_AGAIN_MS;
       return null;
     });
   }
 
   async stop(): Promise<void> {
-    const stop = await this.#started;
+    const stop = await this.#stop;
     await stop?.();
   }
 

@@ -32,8 +32,9 @@ export interface MemoryStoreOptions {
 
 type Listener = (key: string, why: Why) => void;
 
-/** Records that each command checks for clean-up. */
+/** Records that each command checks for clean-up, and how many commands are counted before they are checked. */
 const CLEANUP_PER_COMMAND = 2;
+const CLEANUP_COMMANDS = 16;
 
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptionNames(options, ['now']);
@@ -42,6 +43,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const states = new Map<string, State>();
   const listeners = new Map<string, Set<Listener>>();
   let sweeping = states.entries();
+  let commandsSinceCleanUp = 0;
   let closed = false;
 
   function applyOne(command: Command, at: number): Promise<Reply> {
@@ -61,7 +63,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     for (const listener of listeners.get(inbox) ?? []) queueMicrotask(() => listener(key, why));
   }
 
-  function cleanUp(at: number, steps: number): void {
+  function cleanUp(at: number): void {
+    const steps = commandsSinceCleanUp * CLEANUP_PER_COMMAND;
+    commandsSinceCleanUp = 0;
     for (let step = 0; step < steps; step++) {
       const next = sweeping.next();
       if (next.done) {
@@ -87,7 +91,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     apply(commands) {
       const at = time();
       const replies = commands.map((command) => applyOne(command, at));
-      cleanUp(at, commands.length * CLEANUP_PER_COMMAND);
+      commandsSinceCleanUp += commands.length;
+      if (commandsSinceCleanUp >= CLEANUP_COMMANDS) cleanUp(at);
       return replies;
     },
     listen(inbox, wake): Promise<Stop> {
