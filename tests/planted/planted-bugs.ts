@@ -20,14 +20,14 @@ export interface PlantedBug {
   readonly shows: readonly string[];
 }
 
-const HOLD = 'engine/hold.js';
-const HANDOVER = 'engine/handover.js';
-const TURN = 'engine/turn.js';
-const TURNSTILE = 'engine/turnstile.js';
-const CORE = 'engine/core.js';
-const WAITING = 'engine/waiting.js';
-const CONVERSATION = 'engine/conversation.js';
-const RENEWAL = 'engine/renewal.js';
+const HOLD = 'lease/hold.js';
+const HANDOVER = 'lease/local-handover.js';
+const LEASE = 'lease/lease.js';
+const LEASE_QUEUE = 'lease/lease-queue.js';
+const KEY_QUEUE = 'queue/key-queue.js';
+const STORE_CLIENT = 'store-client/store-client.js';
+const CONTENDER = 'queue/contender.js';
+const RETRIED_COMMAND = 'store-client/retried-command.js';
 const DECIDE = 'protocol/decide.js';
 const LINE = 'protocol/line.js';
 
@@ -40,11 +40,11 @@ const SMALL_BLOCKS: Edit = {
 
 const BLOCKS_OF_OLDER_ANSWERS: readonly Edit[] = [
   {
-    file: CONVERSATION,
-    find: 'this.#unanswered -= 1;\n        if (!this.#open)',
-    put: "this.#unanswered -= 1;\n        if (!this.#open && this.command.kind !== 'renew')",
+    file: RETRIED_COMMAND,
+    find: 'this.unanswered -= 1;\n        if (!this.open)',
+    put: "this.unanswered -= 1;\n        if (!this.open && this.command.kind !== 'renew')",
   },
-  { file: HOLD, find: 'if (block && block.token >= this.#nextToken)', put: 'if (block)' },
+  { file: HOLD, find: 'if (block && block.token >= this.nextToken)', put: 'if (block)' },
 ];
 
 export const HARMLESS: PlantedBug = {
@@ -63,8 +63,10 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'const validity = validityOf(sent, reply);',
-        put: 'const validity = validityOf(sent, { now: 0, expiresAt: request.ttlMs });',
+        find: 'this.expiresAt = reply.expiresAt;\n        const certainMs = certainMsOf(reply);',
+        put:
+          'this.expiresAt = reply.expiresAt;\n' +
+          'const certainMs = certainMsOf({ now: 0, expiresAt: request.ttlMs });',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -76,10 +78,11 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'const validity = validityOf(sent, reply);',
+        find: 'this.#deadlineMs = sent.monotonicMs + certainMs;\n        this.#deadlineWallMs = sent.wallMs + certainMs;\n        this.nextToken',
         put:
-          'const { clock } = this.core;' +
-          'const validity = validityOf({ monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() }, reply);',
+          'const { clock } = this.client;' +
+          'this.#deadlineMs = clock.monotonicMs() + certainMs;' +
+          'this.#deadlineWallMs = clock.wallMs() + certainMs;\n        this.nextToken',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -91,10 +94,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'const heard = validityOf(sent, reply);',
-        put:
-          'const certainMs = reply.expiresAt - reply.now - this.request.ttlMs * 0.01 - 5;' +
-          'const heard = { monotonicMs: sent.monotonicMs + certainMs, wallMs: sent.wallMs + certainMs };',
+        find: 'const certainMs = certainMsOf(reply);\n        if (sent',
+        put: 'const certainMs = reply.expiresAt - reply.now - this.request.ttlMs * 0.01 - 5;\n        if (sent',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -103,7 +104,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'F1: held does not read the clocks',
     profile: 'shared',
     seeds: 8,
-    edits: [{ file: TURN, find: 'if (this.hold.remainingMs > 0)', put: 'if (!this.hold.ended)' }],
+    edits: [{ file: LEASE, find: 'if (this.#hold.remainingMs > 0)', put: 'if (!this.#hold.ended)' }],
     shows: ['outlived', 'overlap'],
   },
   {
@@ -113,7 +114,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: ', this.deadlineWallMs - clock.wallMs())',
+        find: ', this.#deadlineWallMs - clock.wallMs())',
         put: ')',
       },
     ],
@@ -125,14 +126,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       {
-        file: RENEWAL,
-        find: 'if (remainingMs === 0) {\n            hold.lose(OVER);\n            return;\n        }',
+        file: HOLD,
+        find: 'if (remainingMs === 0) {\n            this.lose(OVER);\n            return;\n        }',
         put: 'if (remainingMs === 0) return;',
       },
       {
-        file: RENEWAL,
-        find: 'this.failure = cause;\n        if (hold.remainingMs === 0)',
-        put: 'this.failure = cause;\n        if (false)',
+        file: HOLD,
+        find: 'const { user, request } = this;\n        if (this.remainingMs === 0)',
+        put: 'const { user, request } = this;\n        if (false)',
       },
     ],
     shows: ['no signal'],
@@ -144,9 +145,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       { file: HANDOVER, find: 'hold.remainingMs >= hold.request.ttlMs / 2 && ', put: '' },
       {
-        file: TURN,
+        file: LEASE,
         find: 'if (!this.held)\n            return this.#released',
-        put: "if (this.state !== 'held')\n            return this.#released",
+        put: "if (this.#state !== 'held')\n            return this.#released",
       },
     ],
     shows: ['stale at once', 'outlived', 'overlap'],
@@ -169,7 +170,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'F32: a hint that comes while a claim is under way is forgotten',
     profile: 'quiet',
     seeds: 8,
-    edits: [{ file: WAITING, find: 'this.#hinted = true;', put: ';' }],
+    edits: [{ file: CONTENDER, find: 'this.#isWoken = true;', put: ';' }],
     shows: ['idle'],
   },
   {
@@ -178,7 +179,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       {
-        file: CORE,
+        file: STORE_CLIENT,
         find: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) {',
         put: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) { return;',
       },
@@ -191,9 +192,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       {
-        file: TURNSTILE,
-        find: 'gone(ticket) {\n        this.#tickets.remove(ticket);',
-        put: 'gone(ticket) {\n        this.#tickets.remove(ticket); this.#stopContending();',
+        file: KEY_QUEUE,
+        find: 'onGone(waiter) {\n        this.waiters.remove(waiter);',
+        put: 'onGone(waiter) {\n        this.waiters.remove(waiter); this.#stopContending();',
       },
     ],
     shows: ['place lost'],
@@ -246,9 +247,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       {
-        file: TURNSTILE,
-        find: 'handedOff(hold) {',
-        put: 'handedOff(hold) {\n        this.core.withdraw(this.key, hold.id, hold.request.ttlMs);',
+        file: LEASE_QUEUE,
+        find: 'onHandedOff(hold) {',
+        put: 'onHandedOff(hold) {\n        this.client.withdraw(this.key, hold.id, hold.request.ttlMs);',
       },
     ],
     shows: ['released while held'],
@@ -259,8 +260,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       {
-        file: TURN,
-        find: "this.#end('handed-off');\n        hold.turnstile.handedOff(hold);",
+        file: LEASE,
+        find: "this.#end('handed-off');\n        owner.onHandedOff(hold);",
         put: '',
       },
     ],
