@@ -14,13 +14,13 @@ import type { Authenticator } from './http/principal.js';
 import { Readiness } from './http/readiness.js';
 import { makeServer, type Tls } from './http/server.js';
 import type { Part, ServiceParts } from './http/service-parts.js';
-import { Desk } from './lines/desk.js';
-import { Lines } from './lines/lines.js';
 import { metrics } from './metrics/index.js';
 import { openapi } from './openapi/index.js';
 import { ServiceEvents } from './service-events.js';
 import { v1, withReadableNames } from './v1/index.js';
 import { v2 } from './v2/index.js';
+import { RequestQueues } from './waiting/request-queues.js';
+import { ServiceClient } from './waiting/service-client.js';
 
 export interface ServiceOptions {
   /** Keeps the locks. Its opener closes it, after the service. */
@@ -80,12 +80,12 @@ export function createService(options: ServiceOptions): Service {
     refuseOtherSites(app);
     answerKnownHostsOnly(app, allowedHosts);
   }
-  const desk = new Desk(store, events);
-  const lines = new Lines(desk, events, limits.waiters);
+  const client = new ServiceClient(store, events);
+  const queues = new RequestQueues(client, events, limits.waiters);
   const intervals = pollIntervalsOf(store);
-  const readiness = new Readiness(desk, events, intervals.readyMs);
+  const readiness = new Readiness(client, events, intervals.readyMs);
   const parts: ServiceParts = {
-    ...{ store, log, limits, desk, lines, events, intervals, readiness },
+    ...{ store, log, limits, client, queues, events, intervals, readiness },
     audit: options.audit ?? auditLog(log),
     closing: closing.signal,
   };
@@ -112,10 +112,10 @@ export function createService(options: ServiceOptions): Service {
       log.warn('closing: open requests are cut off');
       app.server.closeAllConnections();
     });
-    // In parallel, so that a store that hangs does not use up the time of the other.
-    await Promise.all([lines.close(limits.closeMs), app.close()]);
+    queues.close();
+    await app.close();
     cancel();
-    await desk.close(Math.max(0, untilMs - monotonicMs()));
+    await client.closeWithin(Math.max(0, untilMs - monotonicMs()));
     await auth?.close?.();
   }
 

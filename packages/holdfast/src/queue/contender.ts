@@ -90,7 +90,6 @@ export class Contender implements Task, RetryListener {
     return areAlike(request, this.request);
   }
 
-
   /** Whether a claim is on its way. */
   get isAsking(): boolean {
     return this.#claim?.open ?? false;

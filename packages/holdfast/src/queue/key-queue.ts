@@ -105,6 +105,12 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     for (const { contender } of this.waiters) contender?.wake();
   }
 
+  /** Whether the store's own queue shows this waiter. A claim with a hold made here stands for the first that it serves. */
+  protected isQueuedAtStore(waiter: Waiter<R, G>): boolean {
+    if (waiter.contender) return waiter.contender.isQueued;
+    return this.#contender?.isQueued === true && waiter === this.#waiterFor(this.#contender);
+  }
+
   /** Ends all waiting. */
   close(outcome: NotGranted): void {
     for (const waiter of this.waiters) this.#leave(waiter, outcome);

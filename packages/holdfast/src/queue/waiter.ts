@@ -33,8 +33,7 @@ export type NotGranted =
   | { readonly kind: 'closed' };
 
 /** Whether the first claim is answered, or given up, before the waiter's own time is over: it needs no timer yet. */
-export const isPatient = ({ waitMs, ttlMs }: Request): boolean =>
-  (waitMs > 0 ? waitMs : ttlMs) > ATTEMPT_MS;
+export const isPatient = ({ waitMs, ttlMs }: Request): boolean => (waitMs > 0 ? waitMs : ttlMs) > ATTEMPT_MS;
 
 export type Outcome<G> = { readonly kind: 'granted'; readonly grant: G } | NotGranted;
 

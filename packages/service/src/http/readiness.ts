@@ -5,8 +5,8 @@
  */
 
 import { monotonicMs } from '../clock.js';
-import type { Desk } from '../lines/desk.js';
 import type { ServiceEvents } from '../service-events.js';
+import type { ServiceClient } from '../waiting/service-client.js';
 
 /** A key that nobody uses: reading it is cheap, and reaches the store. */
 const UNUSED_KEY = 'holdfast/readyz';
@@ -14,15 +14,15 @@ const UNUSED_KEY = 'holdfast/readyz';
 const FAILED_MS = 1_000;
 
 export class Readiness {
-  readonly #desk: Desk;
+  readonly #client: ServiceClient;
   readonly #readyMs: number;
   #isDraining = false;
   #answeredMs = Number.NEGATIVE_INFINITY;
   #failure: { readonly error: unknown; readonly atMs: number } | null = null;
   #reading: Promise<void> | null = null;
 
-  constructor(desk: Desk, events: ServiceEvents, readyMs: number) {
-    this.#desk = desk;
+  constructor(client: ServiceClient, events: ServiceEvents, readyMs: number) {
+    this.#client = client;
     this.#readyMs = readyMs;
     events.on('store', ({ ok }) => {
       this.#answeredMs = ok ? monotonicMs() : Number.NEGATIVE_INFINITY;
@@ -51,7 +51,7 @@ export class Readiness {
 
   async #read(): Promise<void> {
     try {
-      await this.#desk.read(UNUSED_KEY);
+      await this.#client.read(UNUSED_KEY);
       this.#failure = null;
     } catch (error) {
       this.#failure = { error, atMs: monotonicMs() };

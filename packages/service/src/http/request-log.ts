@@ -6,8 +6,8 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { monotonicMs, soon } from '../clock.js';
-import { blanked } from '../lines/concealment.js';
 import type { ServiceEvents } from '../service-events.js';
+import { blanked } from '../waiting/concealment.js';
 
 /** Facts that handlers add to the log line of their request. */
 export interface Note {

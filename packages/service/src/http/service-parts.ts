@@ -2,9 +2,9 @@
 import type { FastifyInstance } from 'fastify';
 import type { Store } from 'holdfast';
 import type { Logger } from 'pino';
-import type { Desk } from '../lines/desk.js';
-import type { Lines } from '../lines/lines.js';
 import type { ServiceEvents } from '../service-events.js';
+import type { RequestQueues } from '../waiting/request-queues.js';
+import type { ServiceClient } from '../waiting/service-client.js';
 import type { Audit } from './audit.js';
 import type { Limits } from './limits.js';
 import type { PollIntervals } from './poll-intervals.js';
@@ -15,9 +15,9 @@ export interface ServiceParts {
   readonly log: Logger;
   readonly limits: Limits;
   /** Sends commands to the store: in batches, again while the outcome is unknown, for a limited time. */
-  readonly desk: Desk;
+  readonly client: ServiceClient;
   /** Acquires, with waiting. */
-  readonly lines: Lines;
+  readonly queues: RequestQueues;
   /** Events, for metrics and watchers. */
   readonly events: ServiceEvents;
   /** How often parts read the store by themselves. */

@@ -41,13 +41,13 @@ export const metrics: Part = {
   },
 };
 
-function countWaiting(registry: Registry, { lines }: ServiceParts): void {
+function countWaiting(registry: Registry, { queues }: ServiceParts): void {
   new Gauge({
     name: 'holdfast_waiting_here',
     help: 'Requests that wait for a lock in this process.',
     registers: [registry],
     collect() {
-      this.set(lines.waiting);
+      this.set(queues.waiting);
     },
   });
 }

@@ -7,7 +7,7 @@
 import { StoreError } from 'holdfast';
 import type { Claim, Command, HolderView, HoldId, Release, Renew, Reply } from 'holdfast/protocol';
 import { random, randomId } from '../clock.js';
-import type { Desk } from '../lines/desk.js';
+import type { ServiceClient } from '../waiting/service-client.js';
 import { holdOf, type Identity, metadataOf, saltOf } from './identity.js';
 import type { Bound, Lease, Leases, Look } from './leases.js';
 import { NegativeCache } from './negative-cache.js';
@@ -25,30 +25,30 @@ const TRIES_MAX = 100;
 const MARK_MS_MAX = 999;
 
 export class HoldLeases implements Leases {
-  readonly #desk: Desk;
+  readonly #client: ServiceClient;
   readonly #notHeld = new NegativeCache();
   #mark = Math.floor(random() * MARK_MS_MAX);
 
-  constructor(desk: Desk) {
-    this.#desk = desk;
+  constructor(client: ServiceClient) {
+    this.#client = client;
   }
 
   /** Of several holders, the one with the latest expiry: nobody else gets the lock before. */
   async look(key: string): Promise<Look | null> {
-    const holders = (await this.#desk.read(key))?.holders ?? [];
+    const holders = (await this.#client.read(key))?.holders ?? [];
     const [last] = holders.toSorted((a, b) => b.expiresAt - a.expiresAt);
     return last ? { owner: last.owner, expiry: expiryOf(last.expiresAt) } : null;
   }
 
   async holdOf(who: Identity): Promise<HoldId | null> {
-    const snapshot = await this.#desk.read(who.key);
+    const snapshot = await this.#client.read(who.key);
     return this.#ownAmong(who, snapshot?.holders ?? [])?.hold ?? null;
   }
 
   async acquire(who: Identity, seconds: number): Promise<Lease | null> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const claim = claimOf(who, seconds);
-      const reply = await this.#desk.ask(claim);
+      const reply = await this.#client.replyTo(claim);
       if (reply.kind === 'granted') {
         const expiry = secondOf(reply.acquiredAt) + seconds;
         await this.#roundUp(claim, reply.acquiredAt, reply.expiresAt, endOf(expiry));
@@ -67,7 +67,7 @@ export class HoldLeases implements Leases {
 
   async renew(who: Identity, seconds: number, { check }: Bound): Promise<Lease | null> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-      const snapshot = await this.#desk.read(who.key);
+      const snapshot = await this.#client.read(who.key);
       const own = this.#ownAmong(who, snapshot?.holders ?? []);
       if (!snapshot || !own) return null;
       const expiry = expiryOf(own.holder.expiresAt) + seconds;
@@ -84,7 +84,7 @@ export class HoldLeases implements Leases {
 
   async release(who: Identity): Promise<HoldId | null | false> {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
-      const holders = (await this.#desk.read(who.key))?.holders ?? [];
+      const holders = (await this.#client.read(who.key))?.holders ?? [];
       if (holders.length === 0) return null;
       const own = this.#ownAmong(who, holders);
       if (!own) return false;
@@ -114,7 +114,7 @@ export class HoldLeases implements Leases {
   ): Promise<void> {
     // Another request of the same identity came between and set its own expiry.
     if (expiresAt !== acquiredAt + ttlMs || expiresAt === end) return;
-    await this.#desk.ask(moveOf(key, hold, expiresAt, end));
+    await this.#client.replyTo(moveOf(key, hold, expiresAt, end));
   }
 
   /** The new expiry; null when the hold is not this identity's, or has ended. */
@@ -124,7 +124,7 @@ export class HoldLeases implements Leases {
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const end = endOf(second + seconds);
       // The block keeps the second of this acquire, for renewals to come.
-      const reply = await this.#desk.ask({ ...moveOf(key, own.hold, expiresAt, end), block: true });
+      const reply = await this.#client.replyTo({ ...moveOf(key, own.hold, expiresAt, end), block: true });
       if (reply.kind !== 'renewed') return null;
       const isIn = reply.expiresAt === end;
       // Decided in a later second than assumed: once more, from that second.
@@ -151,19 +151,19 @@ export class HoldLeases implements Leases {
       if (isRepeated) throw overtaken(key, 'renewal');
       return 'overtaken';
     }
-    await this.#desk.ask(moveOf(key, hold, mark, end));
+    await this.#client.replyTo(moveOf(key, hold, mark, end));
     return 'added';
   }
 
   /** Asks again where nothing is known of the first attempt, and says so. */
   async #askOnce(command: Command): Promise<{ readonly reply: Reply; readonly isRepeated: boolean }> {
     try {
-      const [reply] = await Promise.all(this.#desk.attempt([command]));
+      const [reply] = await Promise.all(this.#client.attempt([command]));
       if (reply) return { reply, isRepeated: false };
     } catch (error) {
       if (!(error instanceof StoreError)) throw error;
     }
-    return { reply: await this.#desk.ask(command), isRepeated: true };
+    return { reply: await this.#client.replyTo(command), isRepeated: true };
   }
 
   /** Whether it was this identity's, and has ended. */
@@ -173,7 +173,7 @@ export class HoldLeases implements Leases {
     if (reply.kind === 'released' && reply.held) return true;
     if (!isRepeated) return false;
     // "Not held" may only mean that the first attempt did it.
-    const left = (await this.#desk.read(key))?.holders ?? [];
+    const left = (await this.#client.read(key))?.holders ?? [];
     return !left.some((holder) => saltOf(holder) === salt);
   }
 }

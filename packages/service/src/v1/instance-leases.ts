@@ -5,16 +5,16 @@
  */
 import type { HoldId, InstanceLease, InstanceLocks } from 'holdfast/protocol';
 import { randomId } from '../clock.js';
-import type { Desk } from '../lines/desk.js';
+import type { ServiceClient } from '../waiting/service-client.js';
 import { holdOf, type Identity } from './identity.js';
 import type { Bound, Lease, Leases, Look } from './leases.js';
 
 export class InstanceLeases implements Leases {
-  readonly #desk: Desk;
+  readonly #client: ServiceClient;
   readonly #locks: InstanceLocks;
 
-  constructor(desk: Desk, locks: InstanceLocks) {
-    this.#desk = desk;
+  constructor(client: ServiceClient, locks: InstanceLocks) {
+    this.#client = client;
     this.#locks = locks;
   }
 
@@ -30,7 +30,7 @@ export class InstanceLeases implements Leases {
 
   async acquire(who: Identity, seconds: number): Promise<Lease | null> {
     const { key } = who;
-    const lease = await this.#desk.write('acquire', key, () =>
+    const lease = await this.#client.writeBy('acquire', key, () =>
       this.#locks.acquire(key, instanceOf(who), seconds, randomId()),
     );
     return lease && leaseOf(who, lease);
@@ -39,7 +39,7 @@ export class InstanceLeases implements Leases {
   async renew(who: Identity, seconds: number, { check, ttlMsMax }: Bound): Promise<Lease | null> {
     const { key } = who;
     const secondsMax = Math.floor(ttlMsMax / 1_000);
-    const outcome = await this.#desk.write('renewal', key, () =>
+    const outcome = await this.#client.writeBy('renewal', key, () =>
       this.#locks.renew(key, instanceOf(who), seconds, secondsMax, randomId()),
     );
     if (outcome.kind === 'too-long') check(outcome.seconds * 1_000);
@@ -48,7 +48,7 @@ export class InstanceLeases implements Leases {
 
   async release(who: Identity): Promise<HoldId | null | false> {
     const { key } = who;
-    const outcome = await this.#desk.write('release', key, () =>
+    const outcome = await this.#client.writeBy('release', key, () =>
       this.#locks.release(key, instanceOf(who), randomId()),
     );
     if (outcome === 'busy') return false;
@@ -56,7 +56,7 @@ export class InstanceLeases implements Leases {
   }
 
   #read(key: string): Promise<InstanceLease | null> {
-    return this.#desk.look(key, () => this.#locks.read(key));
+    return this.#client.readBy(key, () => this.#locks.read(key));
   }
 }
 

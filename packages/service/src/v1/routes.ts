@@ -5,8 +5,8 @@ import { monotonicMs } from '../clock.js';
 import type { Needs, Role, TokensOf } from '../http/principal.js';
 import { keepSecret } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import type { Desk } from '../lines/desk.js';
-import { holdText } from '../lines/holds.js';
+import { holdText } from '../waiting/holds.js';
+import type { ServiceClient } from '../waiting/service-client.js';
 import { checkNames, LEASE_SECONDS_MAX, type Names, type Wanted, wantedOf } from './contract.js';
 import { HoldLeases } from './hold-leases.js';
 import type { Identity } from './identity.js';
@@ -25,7 +25,7 @@ interface Result {
 type Act = (request: FastifyRequest, who: Identity, wanted: Wanted) => Promise<Result>;
 
 export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
-  const leases = leasesOn(parts.desk);
+  const leases = leasesOn(parts.client);
   const secondsMax = Math.max(1, Math.min(LEASE_SECONDS_MAX, Math.floor(parts.limits.ttlMsMax / 1_000)));
   for (const schema of v1Schemas(secondsMax)) app.addSchema(schema);
   app.route({
@@ -43,9 +43,9 @@ export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
   actionRoute(app, 'release', null, releaseWith(leases, parts));
 }
 
-function leasesOn(desk: Desk): Leases {
-  const { instances } = desk.store;
-  return instances ? new InstanceLeases(desk, instances) : new HoldLeases(desk);
+function leasesOn(client: ServiceClient): Leases {
+  const { instances } = client.store;
+  return instances ? new InstanceLeases(client, instances) : new HoldLeases(client);
 }
 
 function onNamespace(needs: Role, counts: Needs['counts'] = 'request'): Needs {
@@ -78,10 +78,10 @@ function lockIn(request: FastifyRequest): Names & { readonly key: string } {
   return { namespace, lockName, key };
 }
 
-function acquireWith(leases: Leases, { events, desk }: ServiceParts): Act {
+function acquireWith(leases: Leases, { events, client }: ServiceParts): Act {
   return async (request, who, { leaseDuration }) => {
     const { key } = who;
-    const finish = await undertake(leases, desk.tokensOf, request, who, leaseDuration);
+    const finish = await undertake(leases, client.tokensOf, request, who, leaseDuration);
     const sinceMs = monotonicMs();
     try {
       const lease = await leases.acquire(who, leaseDuration);

@@ -2,15 +2,16 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { InvalidArgumentError, StoreError } from 'holdfast';
 import { checkOwner, durationMs, type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
-import { monotonicMs } from '../clock.js';
+import { monotonicMs, wallMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import { keepSecret } from '../http/request-log.js';
 import { closingProblem } from '../http/server.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import { remainingOf } from '../lines/answers.js';
-import { holdText } from '../lines/holds.js';
-import { isShared, type Outcome, type Wanted } from '../lines/wanted.js';
 import { ref } from '../openapi/schema.js';
+import { holdText } from '../waiting/holds.js';
+import type { AcquireRequest } from '../waiting/request-queue.js';
+import type { Outcome } from '../waiting/request-queues.js';
+import { forClients, remainingOf } from '../waiting/service-client.js';
 import { holdOf, idempotentHold, metadataOf, namespaceOfKey, ttlOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
 import { acquireHeadersSchema, pathSchema } from './request-schemas.js';
@@ -59,7 +60,8 @@ async function acquire(
   request: FastifyRequest<{ Body: AcquireBody }>,
   reply: FastifyReply,
 ): Promise<object> {
-  const wanted = wantedOf(parts, request);
+  const gone = goneSignal(reply);
+  const wanted = wantedOf(parts, request, gone);
   if (wanted.hold) keepSecret(request, wanted.hold.process);
   const { principal } = request;
   const { key, waitMs } = wanted;
@@ -67,17 +69,16 @@ async function acquire(
   const lifeMs = Math.max(wanted.ttlMs, wanted.minHoldMs);
   const own = wanted.hold ? { hold: holdText(wanted.hold) } : {};
   principal.checkTtl?.(key, lifeMs);
-  const undertaking = { key, waitMs, shared: isShared(wanted), ...own };
-  const finish = await principal.undertake?.(undertaking, parts.desk.tokensOf);
+  const undertaking = { key, waitMs, shared: wanted.permits < wanted.capacity, ...own };
+  const finish = await principal.undertake?.(undertaking, parts.client.tokensOf);
   const sinceMs = monotonicMs();
   try {
-    const gone = goneSignal(reply);
-    const outcome = await parts.lines.acquire(wanted, gone);
+    const outcome = await parts.queues.acquire(wanted);
     request.note.waitedMs = monotonicMs() - sinceMs;
-    request.note.outcome = outcome.kind;
+    request.note.outcome = outcomeName(outcome);
     if (outcome.kind === 'granted') {
-      if (waitMs > 0) checkStillMay(parts, request, wanted, outcome.hold);
-      const { hold, reply } = outcome;
+      const { hold, reply } = outcome.grant;
+      if (waitMs > 0) checkStillMay(parts, request, wanted, hold);
       // A new grant is for this request: nothing to compare, and the usual case stays one call.
       if (wanted.hold && reply.acquiredAt < reply.now) await checkSame(parts, wanted, reply.token);
       // By what the store says: asked for again, a grant may live longer than is asked for now.
@@ -87,6 +88,20 @@ async function acquire(
     return answer(wanted, outcome);
   } finally {
     finish?.();
+  }
+}
+
+/** In the request log and in metrics. */
+function outcomeName(outcome: Outcome): string {
+  switch (outcome.kind) {
+    case 'failed':
+      return outcome.error instanceof StoreError ? 'unknown' : 'refused';
+    case 'aborted':
+      return 'gone';
+    case 'closed':
+      return 'closing';
+    default:
+      return outcome.kind;
   }
 }
 
@@ -101,13 +116,13 @@ function goneSignal(reply: FastifyReply): AbortSignal {
 
 /** The right to lock may have been revoked while the request waited. */
 function checkStillMay(
-  { desk }: ServiceParts,
+  { client }: ServiceParts,
   request: FastifyRequest,
-  { key, ttlMs }: Wanted,
+  { key, ttlMs }: AcquireRequest,
   hold: HoldId,
 ): void {
   if (request.may('lock', namespaceOfKey(key))) return;
-  desk.withdraw(key, hold, ttlMs);
+  client.withdraw(key, hold, ttlMs);
   request.note.outcome = 'forbidden';
   throw new Problem('forbidden', `${request.principal.id} may no longer lock in this namespace.`, { key });
 }
@@ -116,9 +131,9 @@ function checkStillMay(
  * A hold or Idempotency-Key that was used before returns the earlier grant, which may differ from this request. The stored
  * grant is compared, not the bodies: a request may be repeated with another `wait` or `ttl`.
  */
-async function checkSame({ desk }: ServiceParts, wanted: Wanted, token: number): Promise<void> {
+async function checkSame({ client }: ServiceParts, wanted: AcquireRequest, token: number): Promise<void> {
   const { key, owner, permits, capacity, metadata } = wanted;
-  const holder = (await desk.read(key))?.holders.find((each) => each.token === token);
+  const holder = (await client.read(key))?.holders.find((each) => each.token === token);
   // It ended meanwhile: nothing to compare.
   if (!holder) return;
   const asked = { owner, permits, capacity, metadata };
@@ -136,42 +151,36 @@ async function checkSame({ desk }: ServiceParts, wanted: Wanted, token: number):
 
 /** Releases a grant whose client never got the hold: it would stay until it expires (F5). */
 function giveBackUnlessSent(
-  { desk }: ServiceParts,
+  { client }: ServiceParts,
   { principal }: FastifyRequest,
-  { key, ttlMs }: Wanted,
+  { key, ttlMs }: AcquireRequest,
   hold: HoldId,
   gone: AbortSignal,
 ): void {
   const giveBack = (): void => {
-    desk.withdraw(key, hold, ttlMs);
+    client.withdraw(key, hold, ttlMs);
     principal.holds?.(key, holdText(hold), 0);
   };
   if (gone.aborted) giveBack();
   else gone.addEventListener('abort', giveBack, { once: true });
 }
 
-function answer({ key, owner }: Wanted, outcome: Outcome): object {
+function answer({ key, owner }: AcquireRequest, outcome: Outcome): object {
   switch (outcome.kind) {
     case 'granted': {
-      const { hold, reply, sentMs } = outcome;
+      const { hold, reply, sentMs } = outcome.grant;
       const { token, acquiredAt, expiresAt, now } = reply;
       const remainingMs = remainingOf(expiresAt, now, sentMs);
       return { key, hold: holdText(hold), token, owner, acquiredAt, expiresAt, now, remainingMs };
     }
     case 'busy': {
-      const names = outcome.reply.holders.map((holder) => holder.owner).join(', ');
+      const { holders, answer } = outcome;
+      const names = holders.map((holder) => holder.owner).join(', ');
       const detail = names === '' ? 'Others are before you.' : `Held by ${names}.`;
-      throw new Problem('busy', detail, { key, members: busyMembers(outcome.reply) });
+      throw new Problem('busy', detail, { key, members: answer ? busyMembers(answer) : {} });
     }
-    case 'unknown':
-      throw new StoreError(
-        'The store did not answer, so whether the lock was granted is unknown. Send the request again.',
-        {
-          key,
-          cause: outcome.cause,
-          operation: 'acquire',
-        },
-      );
+    case 'failed':
+      throw outcome.error instanceof StoreError ? forClients(outcome.error, key) : outcome.error;
     case 'ended':
       throw new Problem(
         'ended',
@@ -180,8 +189,6 @@ function answer({ key, owner }: Wanted, outcome: Outcome): object {
       );
     case 'superseded':
       throw new Problem('superseded', 'A later request with the same hold waits in its place.', { key });
-    case 'refused':
-      throw outcome.error;
     case 'full':
       throw new Problem(
         'rate-limited',
@@ -191,19 +198,24 @@ function answer({ key, owner }: Wanted, outcome: Outcome): object {
           headers: { 'retry-after': '1' },
         },
       );
-    case 'gone':
+    case 'aborted':
       throw new Problem('client-gone', 'The connection ended before the response.', { key });
-    case 'closing':
+    case 'closed':
       throw closingProblem();
   }
 }
 
-function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): Wanted {
+function wantedOf(
+  { limits }: ServiceParts,
+  request: FastifyRequest<{ Body: AcquireBody }>,
+  signal: AbortSignal,
+): AcquireRequest {
   const { body, principal } = request;
   const key = keyIn(request);
   const minHoldMs = body.minHold === undefined ? 0 : durationMs(body.minHold, 'minHold', 0, limits.ttlMsMax);
   return {
     key,
+    name: key,
     ...sharesOf(body),
     owner: body.owner === undefined ? principal.owner : checkOwner(body.owner),
     ttlMs: ttlOf(body.ttl, limits.ttlMsMax),
@@ -212,6 +224,8 @@ function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: Acqu
     metadata: body.metadata === undefined ? null : metadataOf(body.metadata),
     minHoldMs,
     hold: holdIn(request, key, minHoldMs),
+    signal,
+    since: wallMs(),
   };
 }
 

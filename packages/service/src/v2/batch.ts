@@ -6,8 +6,8 @@ import { auditEviction, type NoteOutcome } from '../http/audit.js';
 import { Problem, type ProblemBody } from '../http/problem.js';
 import { problemOf } from '../http/problems.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import { holdText } from '../lines/holds.js';
 import { ref } from '../openapi/schema.js';
+import { holdText } from '../waiting/holds.js';
 import { batchSchemas } from './batch-schemas.js';
 import { checkStoredKey, namespaceOfKey } from './names.js';
 import { noteRelease } from './renew-release-evict.js';
@@ -66,7 +66,7 @@ async function answersTo(
     }),
   );
   const allowed = commands.filter((_, index) => entries[index]?.problem === null);
-  const replies = parts.desk.attempt(allowed).values();
+  const replies = parts.client.attempt(allowed).values();
   const answers = commands.map(async (command, index): Promise<Answer> => {
     const entry = entries[index];
     if (!entry || entry.problem) return { problem: (entry?.problem ?? problemOf(null)).body };
@@ -135,7 +135,7 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
     if (command.kind !== 'claim') return { problem: null };
     const shared = command.permits < command.capacity;
     const undertaking = { key, waitMs: 0, hold: holdText(command.hold), shared };
-    return { problem: null, finish: await principal.undertake?.(undertaking, parts.desk.tokensOf) };
+    return { problem: null, finish: await principal.undertake?.(undertaking, parts.client.tokensOf) };
   } catch (error) {
     return { problem: problemOf(error) };
   }

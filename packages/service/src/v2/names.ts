@@ -9,7 +9,7 @@ import {
   type HoldId,
   TTL_MS_MIN,
 } from 'holdfast/protocol';
-import { withRest } from '../lines/holds.js';
+import { withRest } from '../waiting/holds.js';
 
 /** A namespace, a slash, a name. */
 const STORED_KEY_BYTES_MAX = 577;

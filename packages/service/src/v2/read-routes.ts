@@ -3,8 +3,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { checkNamespace, checkPrefix, type Snapshot } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import { NOBODY } from '../lines/line.js';
 import { ref } from '../openapi/schema.js';
+import { NO_WAITERS } from '../waiting/request-queue.js';
 import { checkStoredKey, namespaceOfKey } from './names.js';
 import { keyIn, LOCK_PATH, onLock, refuseForeign } from './path.js';
 import { narrowed, queriesAfter } from './prefix-filter.js';
@@ -75,30 +75,30 @@ export function readRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sca
       response: { 200: ref('Probe') },
     }),
     handler: async () => {
-      const { server, now, findings } = await parts.desk.probe();
+      const { server, now, findings } = await parts.client.probe();
       const { name, traits } = parts.store;
       return { store: name, traits, server, now, findings };
     },
   });
 }
 
-async function inspect({ desk, lines }: ServiceParts, request: FastifyRequest): Promise<LockView> {
+async function inspect({ client, queues }: ServiceParts, request: FastifyRequest): Promise<LockView> {
   const key = keyIn(request);
-  const snapshot = await desk.read(key);
-  if (!snapshot) return lockView(emptyView(key, wallMs()), NOBODY, 'json');
-  return lockView(snapshot, lines.waitersHere(key), 'json');
+  const snapshot = await client.read(key);
+  if (!snapshot) return lockView(emptyView(key, wallMs()), NO_WAITERS, 'json');
+  return lockView(snapshot, queues.waitersHere(key), 'json');
 }
 
 /** One lock by its stored key, which may have any form. */
-async function listOne({ desk, lines }: ServiceParts, request: ListRequest, key: string): Promise<string> {
+async function listOne({ client, queues }: ServiceParts, request: ListRequest, key: string): Promise<string> {
   refuseForeign(request, namespaceOfKey(checkStoredKey(key)));
-  const snapshot = await desk.read(key);
+  const snapshot = await client.read(key);
   const form = request.query.metadata ?? 'json';
-  const view = snapshot && lockView(snapshot, lines.waitersHere(key), form);
+  const view = snapshot && lockView(snapshot, queues.waitersHere(key), form);
   return pageOf(view ? [JSON.stringify(view)] : [], null);
 }
 
-async function list({ desk, lines }: ServiceParts, request: ListRequest): Promise<string> {
+async function list({ client, queues }: ServiceParts, request: ListRequest): Promise<string> {
   const { namespace, prefix = '', limit = LIMIT, after, metadata = 'json' } = request.query;
   if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
   const most = Math.min(Number(limit), LIMIT_MAX);
@@ -109,7 +109,7 @@ async function list({ desk, lines }: ServiceParts, request: ListRequest): Promis
   const take = (snapshot: Snapshot): boolean => {
     // A prefix is not enough: `read:team-*` is no right on the key `team-x`, which has no namespace.
     if (!request.may('read', namespaceOfKey(snapshot.key))) return true;
-    const text = JSON.stringify(lockView(snapshot, lines.waitersHere(snapshot.key), metadata));
+    const text = JSON.stringify(lockView(snapshot, queues.waitersHere(snapshot.key), metadata));
     bytes += Buffer.byteLength(text);
     // Set by the first lock that does not fit, so that a next page is never empty.
     isFull = texts.length === most || (texts.length > 0 && bytes > PAGE_BYTES_MAX);
@@ -121,7 +121,7 @@ async function list({ desk, lines }: ServiceParts, request: ListRequest): Promis
   const asked = `${namespace === undefined ? '' : `${checkNamespace(namespace)}/`}${checkPrefix(prefix)}`;
   const prefixes = narrowed(request.principal.prefixes('read'), asked);
   for (const query of queriesAfter(prefixes, after && checkStoredKey(after))) {
-    await desk.each(query, take);
+    await client.each(query, take);
     if (isFull) return pageOf(texts, last);
   }
   return pageOf(texts, null);

@@ -7,9 +7,9 @@ import type { Principal } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import { keepSecret } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import { remainingOf } from '../lines/answers.js';
-import { minHoldOf } from '../lines/holds.js';
 import { ref } from '../openapi/schema.js';
+import { minHoldOf } from '../waiting/holds.js';
+import { remainingOf } from '../waiting/service-client.js';
 import { holdOf, ttlOf } from './names.js';
 import { keyIn, LOCK_PATH, onLock } from './path.js';
 import { pathSchema } from './request-schemas.js';
@@ -21,7 +21,7 @@ export function renewReleaseEvictRoutes(app: FastifyInstance, parts: ServicePart
   evictRoute(app, parts);
 }
 
-function renewRoute(app: FastifyInstance, { desk, limits, events }: ServiceParts): void {
+function renewRoute(app: FastifyInstance, { client, limits, events }: ServiceParts): void {
   app.route<{ Body: { readonly hold: string; readonly ttl: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/renew`,
@@ -43,7 +43,7 @@ function renewRoute(app: FastifyInstance, { desk, limits, events }: ServiceParts
       const { principal, body } = request;
       principal.checkTtl?.(key, ttlMs);
       const sentMs = monotonicMs();
-      const reply = await desk.ask({ kind: 'renew', key, hold, ttlMs, block: false });
+      const reply = await client.replyTo({ kind: 'renew', key, hold, ttlMs, block: false });
       const remainingMs = reply.kind === 'renewed' ? remainingOf(reply.expiresAt, reply.now, sentMs) : 0;
       request.note.outcome = remainingMs > 0 ? 'renewed' : 'lost';
       // A renewal never shortens, so the lease may live longer than requested.
@@ -65,7 +65,7 @@ function renewRoute(app: FastifyInstance, { desk, limits, events }: ServiceParts
   });
 }
 
-function releaseRoute(app: FastifyInstance, { desk, limits, events }: ServiceParts): void {
+function releaseRoute(app: FastifyInstance, { client, limits, events }: ServiceParts): void {
   app.route<{ Body: { readonly hold: string; readonly minHold?: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/release`,
@@ -88,7 +88,7 @@ function releaseRoute(app: FastifyInstance, { desk, limits, events }: ServicePar
       const minHoldMs = Math.max(durationMs(minHold, 'minHold', 0, limits.ttlMsMax), own);
       // `minHold` keeps the lock like a ttl does, so the same limit applies.
       request.principal.checkTtl?.(key, minHoldMs);
-      const reply = await desk.ask({ kind: 'release', key, hold, minHoldMs });
+      const reply = await client.replyTo({ kind: 'release', key, hold, minHoldMs });
       const held = reply.kind === 'released' && reply.held;
       request.note.outcome = held ? 'released' : 'not-held';
       noteRelease(request.principal, key, request.body.hold, held ? minHoldMs : 0);
@@ -109,7 +109,7 @@ export function noteRelease(principal: Principal, key: string, hold: string, coo
 }
 
 function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
-  const { desk, events } = parts;
+  const { client, events } = parts;
   app.route<{ Body: { readonly upToToken?: number } | null }>({
     method: 'POST',
     url: `${LOCK_PATH}/evict`,
@@ -127,9 +127,9 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
     handler: async (request) => {
       const key = keyIn(request);
       const detail = { key, principal: request.principal.id, requestId: request.id };
-      const upToToken = request.body?.upToToken ?? (await desk.read(key))?.token ?? 0;
+      const upToToken = request.body?.upToToken ?? (await client.read(key))?.token ?? 0;
       const noteOutcome = auditEviction(parts, request, key, upToToken);
-      const reply = await desk.ask({ kind: 'evict', key, upToToken }).catch((error: unknown) => {
+      const reply = await client.replyTo({ kind: 'evict', key, upToToken }).catch((error: unknown) => {
         noteOutcome(null);
         events.emit('evicted', { ...detail, count: null });
         throw error;

@@ -144,7 +144,7 @@ export class Watch {
     try {
       const query = { prefix: this.#prefix, limit: PAGE };
       const from = this.#last === undefined ? query : { ...query, after: this.#last };
-      await this.#parts.desk.each(from, (snapshot) => {
+      await this.#parts.client.each(from, (snapshot) => {
         count += 1;
         this.#last = snapshot.key;
         this.#update(snapshot.key, snapshot);
@@ -173,7 +173,7 @@ export class Watch {
   }
 
   async #read(key: string): Promise<void> {
-    this.#update(key, await this.#parts.desk.read(key));
+    this.#update(key, await this.#parts.client.read(key));
   }
 
   #update(key: string, snapshot: Snapshot | null): void {
@@ -184,7 +184,7 @@ export class Watch {
       return;
     }
     if (!before && this.#known.size >= WATCHED_MAX) return;
-    const next = outlined(lockView(snapshot, this.#parts.lines.waitersHere(key), 'text'), this.#round);
+    const next = outlined(lockView(snapshot, this.#parts.queues.waitersHere(key), 'text'), this.#round);
     this.#known.set(key, next);
     if (!before) this.#emit('appeared', next.view);
     else if (before.outline !== next.outline) this.#emit('changed', next.view);

@@ -1,4 +1,4 @@
-/** Stores put whole statements into their errors. What leaves the desk has no hold in it, whoever logs it then. */
+/** Hides holds in the errors of a store. Drivers put whole statements into their errors, and errors are logged. */
 import { HoldfastError } from 'holdfast';
 import type { Command } from 'holdfast/protocol';
 

@@ -92,9 +92,9 @@ describe('a store in trouble', () => {
       expect([more, status, body.code]).toEqual([more, 409, 'ended']);
     }
     slowMs = 0;
-    const { hold } = await acquire('a/c', { ttl: 120 });
-    slowMs = 240;
-    const { status, body } = await post('/v2/locks/a/c/renew', { ttl: 200, hold });
+    const { hold } = await acquire('a/c', { ttl: '2s' });
+    slowMs = 2_100;
+    const { status, body } = await post('/v2/locks/a/c/renew', { ttl: '2s', hold });
     expect([status, body.code]).toEqual([409, 'lost']);
   });
 

@@ -2,9 +2,9 @@ import { StoreError } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import type { Command } from 'holdfast/protocol';
 import { describe, expect, it } from 'vitest';
-import { blanked, concealer } from '../../src/lines/concealment.js';
-import { Desk } from '../../src/lines/desk.js';
 import { ServiceEvents } from '../../src/service-events.js';
+import { blanked, concealer } from '../../src/waiting/concealment.js';
+import { observedStore } from '../../src/waiting/observed-store.js';
 
 /** Parts of each other, and of what could be put in their place. */
 const PARTS = ['e', 'd', 'i', 'n', '[', 'h', ']', '…', 'dd', 'en', '[h', 'id', 'de'];
@@ -37,8 +37,8 @@ describe('what is hidden in the errors of a store', () => {
     };
     const apply = (commands: readonly Command[]) =>
       commands.map((_, index) => Promise.reject(new Error(`${index}: ${JSON.stringify(commands)}`)));
-    const desk = new Desk({ ...memoryStore(), apply }, new ServiceEvents());
-    const answers = await Promise.allSettled([1, 2, 3].map((number) => desk.send(release(number))));
+    const client = new Desk({ ...memoryStore(), apply }, new ServiceEvents());
+    const answers = await Promise.allSettled([1, 2, 3].map((number) => client.send(release(number))));
     for (const answer of answers) {
       const { message, stack } = (answer as PromiseRejectedResult).reason as Error;
       expect(message).toContain('"hold":{"process":"…"');

@@ -1,0 +1,112 @@
+/** The store client of the service. Its errors are for clients of the service: they do not repeat the driver's words. */
+import { type Store, StoreError } from 'holdfast';
+import { StoreClient, systemClock } from 'holdfast/engine';
+import type { Command, Guarantees, ListQuery, Reply, Snapshot } from 'holdfast/protocol';
+import type { ServiceEvents } from '../service-events.js';
+import { monotonicMs, soon, within } from '../clock.js';
+import { measured, observedStore } from './observed-store.js';
+
+/** Other work gets its turn after this long of listing. */
+const LISTING_MS_MAX = 2;
+
+export class ServiceClient extends StoreClient {
+  readonly #events: ServiceEvents;
+
+  constructor(store: Store, events: ServiceEvents) {
+    super(observedStore(store, events), systemClock);
+    this.#events = events;
+  }
+
+  override async within<T>(
+    answer: Promise<T>,
+    operation: string,
+    key?: string,
+    cause?: () => unknown,
+  ): Promise<T> {
+    try {
+      return await super.within(answer, operation, key, cause);
+    } catch (error) {
+      throw error instanceof StoreError ? forClients(error, key) : error;
+    }
+  }
+
+  /** The reply to a command that is sent until it is answered. */
+  async replyTo(command: Command): Promise<Reply> {
+    const { reply } = await this.ask(command, command.key);
+    return reply;
+  }
+
+  read(key: string): Promise<Snapshot | null> {
+    return this.within(this.store.read(key), 'read', key);
+  }
+
+  probe(): Promise<Guarantees> {
+    return this.within(this.store.probe(), 'probe');
+  }
+
+  /** Reads a key of the store in a way of its own. */
+  readBy<T>(key: string, read: () => Promise<T>): Promise<T> {
+    return this.within(measured(this.#events, 'read', read), 'read', key);
+  }
+
+  /** Writes to the store in a way of its own, once: after a rejection nobody knows what happened. */
+  writeBy<T>(operation: string, key: string, write: () => Promise<T>): Promise<T> {
+    return this.within(measured(this.#events, 'apply', write), operation, key);
+  }
+
+  /** The tokens of all who hold this key. */
+  readonly tokensOf = async (key: string): Promise<readonly number[]> => {
+    const snapshot = await this.read(key);
+    return (snapshot?.holders ?? []).map(({ token }) => token);
+  };
+
+  /** One by one, in the order of their keys, until `take` returns false. Rejects in time, and then takes no more. */
+  async each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+    let isAwaited = true;
+    const listing = measured(this.#events, 'list', () =>
+      feed(this.store, query, (snapshot) => isAwaited && take(snapshot)),
+    );
+    try {
+      await this.within(listing, 'list');
+    } finally {
+      isAwaited = false;
+    }
+  }
+
+  /** Answers what was sent for nobody, for up to this long; then nothing more is sent. */
+  async closeWithin(ms: number): Promise<void> {
+    const untilMs = monotonicMs() + ms;
+    await this.released(ms);
+    // A store that hangs, or is away, keeps nobody from closing.
+    const leftMs = Math.max(0, untilMs - monotonicMs());
+    await within(leftMs, Promise.allSettled([this.close()]), undefined);
+    this.timers.close();
+  }
+}
+
+/** The same without the driver's words. */
+export function forClients(error: StoreError, key: string | undefined): StoreError {
+  const { operation, outcome, cause } = error;
+  const what = key === undefined ? operation : `${operation} of "${key}"`;
+  const message =
+    outcome === 'unknown'
+      ? `The store did not answer the ${what}, so what happened there is unknown. Ask again.`
+      : `The store could not be reached for the ${what}, and executed nothing. Ask again.`;
+  return new StoreError(message, { key, cause, operation, outcome });
+}
+
+async function feed(store: Store, query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+  let sinceMs = monotonicMs();
+  for await (const snapshot of store.list(query)) {
+    if (!take(snapshot)) return;
+    if (monotonicMs() - sinceMs < LISTING_MS_MAX) continue;
+    // A store in this process gives all of them at once: renewals must not wait for the last one.
+    await new Promise<void>(soon);
+    sinceMs = monotonicMs();
+  }
+}
+
+/** How long a reply's hold lasts at least, counted from before the answered attempt was sent. */
+export function remainingOf(expiresAt: number, now: number, sentMs: number): number {
+  return Math.max(0, Math.floor(expiresAt - now - (monotonicMs() - sentMs)));
+}
