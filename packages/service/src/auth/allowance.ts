@@ -108,9 +108,11 @@ export class Allowance {
       this.#holdings.forgetEnded();
       excess = this.#excess(what);
     }
-    if (excess && excess.of !== 'waiters') {
-      await this.#holdings.recount(tokensOf, excess.of === 'key' ? key : null);
+    // Bounded: each round forgets a lock at least.
+    for (let rounds = this.#holdings.size; excess && excess.of !== 'waiters' && rounds > 0; rounds -= 1) {
+      const isFound = await this.#holdings.recount(tokensOf, excess.of === 'key' ? key : null);
       excess = this.#excess(what);
+      if (!isFound) break;
     }
     if (excess) {
       throw new Problem('rate-limited', `${this.#id} ${excess.text} already, which is the limit.`, {

@@ -29,7 +29,7 @@ export class Holdings {
   #waiting = 0;
   #asked = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
-  #recounting: Promise<void> | null = null;
+  #recounting: Promise<boolean> | null = null;
 
   get size(): number {
     return this.#all.size;
@@ -74,28 +74,24 @@ export class Holdings {
 
   /**
    * Forgets locks that the store no longer has: of one key, or of all keys until one was found. Those checked longest ago come
-   * first. Only one recount of all keys runs at a time.
+   * first. Only one recount of all keys runs at a time. True when a lock was forgotten: others may have taken the room
+   * already, so the caller recounts again.
    */
-  async recount(tokensOf: TokensOf, key: string | null): Promise<void> {
-    if (key !== null) {
-      await this.#check(this.#held(Number.POSITIVE_INFINITY, key), tokensOf);
-      return;
-    }
-    const before = this.size;
+  async recount(tokensOf: TokensOf, key: string | null): Promise<boolean> {
+    if (key !== null) return (await this.#check(this.#held(Number.POSITIVE_INFINITY, key), tokensOf)) > 0;
     // The running recount may have missed locks that ended since its start.
-    await this.#recounting;
-    if (this.size < before) return;
+    if (await this.#recounting) return true;
     this.#recounting ??= this.#checkAll(tokensOf).finally(() => {
       this.#recounting = null;
     });
-    await this.#recounting;
+    return this.#recounting;
   }
 
-  async #checkAll(tokensOf: TokensOf): Promise<void> {
-    const before = this.size;
-    for (let left = before; left > 0 && this.size >= before; left -= READS) {
-      await this.#check(this.#held(READS), tokensOf);
+  async #checkAll(tokensOf: TokensOf): Promise<boolean> {
+    for (let left = this.size; left > 0; left -= READS) {
+      if ((await this.#check(this.#held(READS), tokensOf)) > 0) return true;
     }
+    return false;
   }
 
   /** Locks held, of one key or of all. */
@@ -110,7 +106,9 @@ export class Holdings {
     return some;
   }
 
-  async #check(some: readonly Entry[], tokensOf: TokensOf): Promise<void> {
+  /** How many were forgotten. */
+  async #check(some: readonly Entry[], tokensOf: TokensOf): Promise<number> {
+    let forgotten = 0;
     const keys = [...new Set(some.map(([, { key }]) => key))];
     const found = new Map(await Promise.all(keys.map(async (key) => [key, await tokensOf(key)] as const)));
     for (const [name, holding] of some) {
@@ -120,11 +118,13 @@ export class Holdings {
       const isThere = holding.token === undefined ? tokens.length > 0 : tokens.includes(holding.token);
       if (!isThere) {
         this.#end(name);
+        forgotten += 1;
         continue;
       }
       this.#all.delete(name);
       this.#all.set(name, holding);
     }
+    return forgotten;
   }
 
   #set(name: string, holding: Holding): void {

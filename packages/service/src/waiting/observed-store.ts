@@ -3,7 +3,7 @@
  * statements into their errors, and errors are logged. Closing it does nothing: whoever opened the store closes it.
  */
 import { type Store, UnsupportedError } from 'holdfast';
-import type { Command, Reply, Snapshot } from 'holdfast/protocol';
+import type { Command, Reply } from 'holdfast/protocol';
 import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 import { monotonicMs } from '../clock.js';
 import { concealer } from './concealment.js';
@@ -19,20 +19,7 @@ export function observedStore(store: Store, events: ServiceEvents): Store {
     ...(store.listen && { listen: store.listen.bind(store) }),
     apply: (commands) => applyObserved(store, events, commands),
     read: (key) => measured(events, 'read', async () => store.read(key)),
-    async *list(query) {
-      const pages = store.list(query)[Symbol.asyncIterator]();
-      let isDone = false;
-      try {
-        for (;;) {
-          const next: IteratorResult<Snapshot> = await pages.next();
-          isDone = next.done === true;
-          if (next.done) return;
-          yield next.value;
-        }
-      } finally {
-        if (!isDone) await pages.return?.();
-      }
-    },
+    list: (query) => store.list(query),
     probe: () => measured(events, 'probe', async () => store.probe()),
     close: async () => undefined,
   };
