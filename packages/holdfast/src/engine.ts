@@ -2,7 +2,7 @@
  * For those who build servers on a store: sending commands until they are answered, and queues of waiters. The lock
  * service of Holdfast stands on it. Locks for programs are `createLocks`.
  */
-export { type Clock, type Moment, systemClock, type Timer } from './clock.js';
+export type { Moment } from './clock.js';
 export { KeyQueue, type QueueOwner } from './queue/key-queue.js';
 export { KeyQueues } from './queue/key-queues.js';
 export type { Request } from './queue/request.js';

@@ -9,46 +9,49 @@ import { matching, read } from '../tree.js';
  */
 const CLIENTS = ['ioredis', 'redis', 'pg', 'postgres', '@aws-sdk/client-dynamodb', '@nats-io/transport-node'];
 
+/** From the lowest layer to the highest. The engine is `store-client`, `queue` and `lease`, each on the one before. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
   clock: ['node:'],
-  api: ['protocol'],
-  arguments: ['protocol', 'api', 'engine'],
-  engine: ['node:', 'protocol', 'clock', 'api'],
+  'timer-queue': ['clock'],
   stores: ['node:', 'protocol', 'clock', '@photostructure/sqlite', ...CLIENTS],
   fences: ['protocol'],
-  'work-context': ['node:', 'protocol', 'engine'],
-  lease: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'work-context'],
-  primitives: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'work-context', 'lease'],
-  inspection: ['protocol', 'api', 'engine', 'arguments', 'lease', 'primitives'],
-  locks: ['node:', 'protocol', 'clock', 'api', 'engine', 'arguments', 'lease', 'primitives', 'inspection'],
-  testkit: ['node:', 'protocol', 'clock', 'api', 'engine', 'locks'],
+  'store-client': ['protocol', 'clock', 'timer-queue'],
+  queue: ['protocol', 'clock', 'timer-queue', 'store-client'],
+  engine: ['clock', 'store-client', 'queue'],
+  api: ['protocol'],
+  lease: ['node:', 'protocol', 'clock', 'timer-queue', 'store-client', 'queue', 'api'],
+  arguments: ['protocol', 'queue', 'api', 'lease'],
+  primitives: ['protocol', 'queue', 'api', 'lease', 'arguments'],
+  inspection: ['protocol', 'api', 'lease', 'arguments', 'primitives'],
+  locks: ['node:', 'protocol', 'clock', 'queue', 'api', 'lease', 'arguments', 'primitives', 'inspection'],
+  testkit: ['node:', 'protocol', 'clock', 'api', 'locks'],
   'open-store': ['protocol', 'stores'],
   index: ['protocol', 'api', 'clock', 'locks', 'open-store'],
 };
 
 /**
- * The same for the service, of its own files. The lines know nothing of HTTP, what holds for every request nothing of who
+ * The same for the service, of its own files. Waiting knows nothing of HTTP, the parts for every request nothing of who
  * may do what, and neither API anything of the other.
  */
 const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   clock: [],
   'service-events': [],
-  lines: ['clock', 'service-events'],
-  http: ['clock', 'service-events', 'lines'],
+  waiting: ['clock', 'service-events'],
+  http: ['clock', 'service-events', 'waiting'],
   auth: ['clock', 'service-events', 'http'],
   openapi: ['http'],
   health: ['http', 'openapi'],
   dashboard: ['http'],
   metrics: ['clock', 'service-events', 'http', 'openapi'],
-  v1: ['clock', 'http', 'lines', 'openapi'],
-  v2: ['clock', 'http', 'lines', 'openapi'],
+  v1: ['clock', 'http', 'waiting', 'openapi'],
+  v2: ['clock', 'http', 'waiting', 'openapi'],
   config: ['auth', 'http', 'v1'],
   service: [
     'clock',
     'service-events',
     'http',
-    'lines',
+    'waiting',
     'openapi',
     'health',
     'dashboard',
@@ -61,7 +64,7 @@ const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   index: ['auth', 'service-events', 'config', 'http', 'serve', 'service', 'v1'],
 };
 
-/** `engine/waiting.ts` → `engine`, `locks.ts` → `locks`. */
+/** `queue/waiter.ts` → `queue`, `locks.ts` → `locks`. */
 function layerOf(path: string): string {
   return path.replace(/\.[jt]s$/, '').split('/')[0] as string;
 }

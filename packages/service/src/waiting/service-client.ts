@@ -1,6 +1,7 @@
 /** The store client of the service. Its errors are for clients of the service: they do not repeat the driver's words. */
 import { type Store, StoreError } from 'holdfast';
-import { StoreClient, systemClock } from 'holdfast/engine';
+import { systemClock } from 'holdfast/clock';
+import { StoreClient } from 'holdfast/engine';
 import type { Command, Guarantees, ListQuery, Reply, Snapshot } from 'holdfast/protocol';
 import type { ServiceEvents } from '../service-events.js';
 import { monotonicMs, soon, within } from '../clock.js';
