@@ -17,7 +17,7 @@ import { storeError } from './store-error.js';
 import { WakeListener } from './wake-listener.js';
 
 /** How long an answer is awaited that no wait of the caller's bounds. */
-const ANSWER_MS_MAX = 5_000;
+const CALL_MS_MAX = 5_000;
 /** The pause before a call that failed is made again. */
 const AGAIN_MS = 50;
 /** While the store is away: the oldest releases are given up first, as their holds are the first to expire. */
@@ -64,7 +64,7 @@ export class StoreClient implements Sender {
   /** Sends a command until it is answered. A `StoreError` when there is no answer in time; `name` is the key in it. */
   async ask(command: Command, name: string, operation: string = command.kind): Promise<Answer> {
     const asked = new Asked();
-    const retried = new RetriedCommand(this, command, 4 * ANSWER_MS_MAX, asked, false);
+    const retried = new RetriedCommand(this, command, 4 * CALL_MS_MAX, asked, false);
     try {
       return await this.within(asked.answer, operation, name, () => asked.cause);
     } finally {
@@ -90,7 +90,7 @@ export class StoreClient implements Sender {
   within<T>(answer: Promise<T>, operation: string, key?: string, cause?: () => unknown): Promise<T> {
     return new Promise((resolve, reject) => {
       const onTimer = (): void => reject(storeError(operation, key, cause?.()));
-      const timer = this.timers.call(this.clock.monotonicMs() + ANSWER_MS_MAX, onTimer);
+      const timer = this.timers.call(this.clock.monotonicMs() + CALL_MS_MAX, onTimer);
       answer.then(
         (value) => {
           this.timers.cancel(timer);
@@ -107,7 +107,7 @@ export class StoreClient implements Sender {
 
   /** Makes a call again until it succeeds, or until its time is over. */
   async retryWithin(call: () => Promise<void>, operation: string, key: string): Promise<void> {
-    const untilMs = this.clock.monotonicMs() + ANSWER_MS_MAX;
+    const untilMs = this.clock.monotonicMs() + CALL_MS_MAX;
     const retry = async (): Promise<void> => {
       for (;;) {
         try {
