@@ -4,8 +4,8 @@
  */
 import { type Store, UnsupportedError } from 'holdfast';
 import type { Command, Reply } from 'holdfast/protocol';
-import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 import { monotonicMs } from '../clock.js';
+import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 import { concealer } from './concealment.js';
 
 type Operation = ServiceEventDetails['store']['operation'];

@@ -2,8 +2,8 @@
 import { UnsupportedError } from 'holdfast';
 import { KeyQueues, type Request, type Outcome as Waited } from 'holdfast/engine';
 import type { Claim, HoldId } from 'holdfast/protocol';
-import type { ServiceEvents } from '../service-events.js';
 import { monotonicMs } from '../clock.js';
+import type { ServiceEvents } from '../service-events.js';
 import { newHold } from './holds.js';
 import {
   type AcquireRequest,

@@ -3,8 +3,8 @@ import { type Store, StoreError } from 'holdfast';
 import { systemClock } from 'holdfast/clock';
 import { StoreClient } from 'holdfast/engine';
 import type { Command, Guarantees, ListQuery, Reply, Snapshot } from 'holdfast/protocol';
-import type { ServiceEvents } from '../service-events.js';
 import { monotonicMs, soon, within } from '../clock.js';
+import type { ServiceEvents } from '../service-events.js';
 import { measured, observedStore } from './observed-store.js';
 
 /** Other work gets its turn after this long of listing. */
