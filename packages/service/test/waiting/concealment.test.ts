@@ -37,8 +37,8 @@ describe('what is hidden in the errors of a store', () => {
     };
     const apply = (commands: readonly Command[]) =>
       commands.map((_, index) => Promise.reject(new Error(`${index}: ${JSON.stringify(commands)}`)));
-    const client = new Desk({ ...memoryStore(), apply }, new ServiceEvents());
-    const answers = await Promise.allSettled([1, 2, 3].map((number) => client.send(release(number))));
+    const store = observedStore({ ...memoryStore(), apply }, new ServiceEvents());
+    const answers = await Promise.allSettled(store.apply([1, 2, 3].map(release)));
     for (const answer of answers) {
       const { message, stack } = (answer as PromiseRejectedResult).reason as Error;
       expect(message).toContain('"hold":{"process":"…"');
