@@ -32,12 +32,8 @@ describe.runIf(available('chromium'))('the dashboard, live', () => {
     const memory = memoryStore();
     const metered = { ...memory, traits: { ...memory.traits, metered: true } };
     const page = await lookLive(await newScene(metered));
-    await shows(
-      page,
-      '#pace',
-      'Reads of this store cost money: what happens at other services, and what expires',
-    );
-    expect(await page.locator('#pace').textContent()).toContain('is looked for every 60 s.');
+    await shows(page, '#pace', 'Reads of this store cost money: changes by other services, and expiries');
+    expect(await page.locator('#pace').textContent()).toContain('are read every 60 s.');
     const free = await lookLive(await newScene());
     expect(await free.locator('#pace').isVisible()).toBe(false);
   });
@@ -171,7 +167,7 @@ describe.runIf(available('chromium'))('the dashboard in trouble', () => {
     await page.getByRole('button', { name: /^Evict/ }).waitFor();
     await scene.stop();
     await shows(page, '#banner', 'The connection is lost.');
-    await shows(page, '#banner', 'What is shown is from');
+    await shows(page, '#banner', 'State of');
     expect(await names(page)).toEqual(['a/before']);
     // Nothing can be done about what may be out of date.
     expect(await page.getByRole('button', { name: /^Evict/ }).count()).toBe(0);
@@ -227,7 +223,7 @@ describe.runIf(available('chromium'))('the dashboard in trouble', () => {
     };
     const scene = await newScene(slow);
     const page = await look(scene);
-    await shows(page, '#notice', 'Looking at the locks…');
+    await shows(page, '#notice', 'Reading the locks…');
     await shows(page, '#status', 'Connecting');
     open();
     await shows(page, '#notice', 'No lock is held');

@@ -17,7 +17,7 @@ afterEach(clearScene);
 afterAll(closeBrowser);
 
 async function logIn(page: Page, key: string): Promise<void> {
-  await page.getByLabel('Key', { exact: true }).fill(key);
+  await page.getByLabel('API key', { exact: true }).fill(key);
   await page.getByRole('button', { name: 'Log in' }).click();
 }
 
@@ -89,7 +89,7 @@ describe.runIf(available('chromium'))('evicting', () => {
     await page.unroute('**/v2/batch');
     await page.route('**/v2/batch', (route) => route.abort());
     await page.getByRole('dialog').getByRole('button', { name: 'Evict' }).click();
-    await shows(page, '#evict-error', 'nobody knows whether they were evicted');
+    await shows(page, '#evict-error', 'the outcome is unknown');
     await page.unroute('**/v2/batch');
     await page.getByRole('dialog').getByRole('button', { name: 'Evict' }).click();
     await shows(page, '#toast', 'Evicted from a/b: 1.');
@@ -108,7 +108,7 @@ describe.runIf(available('chromium'))('logging in', () => {
     await shows(page, '#login-error', 'The API key is unknown');
     expect(await page.evaluate('sessionStorage.length')).toBe(0);
     await logIn(page, 'naïve key');
-    await shows(page, '#login-error', 'A key has no spaces');
+    await shows(page, '#login-error', 'An API key has no spaces');
     await logIn(page, ` ${admin} `);
     await shows(page, '#locks', 'billing/nightly');
     await shows(page, '#who', 'key:boss');
@@ -160,7 +160,7 @@ describe.runIf(available('chromium'))('logging in', () => {
     const fulfil = { status: 403, contentType: 'application/problem+json', body: JSON.stringify(body) };
     await page.route('**/v2/events', (route) => route.fulfill(fulfil));
     await page.reload();
-    await shows(page, '#banner', 'This key may not look here. Not from here.');
+    await shows(page, '#banner', 'This API key may not read locks. Not from here.');
     await page.unroute('**/v2/events');
     await page.getByRole('button', { name: 'Try now' }).click();
     await shows(page, '#status', 'Live');
@@ -175,7 +175,7 @@ describe.runIf(available('chromium'))('logging in', () => {
       request.headers().authorization === `Bearer ${reader}` ? route.fulfill(fulfil) : route.continue(),
     );
     await logIn(page, reader);
-    await shows(page, '#banner', 'This key may not look here.');
+    await shows(page, '#banner', 'This API key may not read locks.');
     await page.getByRole('button', { name: 'Log out' }).click();
     await logIn(page, admin);
     await shows(page, '#locks', 'secret/thing');

@@ -7,7 +7,7 @@ const STEP_MS = 1_000;
 const WIDTH = 300;
 const HEIGHT = 60;
 
-/** @typedef {{ atMs: number, waiting: number, contended: number }} Sample `waiting` -1: nobody knows. */
+/** @typedef {{ atMs: number, waiting: number, contended: number }} Sample `waiting` -1: unknown. */
 
 export class Chart {
   constructor() {

@@ -65,5 +65,5 @@ export class EvictDialog {
 /** @param {unknown} error */
 function wordsFor(error) {
   if (error instanceof Refusal && error.status < 500) return `Not evicted. ${error.message}`;
-  return 'No answer came: nobody knows whether they were evicted. To ask again is safe.';
+  return 'No answer, so the outcome is unknown. Evicting again is safe.';
 }

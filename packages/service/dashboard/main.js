@@ -15,8 +15,7 @@ const SESSION_MS = 30_000;
 const TOAST_MS = 8_000;
 /** A service that looks at all locks less often says so. */
 const LIVE_MS_MAX = 5_000;
-const SLOW =
-  'Reads of this store cost money: what happens at other services, and what expires, is looked for';
+const SLOW = 'Reads of this store cost money: changes by other services, and expiries, are read';
 
 /** @type {HTMLInputElement} */
 const search = byId('search');
@@ -48,7 +47,7 @@ const WORDS = {
   trouble: { status: 'Store away', title: 'The store does not answer.' },
   lost: { status: 'Lost', title: 'The connection is lost.' },
   login: { status: 'Logged out', title: '' },
-  forbidden: { status: 'Refused', title: 'This key may not look here.' },
+  forbidden: { status: 'Refused', title: 'This API key may not read locks.' },
 };
 /** @type {Shown} */
 let shown = 'connecting';
@@ -128,7 +127,7 @@ function show(next, why = '') {
   byId('banner').hidden = title === '';
   byId('retry').hidden = next === 'trouble';
   setText(byId('banner-title'), title);
-  const asOf = isTold && next !== 'forbidden' ? `What is shown is from ${clock(knownAtMs)}. ` : '';
+  const asOf = isTold && next !== 'forbidden' ? `State of ${clock(knownAtMs)}. ` : '';
   byId('banner-text').textContent = title === '' ? '' : `${why} ${asOf}`;
   if (next !== 'live') dialog.close();
   draw();
@@ -149,10 +148,10 @@ function draw() {
 /** @param {number} count */
 function noticeFor(count) {
   if (count > 0) return '';
-  if (!isTold) return shown === 'connecting' ? 'Looking at the locks…' : 'Nothing is known yet.';
+  if (!isTold) return shown === 'connecting' ? 'Reading the locks…' : 'Nothing is known yet.';
   if (board.locks.size > 0) return `Nothing matches “${search.value.trim()}”.`;
   const who = key() === null ? '' : ' that this key may see';
-  return `No lock${who} is held. The first to be taken appears here by itself.`;
+  return `No lock${who} is held. The next one appears here by itself.`;
 }
 
 /** Every second, and after what changed. */
@@ -233,7 +232,7 @@ byId('login-form').addEventListener('submit', (event) => {
   event.preventDefault();
   const text = keyInput.value.trim();
   // No header can carry anything else.
-  if (!/^[!-~]+$/.test(text)) return askForKey('A key has no spaces and no letters beyond plain ones.');
+  if (!/^[!-~]+$/.test(text)) return askForKey('An API key has no spaces and only plain letters.');
   keyInput.value = '';
   setKey(text);
   connection.open();

@@ -1,4 +1,4 @@
-/** Requests to the service, with the key of whoever logged in. It is kept for this tab only. */
+/** Requests to the service, with the user's API key, which is kept for this tab only. */
 
 const KEY = 'holdfast-key';
 
