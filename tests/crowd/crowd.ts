@@ -39,9 +39,7 @@ class Reads {
 
   async #read(): Promise<void> {
     while (!this.#isOver) {
-      const sinceMs = machineMs();
-      await this.#locks.inspect(KEY);
-      this.longestMs = Math.max(this.longestMs, machineMs() - sinceMs);
+      this.longestMs = Math.max(this.longestMs, await readMs(this.#locks));
       await sleep(50);
     }
   }
@@ -52,19 +50,26 @@ class Reads {
   }
 }
 
+/** A server at its limit answers a read with a failure: that took as long as it took. */
 async function readMs(locks: Locks): Promise<number> {
   const sinceMs = machineMs();
+  await Promise.allSettled([locks.inspect(KEY)]);
+  return machineMs() - sinceMs;
+}
+
+async function meanReadMs(locks: Locks): Promise<number> {
+  let sumMs = 0;
   for (let reads = 0; reads < READS; reads++) {
-    await locks.inspect(KEY);
+    sumMs += await readMs(locks);
     await sleep(50);
   }
-  return (machineMs() - sinceMs) / READS - 50;
+  return sumMs / READS;
 }
 
 /** The first measure may fall into the moment at which many come. */
 async function isQuick(locks: Locks): Promise<boolean> {
   for (let measures = 0; measures < MEASURES_MAX; measures++) {
-    if ((await readMs(locks)) <= READ_MS_MAX) return true;
+    if ((await meanReadMs(locks)) <= READ_MS_MAX) return true;
   }
   return false;
 }
