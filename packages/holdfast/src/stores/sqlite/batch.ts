@@ -60,7 +60,7 @@ export function batches(parts: BatchParts): (commands: readonly Command[]) => Ba
   }
 
   return (commands) => {
-    const newcomers = liveness ? strangers(commands, liveness) : [];
+    const newcomers = liveness ? firstClaimants(commands, liveness) : [];
     const batch = waiting(() =>
       immediately(database, () => {
         for (const name of newcomers) liveness?.introduce(name);
@@ -73,7 +73,7 @@ export function batches(parts: BatchParts): (commands: readonly Command[]) => Ba
 }
 
 /** Processes that claim for the first time. */
-function strangers(commands: readonly Command[], liveness: Liveness): readonly string[] {
+function firstClaimants(commands: readonly Command[], liveness: Liveness): readonly string[] {
   const names = new Set<string>();
   for (const command of commands) {
     if (command.kind !== 'claim') continue;

@@ -60,11 +60,11 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
     name: 'F9: nobody releases or renews what another holds',
     async try({ store, another, key, process }) {
       const name = key();
-      const [holder, stranger] = [process(), process()];
+      const [holder, otherProcess] = [process(), process()];
       await sendExpecting(store, claimOf(name, { process: holder, number: 2 }), 'granted');
       const other = await another();
       for (const hold of [
-        { process: stranger, number: 2 },
+        { process: otherProcess, number: 2 },
         { process: holder, number: 1 },
         { process: holder, number: 3 },
       ]) {

@@ -25,9 +25,9 @@ function hasEnded({ holders, ended }: State, { hold }: Exclude<Command, { kind: 
 
 /** How long to wait so that the next command arrives at or near an interesting moment. */
 export function pauseTowards(state: State, now: number, random: Random): number {
-  const dice = random.next();
-  if (dice < 0.45) return 0;
-  if (dice < 0.6) return random.between(1, 25);
+  const draw = random.next();
+  if (draw < 0.45) return 0;
+  if (draw < 0.6) return random.between(1, 25);
   const soon: number[] = [];
   const late: number[] = [];
   for (const { expiresAt } of [...state.holders, ...state.rests]) soon.push(expiresAt);

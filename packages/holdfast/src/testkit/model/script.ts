@@ -55,7 +55,7 @@ export const SHAPES = Object.keys(WANTS) as Shape[];
 
 const ACTS = {
   claim: 42,
-  claimAnew: 8,
+  claimAgain: 8,
   release: 14,
   renew: 14,
   evict: 3,
@@ -88,7 +88,7 @@ function makeUp(script: KeyScript, actor: ScriptedProcess): Command {
   const current = actor.claim;
   if (current === null) return newClaim(script, actor);
   switch (random.weighted(ACTS)) {
-    case 'claimAnew':
+    case 'claimAgain':
       return newClaim(script, actor);
     case 'claim':
       return random.chance(0.1) ? { ...current, queue: !current.queue } : current;

@@ -164,10 +164,10 @@ async function exchange(
 
 /** Concurrent processes do not know the state; the last reply says roughly when something expires. */
 function paceOf(random: Random, last: Reply | undefined): number {
-  const dice = random.next();
-  if (dice < 0.35) return 0;
-  if (dice < 0.45) return random.between(1, 15);
-  if (dice < 0.55) return random.between(450, 520);
+  const draw = random.next();
+  if (draw < 0.35) return 0;
+  if (draw < 0.45) return random.between(1, 15);
+  if (draw < 0.55) return random.between(450, 520);
   if (last?.kind === 'busy') return Math.min(last.freeInMs + random.between(-1, 2), 210);
   if (last?.kind === 'granted' || last?.kind === 'renewed')
     return last.expiresAt - earliestOf(last) + random.between(-1, 2);
