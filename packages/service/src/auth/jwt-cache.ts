@@ -5,7 +5,14 @@
  */
 import { createHash } from 'node:crypto';
 import { monotonicMs, wallMs } from '../clock.js';
-import type { Bearer } from './jwt.js';
+import type { Right } from './rights.js';
+
+export interface Bearer {
+  readonly subject: string;
+  readonly rights: readonly Right[];
+  /** Epoch milliseconds, with the tolerance. */
+  readonly untilMs: number;
+}
 
 const REMEMBERED_MAX = 1_000;
 

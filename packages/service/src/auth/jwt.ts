@@ -10,7 +10,7 @@ import { wallMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import { Jwks, type JwksTimes, JwksUnavailable, type SigningKey } from './jwks.js';
 import { type Fetch, isInTheClear, isLocal, jwksSource } from './jwks-source.js';
-import { SeenTokens } from './jwt-cache.js';
+import { type Bearer, SeenTokens } from './jwt-cache.js';
 import { type Right, rightOf, rightsOf } from './rights.js';
 
 export interface JwtOptions {
@@ -30,13 +30,6 @@ export interface JwtOptions {
   readonly rights?: readonly string[];
   readonly fetch?: Fetch;
   readonly times?: Partial<JwksTimes>;
-}
-
-export interface Bearer {
-  readonly subject: string;
-  readonly rights: readonly Right[];
-  /** Epoch milliseconds, with the tolerance. */
-  readonly untilMs: number;
 }
 
 const ALGORITHMS: readonly string[] = [

@@ -6,7 +6,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { InvalidArgumentError } from 'holdfast';
 import { wallMs } from '../clock.js';
-import type { Tls } from '../http/server.js';
+import type { Tls } from '../http/certificates.js';
 import { reasonOf } from './api-key-file.js';
 
 /** `cert`: the chain, the service's own certificate first. Both in PEM. */

@@ -3,7 +3,13 @@ import { Server } from 'node:https';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { after, type Cancel } from '../clock.js';
-import type { Tls } from './server.js';
+
+export interface Tls {
+  readonly cert: string | Buffer;
+  readonly key: string | Buffer;
+  /** Called from time to time: a new pair, or null. An error is logged, and the old pair stays. */
+  changed?(): Tls | null;
+}
 
 const LOOK_MS = 1_000;
 

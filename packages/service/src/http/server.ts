@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { newRequestId } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import { controlAccess } from './access.js';
-import { followCertificate } from './certificates.js';
+import { followCertificate, type Tls } from './certificates.js';
 import { onClientError } from './client-errors.js';
 import { Connections, closeUnused } from './connections.js';
 import type { Limits } from './limits.js';
@@ -27,13 +27,6 @@ export interface ServerParts {
   readonly trustProxy: readonly string[];
   /** Changes a URL before it is routed. */
   readonly rewriteUrl: (url: string) => string;
-}
-
-export interface Tls {
-  readonly cert: string | Buffer;
-  readonly key: string | Buffer;
-  /** Called from time to time: a new pair, or null. An error is logged, and the old pair stays. */
-  changed?(): Tls | null;
 }
 
 declare module 'fastify' {

@@ -3,7 +3,7 @@
  * client is imported: of a headers object, a client only calls `encode()`.
  */
 import { InvalidArgumentError } from '../../protocol/index.js';
-import { type ApiError, JetStreamError, unansweredError } from './errors.js';
+import { type ApiError, JetStreamError, type ServerInfo, unansweredError } from './errors.js';
 
 export interface NatsMessage {
   readonly subject: string;
@@ -37,12 +37,6 @@ export interface NatsConnection {
   readonly info?: ServerInfo | undefined;
   /** What it was opened with. */
   readonly options?: { readonly inboxPrefix?: string | undefined } | undefined;
-}
-
-export interface ServerInfo {
-  readonly version: string;
-  readonly jetstream?: boolean;
-  readonly cluster?: string;
 }
 
 const METHODS = ['request', 'publish', 'subscribe', 'flush', 'status', 'isClosed'] as const;

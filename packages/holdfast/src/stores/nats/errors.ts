@@ -1,7 +1,12 @@
 /** Errors of NATS, explained: refusals, and requests without an answer, whose outcome is unknown. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
-import type { NatsConnection, ServerInfo } from './connection.js';
+
+export interface ServerInfo {
+  readonly version: string;
+  readonly jetstream?: boolean;
+  readonly cluster?: string;
+}
 
 export interface ApiError {
   readonly code: number;
@@ -48,7 +53,11 @@ function nameOf(error: unknown): string {
 }
 
 /** The error of a request without an answer. Clients wrap the reason once. */
-export function unansweredError(error: unknown, subject: string, { info }: NatsConnection): Error {
+export function unansweredError(
+  error: unknown,
+  subject: string,
+  { info }: { readonly info?: ServerInfo | undefined },
+): Error {
   if (error instanceof NotExecutedError) return error;
   const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   switch (nameOf(inner)) {

@@ -3,12 +3,15 @@ import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { Bucket, type BucketConfig, type BucketParts, configOf } from './bucket.js';
 import { checkConnection, type NatsConnection } from './connection.js';
+
+export type { ServerInfo } from './errors.js';
+
 import { cloops } from './layouts/cloops.js';
 import { nativeLayout } from './record.js';
 import { storeOn } from './store.js';
 
 export type { BucketConfig } from './bucket.js';
-export type { NatsConnection, NatsMessage, NatsSubscription, ServerInfo } from './connection.js';
+export type { NatsConnection, NatsMessage, NatsSubscription } from './connection.js';
 
 export interface NatsStoreOptions {
   /** The KV bucket. Default 'holdfast'. Created on first use where it is missing. Processes that share locks use the same. */

@@ -1,5 +1,5 @@
 /** Differences between versions of the server. */
-import type { ServerInfo } from './connection.js';
+import type { ServerInfo } from './errors.js';
 
 /**
  * Before this version, servers of a bucket with replicas compared revisions before they agreed on a message, not when
