@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.js';
+import { ATTEMPT_MS_MIN } from '../../src/protocol/constants.js';
+import { StoreClient } from '../../src/store-client/store-client.js';
+import { memoryStore } from '../../src/stores/memory.js';
+import { settle, stage } from './stage.js';
+
+test('however short the ttl, a store that answers within 50 ms is asked once', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  store.fate = () => 'kept';
+  const acquiring = locks.acquire('k', { ttl: 80 });
+  await clock.advance(ATTEMPT_MS_MIN - 2);
+  store.deliver();
+  const lease = await acquiring;
+  expect(store.countOf('claim')).toBe(1);
+  const releasing = lease.release();
+  await clock.advance(ATTEMPT_MS_MIN - 2);
+  store.deliver();
+  await releasing;
+  expect(store.countOf('release')).toBe(1);
+});
+
+test('an attempt that is unanswered for longer is sent again, with the same hold', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  store.fate = () => 'kept';
+  const acquiring = locks.acquire('k', { ttl: 80 });
+  await clock.advance(ATTEMPT_MS_MIN + 30);
+  expect(store.countOf('claim')).toBe(2);
+  const [first, second] = store.applied;
+  expect(first).toEqual(second);
+  store.fate = () => 'pass';
+  store.deliver();
+  await clock.advance(500);
+  expect((await acquiring).held).toBe(true);
+});
+
+test('one attempt each: a client that repeats commands itself gets every reply, or a StoreError', async () => {
+  const store = memoryStore();
+  const client = new StoreClient(store, systemClock);
+  const hold = { process: 'p', number: 1 };
+  const answers = client.attempt([
+    { kind: 'renew', key: 'n/k', hold, ttlMs: 1_000, block: false },
+    { kind: 'release', key: 'n/k', hold, minHoldMs: 0 },
+  ]);
+  expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(['lost', 'released']);
+  await settle();
+  await client.close();
+});
