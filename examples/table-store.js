@@ -79,7 +79,7 @@ export function tableStore(path) {
     traits: {
       ...{ clock: 'machine', clockErrorMs: 0, shared: 'machine', durable: true },
       // Without wake-ups, waiters poll.
-      ...{ push: false, queue: true, vigilMs: null },
+      ...{ push: false, queue: true, livenessPollMs: null },
     },
     apply: (commands) => swap.apply(commands),
     read: (key) => swap.read(key),

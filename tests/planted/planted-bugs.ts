@@ -29,7 +29,7 @@ const STORE_CLIENT = 'store-client/store-client.js';
 const CONTENDER = 'queue/contender.js';
 const RETRIED_COMMAND = 'store-client/retried-command.js';
 const DECIDE = 'protocol/decide.js';
-const LINE = 'protocol/line.js';
+const WAITERS = 'protocol/waiters.js';
 
 /** So that blocks run out within a simulated minute; harmless by itself. */
 const SMALL_BLOCKS: Edit = {
@@ -167,7 +167,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shows: ['token order', 'token twice'],
   },
   {
-    name: 'F32: a hint that comes while a claim is under way is forgotten',
+    name: 'F32: a wake-up that comes while a claim is under way is forgotten',
     profile: 'quiet',
     seeds: 8,
     edits: [{ file: CONTENDER, find: 'this.#isWoken = true;', put: ';' }],
@@ -211,7 +211,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     profile: 'mixed',
     seeds: 8,
     edits: [
-      { file: LINE, find: 'if (waiter.wokenAt === null)\n            return false;', put: 'continue;' },
+      { file: WAITERS, find: 'if (waiter.wokenAt === null)\n            return false;', put: 'continue;' },
     ],
     shows: ['overtaken'],
   },

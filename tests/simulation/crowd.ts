@@ -48,7 +48,7 @@ export class Crowd {
       queue: true,
       shared: 'network',
       durable: true,
-      vigilMs: null,
+      livenessPollMs: null,
     };
   }
 

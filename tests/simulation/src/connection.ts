@@ -126,7 +126,14 @@ export function connect({ server, link, schedule, variant, onWakeUp, onHold }: C
 
   return {
     name: 'simulated',
-    traits: { clock: 'store', clockErrorMs: 0, shared: 'network', durable: true, vigilMs: null, ...variant },
+    traits: {
+      clock: 'store',
+      clockErrorMs: 0,
+      shared: 'network',
+      durable: true,
+      livenessPollMs: null,
+      ...variant,
+    },
     apply,
     ...(variant.push ? { listen } : {}),
     read(key) {

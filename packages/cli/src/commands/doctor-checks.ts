@@ -82,7 +82,7 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
   try {
     const times: number[] = [];
     for (let count = 0; count < WAKES; count++) times.push(await wakeUpMs(store, other));
-    return wakingCheck(Math.min(...times), Math.min(POLL_MS, store.traits.vigilMs ?? POLL_MS) / 2);
+    return wakingCheck(Math.min(...times), Math.min(POLL_MS, store.traits.livenessPollMs ?? POLL_MS) / 2);
   } catch (error) {
     if (!(error instanceof AcquireTimeoutError)) throw error;
     return {

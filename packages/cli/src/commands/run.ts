@@ -93,7 +93,7 @@ async function runUnderLock(
 async function release(lease: Lease, { store }: Session, terminal: Terminal): Promise<void> {
   if (!lease.held) return;
   const end = 'when its ttl is over';
-  const free = store.traits.vigilMs === null ? end : `once this process is gone, or ${end}`;
+  const free = store.traits.livenessPollMs === null ? end : `once this process is gone, or ${end}`;
   const text = `"${printable(lease.key)}" could not be released; it is free ${free}`;
   try {
     const limitMs = Math.min(lease.remainingMs, RELEASE_MS_MAX);

@@ -1,4 +1,4 @@
-/** What the core says to a store about one key, and what the store answers. */
+/** Commands to a store about one key, and their replies. */
 import type { HoldId } from './state.js';
 
 export interface Claim {
@@ -9,9 +9,9 @@ export interface Claim {
   readonly permits: number;
   readonly capacity: number;
   readonly ttlMs: number;
-  /** Stand in line when there is no room. */
+  /** Queue when there is no room. */
   readonly queue: boolean;
-  /** Where hints for this hold go; null when its process cannot listen. */
+  /** Where wake-ups for this hold go; null when its process cannot listen. */
   readonly inbox: string | null;
   readonly metadata: string | null;
 }
@@ -23,7 +23,7 @@ export interface Renew {
   readonly ttlMs: number;
   /** Reserve a fresh block of tokens too. */
   readonly block: boolean;
-  /** Instead of `ttlMs`: add so much to exactly this expiry, so that a repeated command adds once. */
+  /** Instead of `ttlMs`: add `ms` to exactly this expiry, so that a repeated command adds once. */
   readonly added?: { readonly ms: number; readonly expiresAt: number };
 }
 
@@ -31,7 +31,7 @@ export interface Release {
   readonly kind: 'release';
   readonly key: string;
   readonly hold: HoldId;
-  /** Keep the permits until so long after the grant; 0 for a plain release or a grant never used. */
+  /** Keep the permits until this long after the grant; 0 for a plain release or a grant never used. */
   readonly minHoldMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface Evict {
 
 export type Command = Claim | Renew | Release | Evict;
 
-/** A holder as anybody may see it: never with its hold. */
+/** A holder as anybody may see it, without its hold. */
 export interface HolderView {
   readonly owner: string;
   readonly permits: number;
@@ -62,7 +62,7 @@ export interface WaiterView {
   readonly permits: number;
   readonly capacity: number;
   readonly since: number;
-  /** It was told that it is its turn, and room is kept for it. */
+  /** It was woken for its turn, and room is kept for it. */
   readonly woken: boolean;
 }
 
@@ -73,7 +73,7 @@ interface Decided {
   readonly doubtMs?: number;
   /** The number of the key's last decision that changed something: times tie, these do not. */
   readonly decision: number;
-  /** Waiters of other processes stand in line. */
+  /** Waiters of other processes are in the queue. */
   readonly othersWait: boolean;
 }
 
@@ -89,13 +89,13 @@ export interface Granted extends Decided {
 export interface Busy extends Decided {
   readonly kind: 'busy';
   readonly holders: readonly HolderView[];
-  /** How soon something that stands before this claimant may be over. */
+  /** How soon a hold or a waiter before this claimant may be over. */
   readonly freeInMs: number;
-  /** Place in line from 0; null when not standing in it. */
+  /** Place in the queue from 0; null when not in it. */
   readonly position: number | null;
 }
 
-/** The hold has ended already; go on under a new number. */
+/** The hold has ended already; claim again under a new number. */
 export interface Withdrawn extends Decided {
   readonly kind: 'withdrawn';
 }
@@ -124,7 +124,7 @@ export interface Evicted extends Decided {
 
 export type Reply = Granted | Busy | Withdrawn | Renewed | Lost | Released | Evicted;
 
-/** Why an inbox is woken: it is your turn, others wait for what you hold, or you were evicted. */
+/** Why an inbox is woken: it is its turn, others wait for its hold, or its hold was evicted. */
 export type Why = 'turn' | 'waiting' | 'evicted';
 
 export interface Wake {

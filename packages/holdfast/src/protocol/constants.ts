@@ -6,7 +6,7 @@
 /** The layout of a stored record. A library refuses records with a higher one. */
 export const STATE_VERSION = 1;
 
-/** What a holder takes off its validity: a share of what the reply grants, and a constant. */
+/** A holder's safety margin: a share of the granted time, and a constant. */
 export const DRIFT_SHARE = 0.01;
 export const DRIFT_MS = 5;
 
@@ -15,20 +15,20 @@ export const ATTEMPT_MS = 250;
 /** However short the ttl: an attempt that is given up too early is sent again for nothing. */
 export const ATTEMPT_MS_MIN = 50;
 
-/** How long room is kept for a woken waiter, and when it is named again. */
+/** How long room is kept for a woken waiter, and when it is woken again. */
 export const WINDOW_MS = 500;
 export const NAME_AGAIN_MS = 50;
-/** While a woken waiter stands ahead, a busy answer asks to look again within this. */
+/** While a woken waiter is ahead, a busy reply asks the claimant to come back within this. */
 export const WINDOW_HINT_MS = 100;
 
-/** A waiter not heard from for this long leaves the line. */
+/** A waiter that does not claim for this long leaves the queue. */
 export const WAITER_LIFE_MS = 5_000;
 /** A claim moves its waiter's end only once it has come this much nearer: most safety polls write nothing. */
 export const WAITER_REFRESH_MS = 1_000;
 /** The safety poll of a waiter: POLL_MS × (position + 1), at most POLL_MS_MAX. */
 export const POLL_MS = 700;
 export const POLL_MS_MAX = 2_000;
-/** At most so many stand in line; the rest poll. */
+/** At most this many waiters queue; the rest poll. */
 export const QUEUE_MAX = 128;
 
 /** Tokens reserved with every grant of an exclusive hold. */
@@ -42,11 +42,11 @@ export const STAY_AWAY_MS = 150;
 
 /** How long marks of ended holds, and records of released keys, are kept. */
 export const KEEP_MS = 30_000;
-/** At most so many marks a key; the oldest go first. */
+/** At most this many marks per key; the oldest go first. */
 export const MARKS_MAX = 128;
 
-/** A busy answer names at most so many holders. */
+/** A busy reply names at most this many holders. */
 export const HOLDERS_SHOWN = 16;
 
-/** What a reader is one of and a writer takes all of. */
+/** The permits of a read-write lock: a reader takes one, a writer all. */
 export const READ_WRITE_CAPACITY = 1_000_000;

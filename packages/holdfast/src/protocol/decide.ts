@@ -8,20 +8,20 @@
 import type { Claim, Command, Evict, Release, Renew, Reply, Wake } from './commands.js';
 import { HOLDERS_SHOWN, QUEUE_MAX, TOKEN_BLOCK, WAITER_LIFE_MS, WAITER_REFRESH_MS } from './constants.js';
 import { type Draft, finish, markEnded, openDraft, rise, sweep } from './draft.js';
-import { callNext, freeInMs, hasRoom, isOverdue } from './line.js';
 import { EMPTY_STATE, type Holder, missedItsWindow, type State, sameHold } from './state.js';
 import { holderView } from './view.js';
+import { callNext, freeInMs, hasRoom, isOverdue } from './waiters.js';
 
 export interface Decision {
   readonly state: State;
   /** Whether there is anything to store. */
   readonly changed: boolean;
   readonly reply: Reply;
-  /** Hints to send once the state is stored. */
+  /** Wake-ups to send once the state is stored. */
   readonly wakes: readonly Wake[];
 }
 
-/** A reply before it is known which decision it is and who waits: those are filled in last, in place. */
+/** A reply before its decision number and `othersWait` are known: those are filled in last, in place. */
 type Writable<R> = R extends Reply ? { -readonly [K in keyof R]: R[K] } : never;
 type Answer = Writable<Reply>;
 
@@ -50,7 +50,7 @@ function doOthersWait({ waiters }: Draft, command: Command): boolean {
   return waiters.some(({ hold }) => hold.process !== own);
 }
 
-/** Whoever comes to the head while the key rests has to learn how long: nothing else will wake it. */
+/** A waiter that comes to the head during a cool-down has to learn how long it lasts: nothing else will wake it. */
 function tellNewHead(draft: Draft): void {
   const [head] = draft.waiters;
   const [before] = draft.from.waiters;
@@ -95,7 +95,7 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
   };
 }
 
-/** A process has one contender a key: a later claim of it ends what stood in line before, and others may be next. */
+/** A process has one contender per key: its later claim ends its earlier place in the queue, and others may be next. */
 function endEarlierWaiters(draft: Draft, { hold }: Claim, now: number): void {
   const { waiters } = draft;
   for (const waiter of waiters) {
@@ -159,7 +159,7 @@ function standInLine(draft: Draft, command: Claim, place: number, now: number): 
   return draft.waiters.length - 1;
 }
 
-/** Only exclusive holds are handed over within a process, so only they need to know that others wait. */
+/** Only exclusive holds are handed over within a process, so only their holders need to know that others wait. */
 function tellHolders(draft: Draft, { hold }: Claim): void {
   for (const holder of draft.holders) {
     if (holder.permits !== holder.capacity || holder.hold.process === hold.process) continue;
@@ -218,7 +218,7 @@ function evict(draft: Draft, { upToToken }: Evict, now: number): Answer {
   return reply;
 }
 
-/** Whoever was called and still stands in line, and whoever was called and has not come yet. */
+/** Wake-ups for waiters that were called now, and again for those that were called before and have not claimed yet. */
 function wakesOf({ waiters, called, wakes, earliest }: Draft): readonly Wake[] {
   const named = waiters.filter((waiter) => called.includes(waiter) || isOverdue(waiter, earliest));
   const turns = named.flatMap(({ inbox }): Wake[] => (inbox === null ? [] : [{ inbox, why: 'turn' }]));

@@ -7,24 +7,24 @@ export interface Traits {
   readonly clock: 'store' | 'machine' | 'estimate';
   /** How far that clock may be off, in milliseconds. */
   readonly clockErrorMs: number;
-  /** Whether `listen` brings hints. */
+  /** Whether `listen` brings wake-ups. */
   readonly push: boolean;
-  /** Whether it keeps a line of waiters. */
+  /** Whether it keeps a queue of waiters. */
   readonly queue: boolean;
   /** Who can share it. */
   readonly shared: 'process' | 'machine' | 'network';
   /** Whether locks outlive a restart of the store. */
   readonly durable: boolean;
-  /** Where it can prove a holder dead before its ttl: how often those in front of the line should ask. */
-  readonly vigilMs: number | null;
+  /** Where it can prove a holder dead before its ttl: how often the waiters in front should ask. Null where it cannot. */
+  readonly livenessPollMs: number | null;
   /**
-   * Whether every read and every list costs money, a list as much as all that is stored. Whoever looks without having
-   * been asked to, such as a dashboard or a health check, then looks rarely or not at all. Default false.
+   * Whether every read and every list costs money, a list as much as all stored keys. Dashboards and health checks then
+   * read rarely or not at all. Default false.
    */
   readonly metered?: boolean;
 }
 
-/** One key as anybody may see it, without what has expired. */
+/** One key as anybody may see it, without expired holders and waiters. */
 export interface Snapshot {
   readonly key: string;
   /** The store's time of this view. */
@@ -35,24 +35,24 @@ export interface Snapshot {
   readonly waiters: readonly WaiterView[];
 }
 
-/** Every store goes by all of it: who pages through one that takes no notice of `after` never comes to an end. */
+/** Every store applies all of it: paging through a store that ignores `after` would never end. */
 export interface ListQuery {
   /** Only keys that start with this; '' for all. */
   readonly prefix: string;
-  /** At most so many: the first of them. */
+  /** At most this many, the first ones. */
   readonly limit?: number;
-  /** Only keys that sort behind this one, whether it is in use or not. */
+  /** Only keys that sort after this one, whether it is in use or not. */
   readonly after?: string;
 }
 
-/** One thing that this server, as configured, promises or does not. */
+/** One promise that this server, as configured, keeps or does not keep. */
 export interface Finding {
   readonly level: 'good' | 'note' | 'warning';
   readonly text: string;
 }
 
 export interface Guarantees {
-  /** What answers, with its version. */
+  /** The server, with its version. */
   readonly server: string;
   /** Its time at the moment it was asked. */
   readonly now: number;
@@ -116,17 +116,17 @@ export interface Store {
    */
   apply(commands: readonly Command[]): readonly Promise<Reply>[];
   /**
-   * Brings hints for an inbox until stopped. Hints may be lost, late or doubled. Where the store notices that they no
-   * longer come, or come again, it says so to `hears`: meanwhile waiters ask more often.
+   * Brings wake-ups for an inbox until stopped. They may be lost, late or doubled. When the store notices that they no
+   * longer arrive, or arrive again, it calls `onListening`: meanwhile waiters ask more often.
    */
   listen?(
     inbox: string,
     wake: (key: string, why: Why) => void,
-    hears?: (hearing: boolean) => void,
+    onListening?: (isListening: boolean) => void,
   ): Promise<Stop>;
   /**
-   * Only where the store can prove that a holder's process is gone: from now on that ends this hold no more, only its
-   * ttl does, until a process renews it. Whoever renews it then stands behind it.
+   * Only where the store can prove that a holder's process is gone: from now on only the ttl ends this hold, until a
+   * process renews it. The process that renews it is then the holder's.
    */
   handOff?(hold: HoldId): Promise<void>;
   /** Only where the records are those of LockServiceCentral. The same keys, and the same locks as those of `apply`. */
@@ -135,8 +135,8 @@ export interface Store {
   read(key: string): Promise<Snapshot | null>;
   /** Keys that somebody holds or waits for, in the order of `compareKeys`: by code points, as UTF-8's bytes sort. */
   list(query: ListQuery): AsyncIterable<Snapshot>;
-  /** What this server, as configured, really promises. */
+  /** The promises that this server, as configured, really keeps. */
   probe(): Promise<Guarantees>;
-  /** Afterwards nothing works, and nothing of it keeps the process alive. Closing twice is fine. */
+  /** Afterwards no call works, and nothing keeps the process alive. Closing twice is fine. */
   close(): Promise<void>;
 }

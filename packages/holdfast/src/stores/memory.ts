@@ -86,7 +86,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       queue: true,
       shared: 'process',
       durable: false,
-      vigilMs: null,
+      livenessPollMs: null,
     },
     apply(commands) {
       const at = time();

@@ -277,7 +277,7 @@ test('where the store has neither queue nor push, waiting polls with jitter, cut
 test('a store that can prove a death is asked by the first in line as often as it says', async () => {
   const { clock, open } = stage();
   const a = open();
-  const b = open({}, { vigilMs: 200 });
+  const b = open({}, { livenessPollMs: 200 });
   await a.locks.acquire('k', { ttl: 60_000 });
   void watchOf(b.locks.acquire('k', { wait: '1h' }));
   await clock.advance(1);

@@ -159,7 +159,7 @@ export function paperStore(paper: Paper, manners: Manners = {}): Store {
       queue,
       shared: 'process',
       durable: false,
-      vigilMs: null,
+      livenessPollMs: null,
     },
     apply: (commands) => swap.apply(commands),
     async listen(inbox, wake) {

@@ -189,7 +189,7 @@ it('switched off, nobody is noted and nobody is gone', async () => {
   const file = freshFile();
   const store = storeAt(file, { liveness: false });
   await ask(store, claimOf('k', 'a'));
-  expect(store.traits.vigilMs).toBeNull();
+  expect(store.traits.livenessPollMs).toBeNull();
   expect(connection(file).prepare('SELECT count(*) AS n FROM holdfast_processes').get()).toEqual({ n: 0 });
 });
 
@@ -197,7 +197,7 @@ it('an unreadable place switches it off, and probe says so', async () => {
   const table = new ScriptedTable();
   table.namespace = null;
   const store = storeAt(freshFile(), { table });
-  expect(store.traits.vigilMs).toBeNull();
+  expect(store.traits.livenessPollMs).toBeNull();
   const { findings } = await store.probe();
   expect(findings).toContainEqual({ level: 'note', text: expect.stringMatching(/until its ttl/) });
 });

@@ -225,7 +225,7 @@ it('closing twice is fine, and afterwards everything is refused', async () => {
 it('a connection that was given stays open when the store is closed', async () => {
   const database = new Driver(':memory:');
   const store = sqliteStore(database);
-  expect(store.traits).toMatchObject({ shared: 'process', durable: false, vigilMs: null });
+  expect(store.traits).toMatchObject({ shared: 'process', durable: false, livenessPollMs: null });
   expect((await ask(store, claimOf('k', 'a'))).kind).toBe('granted');
   await store.close();
   expect(database.prepare('SELECT count(*) AS n FROM holdfast_records').get()).toEqual({ n: 1 });

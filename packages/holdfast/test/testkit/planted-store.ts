@@ -64,7 +64,7 @@ function plantedStore(
       queue: true,
       shared: 'process',
       durable: false,
-      vigilMs: null,
+      livenessPollMs: null,
     },
     apply: (commands) => commands.map(applyOne),
     async listen(inbox, wake) {

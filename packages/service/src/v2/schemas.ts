@@ -112,7 +112,7 @@ const traits = named(
     queue: flag('Whether the store keeps a queue of waiters.'),
     shared: oneOf(['process', 'machine', 'network'], 'Who can share the store.'),
     durable: flag('Whether locks outlive a restart of the store.'),
-    vigilMs: {
+    livenessPollMs: {
       type: ['number', 'null'],
       description:
         'How often the first waiters ask whether a holder has died. Null where the store cannot tell.',

@@ -106,7 +106,7 @@ const TRAITS: Omit<Traits, 'queue'> = {
   push: false,
   shared: 'network',
   durable: true,
-  vigilMs: null,
+  livenessPollMs: null,
   metered: true,
 };
 

@@ -31,7 +31,7 @@ const TRAITS: Traits = {
   queue: true,
   shared: 'network',
   durable: false,
-  vigilMs: null,
+  livenessPollMs: null,
 };
 
 /**

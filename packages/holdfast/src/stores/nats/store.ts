@@ -88,7 +88,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     queue: layout.queue,
     shared: 'network',
     durable: true,
-    vigilMs: null,
+    livenessPollMs: null,
   };
 
   let closed = false;

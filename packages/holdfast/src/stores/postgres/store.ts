@@ -110,7 +110,7 @@ function traitsOf(push: boolean): Traits {
     queue: true,
     shared: 'network',
     durable: true,
-    vigilMs: null,
+    livenessPollMs: null,
   };
 }
 

@@ -53,7 +53,7 @@ const TRAITS: Traits = {
   queue: true,
   shared: 'network',
   durable: false,
-  vigilMs: null,
+  livenessPollMs: null,
 };
 
 /** Commands per call. With a batch split in two, client and server work at the same time. */

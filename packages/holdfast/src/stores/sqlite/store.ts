@@ -183,7 +183,7 @@ function traitsOf(file: string | null, canProve: boolean): Traits {
     queue: true,
     shared: file === null ? 'process' : 'machine',
     durable: file !== null,
-    vigilMs: canProve ? VIGIL_MS : null,
+    livenessPollMs: canProve ? VIGIL_MS : null,
   };
 }
 

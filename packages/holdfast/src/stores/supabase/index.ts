@@ -41,7 +41,7 @@ const TRAITS: Traits = {
   queue: true,
   shared: 'network',
   durable: true,
-  vigilMs: null,
+  livenessPollMs: null,
 };
 
 /**

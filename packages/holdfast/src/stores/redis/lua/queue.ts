@@ -1,4 +1,4 @@
-/** Lua: the queue of waiters, as in `protocol/line.ts`. */
+/** Lua: the queue of waiters, as in `protocol/waiters.ts`. */
 
 export const QUEUE_LUA = `
 -- Woken, but did not come while its window was open: it blocks nobody, and keeps its place.

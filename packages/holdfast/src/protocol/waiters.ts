@@ -1,4 +1,4 @@
-/** The line of waiters: who has room, who is called next, and how soon it is worth asking again. */
+/** The queue of waiters: who has room, who is woken next, and how soon it is worth asking again. */
 import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from './constants.js';
 import type { Draft } from './draft.js';
 import { missedItsWindow, type Waiter } from './state.js';
@@ -8,7 +8,7 @@ interface Share {
   readonly capacity: number;
 }
 
-/** What is taken. The capacity in force is the smallest that anybody concerned names. */
+/** The permits in use. The capacity in force is the smallest that any of the holders and waiters names. */
 class Tally {
   private permits = 0;
   private capacity = Number.MAX_SAFE_INTEGER;
@@ -30,7 +30,7 @@ function taken(draft: Draft): Tally {
   return tally;
 }
 
-/** Whether a claimant behind the first `ahead` waiters fits beside holders, rests and what is kept for the woken. */
+/** Whether a claimant behind the first `ahead` waiters fits beside holders, cool-downs and woken waiters. */
 export function hasRoom(draft: Draft, ahead: number, wants: Share): boolean {
   const tally = taken(draft);
   for (const waiter of draft.waiters.slice(0, ahead)) {
@@ -43,7 +43,7 @@ export function hasRoom(draft: Draft, ahead: number, wants: Share): boolean {
 
 /**
  * Opens a window for every waiter that now fits, in order, and closes the windows of those that no longer do.
- * Behind the first who does not fit nobody is called: a large claim is never starved by small ones.
+ * Nobody behind the first that does not fit is woken: a large claim is never starved by small ones.
  */
 export function callNext(draft: Draft, now: number): void {
   const tally = taken(draft);
@@ -68,12 +68,12 @@ function replace(draft: Draft, index: number, waiter: Waiter): void {
   draft.changed = true;
 }
 
-/** Called a while ago and not come yet: the hint may be lost, so it is named again. */
+/** Woken a while ago, and has not claimed yet: the wake-up may be lost, so it is sent again. */
 export function isOverdue({ wokenAt }: Waiter, earliest: number): boolean {
   return wokenAt !== null && earliest >= wokenAt + NAME_AGAIN_MS && earliest < wokenAt + WINDOW_MS;
 }
 
-/** How soon something that stands before this claimant may be over. */
+/** How soon a hold or a waiter before this claimant may be over. */
 export function freeInMs(draft: Draft, ahead: number): number {
   const { earliest } = draft;
   let at = Number.MAX_SAFE_INTEGER;
