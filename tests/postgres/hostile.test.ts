@@ -3,7 +3,7 @@ import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
 import { UnsupportedError } from 'holdfast/protocol';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 
 /** What a name without a schema may be taken for: an exact match of types goes before the order of the path. */
 const TRAPS = [
@@ -36,12 +36,14 @@ describe('listening through postgres', () => {
     { code: 'EPIPE', what: 'a connection that is gone', listens: 2 },
     { code: '57P01', what: 'a server that goes', listens: 2 },
   ])('after $what ($code) it was begun $listens times', async ({ code, listens }) => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
     const { client, counted } = failing(code);
     const store = postgresStore(client);
     await store.listen?.('inbox', () => undefined);
     const release = { kind: 'release', key: 'k', hold: { process: 'p', number: 1 }, minHoldMs: 0 } as const;
     await Promise.allSettled(store.apply([release]));
-    await Promise.allSettled(store.apply([release]));
+    await vi.advanceTimersByTimeAsync(10_000);
     await store.close();
     expect(counted.listens).toBe(listens);
   });
