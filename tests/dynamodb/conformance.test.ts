@@ -4,12 +4,13 @@ import type { Store } from 'holdfast/protocol';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
-import { casesOf, sequencesOf, type When } from '../long-run.js';
+import { casesOf, isLongRun, sequencesOf, type When } from '../long-run.js';
 import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
 
 const CASE_MS_MAX = 240_000;
 
 function runSuite(harness: Harness, sequences: number, when: When): void {
+  if (when === 'long-run' && !isLongRun) return;
   const seed = Math.floor(Math.random() * 2 ** 31);
   describe(`${harness.name} (seed ${seed})`, () => {
     const cases = conformanceSuite(harness, { sequences: sequencesOf(sequences), seed, atOnce: 60 });
@@ -44,7 +45,7 @@ describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
 
   const withQueue = (queue: boolean): Harness =>
     harnessOf(
-      queue ? 'with a line of waiters' : 'without a line',
+      queue ? 'with a queue' : 'without a queue',
       () => open(queue),
       () => raw,
       () => table,
