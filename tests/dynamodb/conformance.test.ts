@@ -50,6 +50,6 @@ describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
       () => raw,
       () => table,
     );
-  runSuite(withQueue(true), 600, 'always');
-  runSuite(withQueue(false), 100, 'long-run');
+  runSuite(withQueue(true), 300, 'always');
+  runSuite(withQueue(false), 50, 'long-run');
 });

@@ -218,7 +218,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F28: a late renewal shortens a longer one',
     profile: 'cut-off',
-    seeds: 8,
+    seeds: 16,
     edits: [
       {
         file: DECIDE,
@@ -252,7 +252,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         put: 'onHandedOff(hold) {\n        this.client.withdraw(this.key, hold.id, hold.request.ttlMs);',
       },
     ],
-    shows: ['released while held'],
+    shows: ['released while held', 'overlap'],
   },
   {
     name: 'F29: a process that handed a lease off goes on with it',
