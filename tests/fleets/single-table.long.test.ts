@@ -161,11 +161,11 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
     await faults.stop();
   });
 
-  it('says what the clocks of the other software mean, and stands in no line', async () => {
+  it('says what the clocks of the other software mean, and has no queue', async () => {
     const { findings } = await fleet.store().probe();
     expect(findings.map(({ text }) => text).join(' ')).toContain('clocks of its own machines');
     expect(() => dynamodbStore(client, { table, layout: 'single-table', queue: true })).toThrow(
-      'room for a line',
+      'cannot store a queue',
     );
   });
 

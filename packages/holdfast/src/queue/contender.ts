@@ -1,7 +1,7 @@
 /**
  * Claims a key at the store for the waiters of one queue.
  *
- * 1. An exclusive request, or one with the caller's own hold, claims alone. Shared ones claim up to sixteen at a time,
+ * 1. An exclusive request claims alone, and so does a contender for one waiter. Shared ones claim up to sixteen at a time,
  *    all but the last without queueing. Grants go to whoever waits longest.
  * 2. The last claim, the anchor, keeps the place in the store's queue. It asks again when woken, when something before it
  *    may be over, or by the safety poll.
@@ -69,7 +69,7 @@ export class Contender implements Task, RetryListener {
   /** Whether it has a place in the store's queue. */
   isQueued = false;
   readonly #owner: ContenderOwner;
-  readonly #queues: boolean;
+  readonly #isForOne: boolean;
   #extras: readonly RetriedCommand[] = [];
   #anchor: HoldId | null = null;
   #claim: RetriedCommand | null = null;
@@ -80,10 +80,15 @@ export class Contender implements Task, RetryListener {
   #withdrawals = 0;
   #retired = false;
 
-  constructor(owner: ContenderOwner, request: Request) {
+  /** `isForOne`: it claims for one waiter alone. */
+  constructor(owner: ContenderOwner, request: Request, isForOne: boolean) {
     this.#owner = owner;
     this.request = request;
-    this.#queues = request.queue && request.waitMs > 0 && owner.client.store.traits.queue;
+    this.#isForOne = isForOne;
+  }
+
+  get #queues(): boolean {
+    return this.request.queue && this.request.waitMs > 0 && this.#owner.client.store.traits.queue;
   }
 
   serves(request: Request): boolean {
@@ -147,7 +152,7 @@ export class Contender implements Task, RetryListener {
     const { request } = this;
     this.#leavesTraces = false;
     this.isQueued = false;
-    if (!isExclusive(request) && request.hold === null) this.#claimExtras();
+    if (!this.#isForOne && !isExclusive(request)) this.#claimExtras();
     this.#anchor = request.hold ?? this.#owner.newHold(request);
     this.#claimAnchor(this.#anchor);
   }

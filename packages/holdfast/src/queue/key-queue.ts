@@ -11,7 +11,7 @@ import { type HoldId, sameHold } from '../protocol/state.js';
 import type { StoreClient } from '../store-client/store-client.js';
 import type { AbortListeners } from './abort-listeners.js';
 import { Contender, type ContenderOwner, TOGETHER_MAX } from './contender.js';
-import { areAlike, areShared, isExclusive, type Request } from './request.js';
+import { areAlike, areShared, canInherit, isExclusive, type Request } from './request.js';
 import { isPatient, type NotGranted, type Outcome, Waiter, WaiterList, type WaiterOwner } from './waiter.js';
 
 /** What the queues of one process share. */
@@ -29,6 +29,8 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   readonly aborts: AbortListeners;
   readonly newHold: (request: Request) => HoldId;
   protected readonly waiters = new WaiterList<R, G>();
+  /** Whether one contender claims for all waiters that have no hold of their own; otherwise each in front claims for itself. */
+  protected readonly sharesClaims: boolean = true;
   /** Nobody here claims before this time. */
   protected awayUntilMs = 0;
   readonly #owner: QueueOwner<R, G>;
@@ -66,6 +68,10 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
 
   enter(request: R): Promise<Outcome<G>> {
     const waiter = new Waiter<R, G>(this, request);
+    if (request.signal?.aborted) {
+      waiter.settle({ kind: 'aborted', reason: request.signal.reason });
+      return waiter.outcome;
+    }
     const before = request.hold && this.#find(request.hold);
     if (before) this.#supersede(before, waiter);
     else this.waiters.add(waiter);
@@ -73,14 +79,13 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     const contender = waiter.contender ?? this.#contender;
     const isFirst = waiter === this.waiters.first && contender?.isFirstClaim === true;
     // The timeout of the first claim comes before its own: most waiters never need a timer.
-    if (!isFirst || request.signal?.aborted || !isPatient(request)) this.#waitOn(waiter);
+    if (!isFirst || !isPatient(request)) this.#waitOn(waiter);
     return waiter.outcome;
   }
 
   /** Answers from what is known already, or sets a timer. */
   #waitOn(waiter: Waiter<R, G>): void {
-    if (waiter.request.signal?.aborted) waiter.onAbort();
-    else if (waiter.inQueue && !this.#answerKnown(waiter)) this.#failOverdue(waiter);
+    if (waiter.inQueue && !this.#answerKnown(waiter)) this.#failOverdue(waiter);
     waiter.arm();
   }
 
@@ -118,10 +123,24 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   }
 
   #leave(waiter: Waiter<R, G>, outcome: Outcome<G>): void {
-    this.waiters.remove(waiter);
-    waiter.contender?.retire();
-    waiter.contender = null;
+    this.#remove(waiter);
     waiter.settle(outcome);
+  }
+
+  /**
+   * A waiter that leaves hands its place in the store's queue to the next one, if that is like it and has none. Where the
+   * next one has a place of its own, nobody gets it: whoever stands further back would overtake.
+   */
+  #remove(waiter: Waiter<R, G>): void {
+    this.waiters.remove(waiter);
+    const { contender, next } = waiter;
+    waiter.contender = null;
+    if (!contender) return;
+    const isSettled = contender.isQueued && !contender.isAsking && !contender.isInDoubt;
+    if (isSettled && next?.inQueue && !next.contender && canInherit(waiter.request, next.request)) {
+      next.contender = contender;
+      contender.request = next.request;
+    } else contender.retire();
   }
 
   onOverdue(waiter: Waiter<R, G>): void {
@@ -131,9 +150,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   }
 
   onGone(waiter: Waiter<R, G>): void {
-    this.waiters.remove(waiter);
-    waiter.contender?.retire();
-    waiter.contender = null;
+    this.#remove(waiter);
     this.advance();
   }
 
@@ -155,6 +172,8 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     if (waiter) {
       waiter.contender = null;
       this.grant(waiter, hold, reply, sent);
+      // A grant that came too late was given back: the next claim's timeout may come after the waiter's own time.
+      if (waiter.inQueue) waiter.arm();
     } else if (request.hold === null) this.client.withdraw(this.key, hold, request.ttlMs);
     this.advance();
     return from === this.#contender;
@@ -198,8 +217,16 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     this.advance();
   }
 
-  onRefused(_from: Contender, error: HoldfastError): void {
-    this.close({ kind: 'failed', error });
+  /** Waiters that ask for something else are not refused with it. */
+  onRefused(from: Contender, error: HoldfastError): void {
+    const isShared = from === this.#contender;
+    from.retire();
+    if (isShared) this.#contender = null;
+    for (const waiter of this.waiters) {
+      const isMeant = isShared ? from.serves(waiter.request) : waiter.contender === from;
+      if (isMeant) this.#leave(waiter, { kind: 'failed', error });
+    }
+    this.advance();
   }
 
   /** Brings the contenders into line with who waits in front now. */
@@ -219,29 +246,30 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     }
   }
 
-  /** The first of those in front that has no hold of its own. Those that have one claim for themselves. */
+  /** The first of those in front that the shared contender claims for. The others in front claim for themselves. */
   #front(): Waiter<R, G> | null {
     const head = this.waiters.first;
-    if (!head || (head.request.hold === null && isExclusive(head.request))) return head;
+    if (!head) return null;
+    if (this.sharesClaims && head.request.hold === null && isExclusive(head.request)) return head;
     let front: Waiter<R, G> | null = null;
     let place = 0;
     for (const waiter of this.waiters) {
       const isInFront = waiter === head || areShared(head.request, waiter.request);
       if (!isInFront || place === TOGETHER_MAX) break;
       place += 1;
-      if (waiter.request.hold === null) front ??= waiter;
+      if (this.sharesClaims && waiter.request.hold === null) front ??= waiter;
       else waiter.contender ??= this.#start(waiter.request);
     }
     return front;
   }
 
   #contend(request: Request): void {
-    this.#contender = new Contender(this, request);
+    this.#contender = new Contender(this, request, false);
     this.#contender.start(this.awayUntilMs);
   }
 
   #start(request: Request): Contender {
-    const contender = new Contender(this, request);
+    const contender = new Contender(this, request, true);
     contender.start(this.awayUntilMs);
     return contender;
   }
@@ -261,7 +289,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
 
   /** False while nothing is known. */
   #answerKnown(waiter: Waiter<R, G>): boolean {
-    const contender = waiter.contender ?? this.#contender;
+    const contender = this.#contenderBefore(waiter);
     const answer = contender ? contender.answer : null;
     const holders = answer?.holders ?? (contender ? null : this.holdersHere());
     if (holders) this.#answerBusy(waiter, holders, answer);
@@ -278,9 +306,10 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
       if (waiter.isContended) return;
       waiter.isContended = true;
       this.onContended(waiter, holders);
-    } else if (waiter.contender?.isInDoubt) {
+    } else if (waiter.contender?.isAsking) {
       // The claim on its way decides.
-      if (!waiter.contender.isAsking) this.#failed(waiter, null);
+    } else if (waiter.request.hold && waiter.contender?.isInDoubt) {
+      this.#failed(waiter, null);
     } else {
       const { name } = waiter.request;
       this.#leave(waiter, { kind: 'busy', key: name, holders, heldHere: this.isHeldHere, answer });
@@ -289,14 +318,18 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
 
   /** The store cannot be asked now, and nothing was executed: those who do not wait are told so at once. */
   #failOverdue(waiter: Waiter<R, G>): void {
-    const refusal = (waiter.contender ?? this.#contender)?.refusal;
+    const contender = this.#contenderBefore(waiter);
+    const refusal = contender && !contender.isInDoubt ? contender.refusal : null;
     if (refusal && waiter.isOverdue && waiter.inQueue) this.#failed(waiter, refusal);
   }
 
+  /** Whose answers tell about the key as this waiter would find it. */
+  #contenderBefore(waiter: Waiter<R, G>): Contender | null {
+    return waiter.contender ?? this.#contender ?? this.waiters.first?.contender ?? null;
+  }
+
   #failed(waiter: Waiter<R, G>, cause: unknown): void {
-    this.waiters.remove(waiter);
-    waiter.contender?.retire();
-    waiter.contender = null;
+    this.#remove(waiter);
     waiter.fail(cause);
   }
 }

@@ -67,6 +67,16 @@ export const areAlike = (a: Request, b: Request): boolean =>
     a.hold === null &&
     b.hold === null);
 
+/** Whether a place in the store's queue may pass from one to the other. The next claim has the heir's ttl and metadata. */
+export const canInherit = (from: Request, heir: Request): boolean =>
+  from.permits === heir.permits &&
+  from.capacity === heir.capacity &&
+  from.owner === heir.owner &&
+  from.minHoldMs === heir.minHoldMs &&
+  from.hold === null &&
+  heir.hold === null &&
+  heir.queue;
+
 /** Whether both may be claimed for at the same time: readers, or permits of one semaphore. */
 export const areShared = (a: Permits, b: Permits): boolean =>
   a.permits < a.capacity && a.permits === b.permits && a.capacity === b.capacity;

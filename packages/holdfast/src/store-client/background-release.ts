@@ -73,5 +73,7 @@ export class BackgroundRelease implements Task, RetryListener {
     this.#release.stop();
     this.#sender.timers.cancel(this);
     this.#onEnd(this);
+    // Nobody waits for ever. Once the caller was told anything, this changes nothing.
+    if (this.#caller) this.onDue();
   }
 }

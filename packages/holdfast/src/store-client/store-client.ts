@@ -40,6 +40,8 @@ export class StoreClient implements Sender {
   readonly batch: Batch;
   roundTripMs = 0;
   storeAheadMs = 0;
+  /** Whether `ask` goes on, until its time is over, while the store is known to be away. */
+  protected readonly asksWhileAway: boolean = false;
   readonly #releases = new Set<BackgroundRelease>();
   readonly #onReleaseEnd = (ended: BackgroundRelease): void => {
     this.#releases.delete(ended);
@@ -63,10 +65,12 @@ export class StoreClient implements Sender {
 
   /** Sends a command until it is answered. A `StoreError` when there is no answer in time; `name` is the key in it. */
   async ask(command: Command, name: string, operation: string = command.kind): Promise<Answer> {
-    const asked = new Asked();
+    const asked = new Asked(this.asksWhileAway);
     const retried = new RetriedCommand(this, command, 4 * CALL_MS_MAX, asked, false);
+    // An attempt that was not executed tells nothing while another may have been.
+    const cause = (): unknown => (retried.unanswered > 0 ? undefined : asked.cause);
     try {
-      return await this.within(asked.answer, operation, name, () => asked.cause);
+      return await this.within(asked.answer, operation, name, cause);
     } finally {
       retried.stop();
     }
@@ -193,8 +197,10 @@ class Asked implements RetryListener {
   cause: unknown;
   onReply: (reply: Reply, sent: Moment) => void = () => undefined;
   onRefused: (error: Refusal) => void = () => undefined;
+  readonly #goesOn: boolean;
 
-  constructor() {
+  constructor(goesOn: boolean) {
+    this.#goesOn = goesOn;
     this.answer = new Promise((resolve, reject) => {
       this.onReply = (reply, sent) => resolve({ reply, sent });
       this.onRefused = reject;
@@ -204,6 +210,7 @@ class Asked implements RetryListener {
   /** The caller did not say how long to wait for a store that is away. */
   onUnknown(cause: unknown): void {
     this.cause = cause;
-    if (cause instanceof NotExecutedError && cause.retry !== 'at-once') this.onRefused(cause);
+    if (!this.#goesOn && cause instanceof NotExecutedError && cause.retry !== 'at-once')
+      this.onRefused(cause);
   }
 }

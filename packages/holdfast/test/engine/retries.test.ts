@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.js';
 import { ATTEMPT_MS_MIN } from '../../src/protocol/constants.js';
+import { StoreError } from '../../src/protocol/errors.js';
 import { StoreClient } from '../../src/store-client/store-client.js';
 import { memoryStore } from '../../src/stores/memory.js';
-import { settle, stage } from './stage.js';
+import { settle, stage, watchOf } from './stage.js';
 
 test('however short the ttl, a store that answers within 50 ms is asked once', async () => {
   const { clock, open } = stage();
@@ -47,4 +48,32 @@ test('one attempt each: a client that repeats commands itself gets every reply, 
   expect((await Promise.all(answers)).map(({ kind }) => kind)).toEqual(['lost', 'released']);
   await settle();
   await client.close();
+});
+
+test('P15: a caller whose grants always come too late is told so when its wait is over', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  store.fate = () => 'kept';
+  const acquiring = watchOf(locks.acquire('k', { ttl: 15, wait: 500 }));
+  for (let elapsedMs = 0; elapsedMs < 1_000 && acquiring.state === 'pending'; elapsedMs += 20) {
+    await clock.advance(20);
+    store.deliver();
+    await settle();
+  }
+  expect(acquiring.error).toBeInstanceOf(StoreError);
+});
+
+test('an awaited release ends although ten thousand others follow it while the store is away', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const lease = await locks.acquire('first', { ttl: '1h' });
+  const leases = await Promise.all(
+    Array.from({ length: 10_050 }, (_, at) => locks.acquire(`k${at}`, { ttl: 1_000, renew: false })),
+  );
+  store.fate = () => 'lost';
+  await clock.advance(900);
+  const releasing = watchOf(lease.release());
+  await clock.advance(2_500);
+  expect(releasing.error).toBeInstanceOf(StoreError);
+  expect(leases[0]?.held).toBe(false);
 });

@@ -18,9 +18,9 @@ export function observedStore(store: Store, events: ServiceEvents): Store {
     ...(instances && { instances }),
     ...(store.listen && { listen: store.listen.bind(store) }),
     apply: (commands) => applyObserved(store, events, commands),
-    read: (key) => measured(events, 'read', async () => store.read(key)),
+    read: async (key) => store.read(key),
     list: (query) => store.list(query),
-    probe: () => measured(events, 'probe', async () => store.probe()),
+    probe: async () => store.probe(),
     close: async () => undefined,
   };
 }

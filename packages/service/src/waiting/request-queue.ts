@@ -25,6 +25,8 @@ export interface WaitersHere {
 export const NO_WAITERS: WaitersHere = { inStore: [], behind: [] };
 
 export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
+  /** Requests differ in owner, ttl and metadata, and each has a place of its own in the store's queue. */
+  protected override readonly sharesClaims = false;
   readonly #events: ServiceEvents;
 
   constructor(owner: QueueOwner<AcquireRequest, Grant>, key: string, events: ServiceEvents) {

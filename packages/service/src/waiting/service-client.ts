@@ -11,6 +11,8 @@ import { measured, observedStore } from './observed-store.js';
 const LISTING_MS_MAX = 2;
 
 export class ServiceClient extends StoreClient {
+  /** A client of the service waits for its answer anyway: a short outage of the store is no failure. */
+  protected override readonly asksWhileAway = true;
   readonly #events: ServiceEvents;
 
   constructor(store: Store, events: ServiceEvents) {
@@ -38,21 +40,21 @@ export class ServiceClient extends StoreClient {
   }
 
   read(key: string): Promise<Snapshot | null> {
-    return this.within(this.store.read(key), 'read', key);
+    return this.readBy(key, () => this.store.read(key));
   }
 
   probe(): Promise<Guarantees> {
-    return this.within(this.store.probe(), 'probe');
+    return measured(this.#events, 'probe', () => this.within(this.store.probe(), 'probe'));
   }
 
   /** Reads a key of the store in a way of its own. */
   readBy<T>(key: string, read: () => Promise<T>): Promise<T> {
-    return this.within(measured(this.#events, 'read', read), 'read', key);
+    return measured(this.#events, 'read', () => this.within(read(), 'read', key));
   }
 
   /** Writes to the store in a way of its own, once: after a rejection nobody knows what happened. */
   writeBy<T>(operation: string, key: string, write: () => Promise<T>): Promise<T> {
-    return this.within(measured(this.#events, 'apply', write), operation, key);
+    return measured(this.#events, 'apply', () => this.within(write(), operation, key));
   }
 
   /** The tokens of all who hold this key. */
@@ -64,11 +66,9 @@ export class ServiceClient extends StoreClient {
   /** One by one, in the order of their keys, until `take` returns false. Rejects in time, and then takes no more. */
   async each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
     let isAwaited = true;
-    const listing = measured(this.#events, 'list', () =>
-      feed(this.store, query, (snapshot) => isAwaited && take(snapshot)),
-    );
+    const listed = (): Promise<void> => feed(this.store, query, (snapshot) => isAwaited && take(snapshot));
     try {
-      await this.within(listing, 'list');
+      await measured(this.#events, 'list', () => this.within(listed(), 'list'));
     } finally {
       isAwaited = false;
     }
@@ -92,7 +92,7 @@ export function forClients(error: StoreError, key: string | undefined): StoreErr
   const message =
     outcome === 'unknown'
       ? `The store did not answer the ${what}, so what happened there is unknown. Ask again.`
-      : `The store could not be reached for the ${what}, and executed nothing. Ask again.`;
+      : `The store could not be reached for the ${what}. Ask again.`;
   return new StoreError(message, { key, cause, operation, outcome });
 }
 

@@ -1,6 +1,6 @@
-import type { Store } from 'holdfast';
+import { type Store, UnsupportedError } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
-import type { Command } from 'holdfast/protocol';
+import { type Command, NotExecutedError, type Reply } from 'holdfast/protocol';
 import { faultyStore, seededRandom } from 'holdfast/testkit';
 import { afterEach, describe, expect, it } from 'vitest';
 import { clearScene, open, pause, stage, until } from '../scene.js';
@@ -226,4 +226,92 @@ describe('a store in trouble', () => {
     store.heal();
     await until(async () => (await inner.read('a/b')) === null, `nothing stays (seed ${seed})`);
   }, 120_000);
+});
+
+describe('what concerns one request alone', () => {
+  it('a kind of lock that the store refuses ends the requests for it, and nobody else who waits', async () => {
+    const inner = memoryStore();
+    const plain: Store = {
+      ...inner,
+      apply: (commands) =>
+        commands.map((command) => {
+          if (command.kind === 'claim' && command.capacity > 1)
+            return Promise.reject(new UnsupportedError('No semaphores here.'));
+          return inner.apply([command])[0] as Promise<Reply>;
+        }),
+    };
+    const { url, acquire, post, get } = await stage({ store: plain });
+    const { hold } = await acquire('a/b');
+    const others = [];
+    for (const [more, count] of [
+      [{ capacity: 3 }, 1],
+      [{}, 2],
+    ] as const) {
+      others.push(open(url, ACQUIRE, { ttl: '30s', wait: '20s', ...more }));
+      if (count === 1) expect((await others[0]?.answer)?.status).toBe(501);
+    }
+    await until(async () => (await get('/v2/locks/a/b')).body.waiting === 1, 'one waits');
+    const refused = await post(ACQUIRE, { ttl: '30s', wait: '1s', capacity: 3 });
+    expect(refused.status).not.toBe(200);
+    await post('/v2/locks/a/b/release', { hold });
+    expect((await others[1]?.answer)?.status).toBe(200);
+  });
+
+  it('readers of different owners keep their places before a writer that comes later', async () => {
+    const scene = await stage();
+    const elsewhere = await stage({ store: scene.store });
+    const { hold } = await scene.acquire('a/b', { mode: 'write' });
+    const order: string[] = [];
+    const wait = (at: typeof scene, owner: string, mode: string) =>
+      open(at.url, ACQUIRE, { ttl: '30s', wait: '25s', owner, mode }).answer.then(
+        async ({ status, body }) => {
+          expect(status).toBe(200);
+          order.push(owner);
+          await at.post('/v2/locks/a/b/release', { hold: body.hold });
+        },
+      );
+    const all: Promise<void>[] = [];
+    for (const owner of ['ada', 'bert', 'cleo']) {
+      all.push(wait(scene, owner, 'read'));
+      await until(
+        async () => (await scene.store.read('a/b'))?.waiters.length === all.length,
+        `${owner} waits`,
+      );
+    }
+    all.push(wait(elsewhere, 'writer', 'write'));
+    await until(async () => (await scene.store.read('a/b'))?.waiters.length === 4, 'the writer waits');
+    await scene.post('/v2/locks/a/b/release', { hold });
+    await Promise.all(all);
+    expect(order.at(-1)).toBe('writer');
+  });
+
+  it('a short wait behind a hold of a client is answered in time, with who holds the lock', async () => {
+    const { url, acquire, post } = await stage();
+    await acquire('a/b', { owner: 'ada' });
+    const first = open(url, ACQUIRE, { ttl: '30s', wait: '20s', hold: 'my-own-secret-text.1' });
+    await pause(100);
+    const { status, body } = await post(ACQUIRE, { ttl: 300, wait: 100 });
+    expect([status, body.code]).toEqual([423, 'busy']);
+    expect(body.holders).toMatchObject([{ owner: 'ada' }]);
+    first.leave();
+  });
+
+  it('a store that is away for a moment is asked again: a renewal is not refused', async () => {
+    const inner = memoryStore();
+    let isAway = false;
+    const store: Store = {
+      ...inner,
+      apply: (commands) =>
+        isAway
+          ? commands.map(() => Promise.reject(new NotExecutedError('nobody listens there', 'while-waiting')))
+          : inner.apply(commands),
+    };
+    const { acquire, post } = await stage({ store });
+    const { hold } = await acquire('a/b');
+    isAway = true;
+    const renewed = post('/v2/locks/a/b/renew', { hold, ttl: '30s' });
+    await pause(500);
+    isAway = false;
+    expect((await renewed).status).toBe(200);
+  });
 });
