@@ -90,7 +90,7 @@ export class RetriedCommand implements Task {
   rejected(attempt: Attempt, cause: unknown): void {
     if (cause instanceof UnsupportedError || cause instanceof NotExecutedError) this.unanswered -= 1;
     if (!this.open || attempt !== this.#awaited) return;
-    const known = this.#known(cause);
+    const known = this.known(cause);
     if (this.#listener.onRefused && isPermanent(known)) {
       this.stop();
       this.#listener.onRefused(known, this);
@@ -104,7 +104,7 @@ export class RetriedCommand implements Task {
   }
 
   /** One attempt that was not executed tells nothing while another may have been. */
-  #known(cause: unknown): unknown {
+  known(cause: unknown): unknown {
     const isDoubtful = cause instanceof NotExecutedError && this.unanswered > 0;
     return isDoubtful ? new Error(cause.message, { cause }) : cause;
   }

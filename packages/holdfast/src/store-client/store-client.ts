@@ -67,8 +67,7 @@ export class StoreClient implements Sender {
   async ask(command: Command, name: string, operation: string = command.kind): Promise<Answer> {
     const asked = new Asked(this.asksWhileAway);
     const retried = new RetriedCommand(this, command, 4 * CALL_MS_MAX, asked, false);
-    // An attempt that was not executed tells nothing while another may have been.
-    const cause = (): unknown => (retried.unanswered > 0 ? undefined : asked.cause);
+    const cause = (): unknown => retried.known(asked.cause);
     try {
       return await this.within(asked.answer, operation, name, cause);
     } finally {
