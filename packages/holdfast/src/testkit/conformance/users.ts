@@ -6,7 +6,7 @@ import { eventually, pause } from '../pause.js';
 import type { CaseContext } from './case-context.js';
 
 /** Long enough for a busy machine. */
-export const USER_MS_MAX = 20_000;
+export const USER_MS_MAX = 60_000;
 
 /** Runs the work with so many users, each over its own connection, and closes them. */
 export async function withUsers(
