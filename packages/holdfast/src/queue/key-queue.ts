@@ -70,6 +70,8 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     const waiter = new Waiter<R, G>(this, request);
     if (request.signal?.aborted) {
       waiter.settle({ kind: 'aborted', reason: request.signal.reason });
+      // The queue may have been made for it alone.
+      this.advance();
       return waiter.outcome;
     }
     const before = request.hold && this.#find(request.hold);
@@ -242,7 +244,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
       if (!this.isHeldHere) this.#owner.forget(this);
     } else if (front && !this.#contender) {
       if (isServedHere) this.#answerOverdue(front);
-      else this.#contend(front.request);
+      else this.#contender = this.#start(front.request, false);
     }
   }
 
@@ -258,18 +260,13 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
       if (!isInFront || place === TOGETHER_MAX) break;
       place += 1;
       if (this.sharesClaims && waiter.request.hold === null) front ??= waiter;
-      else waiter.contender ??= this.#start(waiter.request);
+      else waiter.contender ??= this.#start(waiter.request, true);
     }
     return front;
   }
 
-  #contend(request: Request): void {
-    this.#contender = new Contender(this, request, false);
-    this.#contender.start(this.awayUntilMs);
-  }
-
-  #start(request: Request): Contender {
-    const contender = new Contender(this, request, true);
+  #start(request: Request, isForOne: boolean): Contender {
+    const contender = new Contender(this, request, isForOne);
     contender.start(this.awayUntilMs);
     return contender;
   }

@@ -124,8 +124,10 @@ export class Waiter<R extends Request, G> implements Task {
       if (this.#settled) return;
     }
     const { clock, timers } = this.#owner.client;
-    if (clock.monotonicMs() < this.#answerByMs()) {
-      timers.schedule(this, this.#answerByMs(), true);
+    // A claim of its own that is on its way decides, for as long as a first attempt is awaited.
+    const byMs = this.#answerByMs() + (this.contender?.isAsking ? ATTEMPT_MS : 0);
+    if (clock.monotonicMs() < byMs) {
+      timers.schedule(this, byMs, true);
       return;
     }
     this.fail(this.#failure);

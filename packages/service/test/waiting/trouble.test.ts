@@ -3,6 +3,9 @@ import { memoryStore } from 'holdfast/memory';
 import { type Command, NotExecutedError, type Reply } from 'holdfast/protocol';
 import { faultyStore, seededRandom } from 'holdfast/testkit';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ServiceEvents } from '../../src/service-events.js';
+import { RequestQueues } from '../../src/waiting/request-queues.js';
+import { ServiceClient } from '../../src/waiting/service-client.js';
 import { clearScene, open, pause, stage, until } from '../scene.js';
 
 afterEach(clearScene);
@@ -313,5 +316,43 @@ describe('what concerns one request alone', () => {
     await pause(500);
     isAway = false;
     expect((await renewed).status).toBe(200);
+  });
+
+  it('a wait that ends while its claim is on its way is answered by that claim', async () => {
+    const inner = memoryStore();
+    let claims = 0;
+    const slow: Store = {
+      ...inner,
+      apply: (commands) => {
+        if (commands.some(({ kind }) => kind === 'claim')) claims += 1;
+        const isSlow = claims > 2;
+        return inner.apply(commands).map((reply) => (isSlow ? pause(200).then(() => reply) : reply));
+      },
+    };
+    const { acquire, post } = await stage({ store: slow });
+    await acquire('a/b');
+    // The safety poll asks every 700 ms, so a claim is under way at some of these ends.
+    const waits = [2_350, 2_450, 2_550, 2_650, 2_750, 2_850];
+    const answers = await Promise.all(
+      waits.map((wait, name) => {
+        const hold = `my-own-secret-text-${name}.1`;
+        return post(ACQUIRE, { ttl: '30s', wait, hold });
+      }),
+    );
+    for (const { status, body } of answers) expect([status, body.code]).toEqual([423, 'busy']);
+  });
+
+  it('a client that has gone before its turn to queue leaves no queue behind', async () => {
+    const events = new ServiceEvents();
+    const queues = new RequestQueues(new ServiceClient(memoryStore(), events), events, 10);
+    const request = {
+      ...{ key: 'a/b', name: 'a/b', owner: 'o', permits: 1, capacity: 1, ttlMs: 30_000, waitMs: 1_000 },
+      ...{ queue: true, minHoldMs: 0, metadata: null, since: 0, signal: AbortSignal.abort() },
+      hold: { process: 'my-own-secret-text', number: 1 },
+    };
+    expect((await queues.acquire(request)).kind).toBe('aborted');
+    expect(queues.all()).toEqual([]);
+    expect(await queues.client.store.read('a/b')).toBeNull();
+    await queues.client.close();
   });
 });
