@@ -6,7 +6,7 @@
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
 import { BATCH_FAST_PATH, singleFastPath } from './fast-path.js';
-import { NOW_MS } from './records.js';
+import { NOW_MS, SETTINGS } from './records.js';
 
 const COLUMNS = ['version', 'token', 'decision', 'holders', 'rests', 'waiters', 'ended', 'delete_after'];
 const NEXT = COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ');
@@ -135,7 +135,8 @@ BEGIN
     FOR said IN
       SELECT e.i::integer AS i, e.c AS command, e.c->>'key' AS key, stored AS row
       FROM jsonb_array_elements(commands) WITH ORDINALITY AS e(c, i)
-      LEFT JOIN ${schema}.records stored ON stored.key = e.c->>'key'
+      -- LATERAL and LIMIT: one index look-up per command, whatever the planner believes of the table's size.
+      LEFT JOIN LATERAL (SELECT * FROM ${schema}.records WHERE records.key = e.c->>'key' LIMIT 1) AS stored ON true
       WHERE pending IS NULL OR e.c->>'key' = ANY (pending)
       ORDER BY e.c->>'key' COLLATE "C", e.i
     LOOP
@@ -176,8 +177,7 @@ export const applySql = (schema: string): string => `${batch(schema)}
 CREATE OR REPLACE FUNCTION ${schema}.apply(
   commands jsonb, clean_up integer DEFAULT 0, hints boolean DEFAULT true
 ) RETURNS jsonb
-LANGUAGE plpgsql
-SET search_path = pg_catalog, pg_temp
+LANGUAGE plpgsql ${SETTINGS}
 SET lock_timeout = '${LOCK_TIMEOUT}'
 AS $$
 #variable_conflict use_column

@@ -11,12 +11,10 @@ import { TTL_MS_MAX } from '../../../protocol/durations.js';
 import { STATE_VERSION } from '../../../protocol/index.js';
 import { KEY_BYTES_MAX, METADATA_BYTES_MAX, OWNER_BYTES_MAX } from '../../../protocol/names.js';
 import { quoteName } from './names.js';
-import { NOW_MS } from './records.js';
+import { NOW_MS, SETTINGS } from './records.js';
 
 /** How many expired records a release deletes. */
 const CLEAN_UP = 4;
-/** Fixed, whatever the session has set. */
-const SETTINGS = 'SET search_path = pg_catalog, pg_temp';
 
 const TTL_SECONDS_MAX = TTL_MS_MAX / 1_000;
 

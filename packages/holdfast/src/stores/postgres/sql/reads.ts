@@ -4,7 +4,7 @@
  */
 import { STATE_VERSION, WINDOW_MS } from '../../../protocol/index.js';
 import { quoteName, quoteText } from './names.js';
-import { NOW_MS } from './records.js';
+import { NOW_MS, SETTINGS } from './records.js';
 
 export const readSql = (schema: string): string => `
 -- One key without its secrets and expired entries. Null when it has no holders and no waiters.
@@ -27,7 +27,7 @@ BEGIN
 END $$;
 
 CREATE OR REPLACE FUNCTION ${schema}.read(p_key text) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql ${SETTINGS} AS $$
 DECLARE
   r ${schema}.records;
 BEGIN
@@ -38,7 +38,7 @@ END $$;
 
 -- A page of keys in order, from the prefix on or after a key. "next" is null at the end.
 CREATE OR REPLACE FUNCTION ${schema}.list(p_prefix text, p_after text, p_count integer) RETURNS jsonb
-LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp AS $$
+LANGUAGE plpgsql ${SETTINGS} AS $$
 DECLARE
   r ${schema}.records;
   snapshot jsonb;

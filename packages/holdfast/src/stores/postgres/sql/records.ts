@@ -14,6 +14,12 @@ export const NOW_MS =
   'pg_catalog.floor(extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::bigint';
 
 /**
+ * Settings of every function that is called from outside, and of what it calls. A fixed search path, whatever the session
+ * has. No sequential scans: a connection keeps the plan that it made while the table was small.
+ */
+export const SETTINGS = 'SET search_path = pg_catalog, pg_temp SET enable_seqscan = off';
+
+/**
  * `delete_after` is indexed. While the indexed columns stay the same, PostgreSQL rewrites the row within its page without
  * touching an index. So it is `expendableAt` rounded up, and changes a few times a minute at most.
  */
