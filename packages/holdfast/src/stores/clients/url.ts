@@ -97,6 +97,18 @@ function refuse(error: Error): never {
   throw error;
 }
 
+/** The same object without the members that are undefined. */
+export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
+  const entries = Object.entries(members).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+/** HOST:PORT; the host of an IPv6 address is in brackets. */
+export function hostAndPort(host: string, port: number | null): string {
+  const name = host.includes(':') ? `[${host}]` : host;
+  return port === null ? name : `${name}:${port}`;
+}
+
 export function checkedFlag(name: string, text: string): boolean {
   if (text === 'true') return true;
   if (text === 'false') return false;

@@ -88,7 +88,7 @@ export class CompareAndSwap<V> {
   }
 
   async read(key: string): Promise<Snapshot | null> {
-    this.#checkOpen();
+    this.checkOpen();
     const { state, lateMs } = await this.#register.read(key);
     const { earliest } = await this.#reading();
     return snapshotOf(key, state, earliest - lateMs);
@@ -96,7 +96,7 @@ export class CompareAndSwap<V> {
 
   /** The store's time; asks the store where it is not known. */
   async now(): Promise<Reading> {
-    this.#checkOpen();
+    this.checkOpen();
     return await this.#reading();
   }
 
@@ -110,7 +110,8 @@ export class CompareAndSwap<V> {
     this.forget();
   }
 
-  #checkOpen(): void {
+  /** Throws once it is closed. */
+  checkOpen(): void {
     if (this.#closed) throw new UnsupportedError(`This ${this.#name} store is closed.`);
   }
 
@@ -135,7 +136,7 @@ export class CompareAndSwap<V> {
 
   #admit({ command, reject }: PendingCommand): boolean {
     try {
-      this.#checkOpen();
+      this.checkOpen();
       this.#register.check?.(command);
       return true;
     } catch (error) {

@@ -1,5 +1,5 @@
 /** A call whose answer is shared by everybody who asks while it is pending. */
-import type { Clock } from '../../clock.js';
+import { type Clock, systemClock } from '../../clock.js';
 import { ATTEMPT_MS } from '../../protocol/index.js';
 
 export class SharedCall<T> {
@@ -8,7 +8,7 @@ export class SharedCall<T> {
   #pending: Promise<T> | null = null;
   #sentMs = 0;
 
-  constructor(call: () => Promise<T>, clock: Clock) {
+  constructor(call: () => Promise<T>, clock: Clock = systemClock) {
     this.#call = call;
     this.#clock = clock;
   }

@@ -2,12 +2,19 @@
  * The bucket: a stream named `KV_<bucket>`, as every KV client and tool knows it. Checked on first use, created where it
  * is missing, refused where locks would not be safe in it. A failure is not kept: the next command checks again (P6).
  */
-import { type Clock, systemClock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
 import { KEEP_MS, UnsupportedError } from '../../protocol/index.js';
 import { SharedCall } from '../compare-and-swap/shared-call.js';
-import { type ApiResponse, callApi, type NatsConnection, type StreamConfig } from './connection.js';
+import {
+  type ApiResponse,
+  type NatsConnection,
+  parseResponse,
+  requestBytes,
+  type StreamConfig,
+} from './connection.js';
 import { API, isRefusal, JetStreamError } from './errors.js';
 import type { Layout } from './layout.js';
+import { comparesTooEarly } from './versions.js';
 
 const NS_PER_MS = 1_000_000;
 const DAY_MS = 86_400_000;
@@ -31,9 +38,12 @@ function streamOf(bucket: string): string {
   return `KV_${bucket}`;
 }
 
-export function subjectOf(bucket: string, kvKey: string): string {
+function subjectOf(bucket: string, kvKey: string): string {
   return `$KV.${bucket}.${kvKey}`;
 }
+
+/** Calls of JetStream's API that name a stream. */
+type ApiCall = 'INFO' | 'CREATE' | 'MSG.GET' | 'MSG.DELETE' | 'PURGE';
 
 export interface BucketConfig extends Readonly<Record<string, unknown>> {
   /** Of the stream: 'KV_' and the bucket's name. */
@@ -65,31 +75,29 @@ export function configOf({ bucket, replicas, layout }: BucketParts): BucketConfi
 }
 
 export class Bucket {
-  readonly stream: string;
-  readonly #connection: NatsConnection;
+  readonly connection: NatsConnection;
+  readonly layout: Layout;
   readonly #parts: BucketParts;
-  #ready: Promise<StreamConfig> | null = null;
+  readonly #onReplaced: () => void;
+  readonly #stream: string;
+  readonly #sharedInfo = new SharedCall(() => this.info());
+  #ready: Promise<unknown> | null = null;
   #config: StreamConfig | null = null;
   #checking = false;
   #created: string | undefined;
   #seenMs = Number.NEGATIVE_INFINITY;
-  readonly #sharedInfo: SharedCall<ApiResponse>;
-  readonly #onReplaced: () => void;
-  readonly #clock: Clock;
 
   /** `onReplaced`: the bucket was created again, so known revisions belong to other records. */
-  constructor(
-    connection: NatsConnection,
-    parts: BucketParts,
-    onReplaced: () => void = () => undefined,
-    clock: Clock = systemClock,
-  ) {
-    this.#connection = connection;
+  constructor(connection: NatsConnection, parts: BucketParts, onReplaced: () => void = () => undefined) {
+    this.connection = connection;
+    this.layout = parts.layout;
     this.#parts = parts;
     this.#onReplaced = onReplaced;
-    this.#clock = clock;
-    this.#sharedInfo = new SharedCall(() => this.info(), clock);
-    this.stream = streamOf(parts.bucket);
+    this.#stream = streamOf(parts.bucket);
+  }
+
+  get name(): string {
+    return this.#parts.bucket;
   }
 
   /** Null until it was checked. */
@@ -97,26 +105,41 @@ export class Bucket {
     return this.#config;
   }
 
-  /** The longest ttl: records must not be deleted by their age while a lock is held. */
-  get ttlMsMax(): number {
-    return this.#config === null || this.#config.max_age === 0
-      ? Number.POSITIVE_INFINITY
-      : this.#config.max_age / NS_PER_MS / 2;
+  /** See versions.ts. */
+  get comparesTooEarly(): boolean {
+    return comparesTooEarly(this.connection.info, this.#config?.num_replicas ?? 1);
   }
 
-  /** Creates or checks the bucket. Concurrent callers share the answer. */
-  ready(): Promise<StreamConfig> {
-    this.#ready ??= this.#checkOrCreate().then(
-      ({ config }) => {
-        this.#config = config;
-        return config;
-      },
-      (error: unknown) => {
-        this.#ready = null;
-        throw error;
-      },
+  subjectOf(kvKey: string): string {
+    return subjectOf(this.#parts.bucket, kvKey);
+  }
+
+  /** A call of JetStream's API for the stream. Rejects with a `JetStreamError` where it is refused. */
+  async call(name: ApiCall, request?: object): Promise<ApiResponse> {
+    const subject = `$JS.API.STREAM.${name}.${this.#stream}`;
+    const payload = request === undefined ? '' : JSON.stringify(request);
+    return parseResponse(await requestBytes(this.connection, subject, payload), subject);
+  }
+
+  /** Records must not be deleted by their age while a lock is held: throws for a longer time than that allows. */
+  checkTtl(askedMs: number, key: string): void {
+    const maxAgeMs = (this.#config?.max_age ?? 0) / NS_PER_MS;
+    if (maxAgeMs === 0 || askedMs <= maxAgeMs / 2) return;
+    throw new UnsupportedError(
+      `${Math.ceil(askedMs / 1_000)} s are too long for this bucket: its records are deleted after ` +
+        `${Math.floor(maxAgeMs / 1_000)} s (max_age), and a ttl may be half of that. ` +
+        `Use a shorter ttl with renewal, or raise the limit: nats stream edit ${this.#stream} --max-age.`,
+      { key },
     );
-    return this.#ready;
+  }
+
+  /** Creates or checks the bucket, once. Concurrent callers share the answer. */
+  async ready(): Promise<void> {
+    this.#ready ??= this.create().catch((error: unknown) => {
+      this.#ready = null;
+      throw error;
+    });
+    await this.#ready;
   }
 
   /**
@@ -130,14 +153,11 @@ export class Bucket {
     const done = (): void => {
       this.#checking = false;
     };
-    this.#checkOrCreate().then(({ config }) => {
-      this.#config = config;
-      done();
-    }, done);
+    this.create().then(done, done);
   }
 
   async info(): Promise<ApiResponse> {
-    return this.#note(await callApi(this.#connection, `STREAM.INFO.${this.stream}`));
+    return this.#note(await this.call('INFO'));
   }
 
   /**
@@ -145,7 +165,7 @@ export class Bucket {
    * known revision may be another record.
    */
   isSame(): boolean {
-    const sinceMs = this.#clock.monotonicMs() - this.#seenMs;
+    const sinceMs = systemClock.monotonicMs() - this.#seenMs;
     // In the background. Where that fails, the next command waits for the answer, and gets the error.
     if (sinceMs > SAME_MS / 2) this.#sharedInfo.run().then(undefined, () => this.distrust());
     return sinceMs <= SAME_MS;
@@ -167,32 +187,28 @@ export class Bucket {
   #note(answer: ApiResponse): ApiResponse {
     const before = this.#created;
     this.#created = answer.created;
-    this.#seenMs = this.#clock.monotonicMs();
+    this.#seenMs = systemClock.monotonicMs();
     if (before !== undefined && before !== answer.created) this.#onReplaced();
     return answer;
   }
 
-  /** Resolves with whether it had to be created. */
+  /** Creates the bucket where it is missing, and checks it. Resolves with whether it had to be created. */
   async create(): Promise<boolean> {
-    return (await this.#checkOrCreate()).created;
-  }
-
-  async #checkOrCreate(): Promise<{ readonly config: StreamConfig; readonly created: boolean }> {
     try {
-      return { config: this.#check((await this.info()).config), created: false };
+      this.#check(await this.info());
+      return false;
     } catch (error) {
       if (!isRefusal(error, API.noStream)) throw error;
     }
     try {
-      const { config } = this.#note(
-        await callApi(this.#connection, `STREAM.CREATE.${this.stream}`, configOf(this.#parts)),
-      );
-      return { config: this.#check(config), created: true };
+      this.#check(this.#note(await this.call('CREATE', configOf(this.#parts))));
+      return true;
     } catch (error) {
       if (!isRefusal(error, API.nameInUse)) throw this.#explained(error);
     }
     // Another process created it at the same moment, with other settings.
-    return { config: this.#check((await this.info()).config), created: false };
+    this.#check(await this.info());
+    return false;
   }
 
   #explained(error: unknown): unknown {
@@ -204,15 +220,16 @@ export class Bucket {
     );
   }
 
-  #check(config: StreamConfig | undefined): StreamConfig {
+  #check({ config }: ApiResponse): void {
     const { bucket, replicas = 1, layout } = this.#parts;
-    if (!config) throw new Error(`JetStream did not describe the stream ${this.stream}.`);
-    if (!layout.ownsBucket) return config;
-    const wrong = wrongWith(config, replicas, bucket);
-    if (wrong === null) return config;
-    throw new UnsupportedError(
-      `The bucket "${bucket}" is not fit for locks: ${wrong} Change it, or name another bucket, which is then created.`,
-    );
+    if (!config) throw new Error(`JetStream did not describe the stream ${this.#stream}.`);
+    const wrong = layout.ownsBucket ? wrongWith(config, replicas, bucket) : null;
+    if (wrong !== null) {
+      throw new UnsupportedError(
+        `The bucket "${bucket}" is not fit for locks: ${wrong} Change it, or name another bucket, which is then created.`,
+      );
+    }
+    this.#config = config;
   }
 }
 

@@ -4,7 +4,9 @@
  * time, and nobody waits for it. Records that a crashed process leaves are deleted by the bucket's max_age.
  */
 import { expendableAt, type State } from '../../protocol/index.js';
+import { isFree } from '../compare-and-swap/contention.js';
 import { RecentMap } from '../compare-and-swap/recent-map.js';
+import type { Bucket } from './bucket.js';
 import type { StreamConfig } from './connection.js';
 
 /** A key in the queue. It stays there while the key is used, so that each key is queued once. */
@@ -24,17 +26,8 @@ const STEP_MAX = 4;
 /** Queued keys that one batch examines. */
 const EXAMINED_MAX = 16;
 
-export interface CleanupParts {
-  /** False for a bucket of other software. */
-  readonly enabled: boolean;
-  /** Null while nothing may be deleted. */
-  config(): StreamConfig | null;
-  call(name: 'MSG.DELETE' | 'PURGE', request: object): Promise<unknown>;
-  subjectOf(kvKey: string): string;
-}
-
 export class Cleanup {
-  readonly #parts: CleanupParts;
+  readonly #bucket: Bucket;
   readonly #byKey = new Map<string, QueuedKey>();
   /** From `#head` on. */
   #queue: QueuedKey[] = [];
@@ -42,28 +35,23 @@ export class Cleanup {
   /** The sequences deleted last. */
   readonly #deleted = new RecentMap<number, true>(QUEUED_MAX);
   #pending = 0;
-  #error: unknown;
-
-  constructor(parts: CleanupParts) {
-    this.#parts = parts;
-  }
-
   /** The last error that no caller was told; undefined for none. */
-  get error(): unknown {
-    return this.#error;
+  error: unknown;
+
+  constructor(bucket: Bucket) {
+    this.#bucket = bucket;
   }
 
   onWritten(kvKey: string, sequence: number, next: State): void {
-    if (!this.#parts.enabled) return;
+    if (!this.#bucket.layout.ownsBucket) return;
     const known = this.#byKey.get(kvKey);
-    const isFree = next.holders.length === 0 && next.rests.length === 0 && next.waiters.length === 0;
+    const at = expendableAt(next);
     if (known) {
-      known.sequence = isFree ? sequence : null;
-      if (isFree) known.at = expendableAt(next);
+      known.sequence = isFree(next) ? sequence : null;
+      known.at = at;
       return;
     }
-    if (!isFree || this.#byKey.size >= QUEUED_MAX) return;
-    const at = expendableAt(next);
+    if (!isFree(next) || this.#byKey.size >= QUEUED_MAX) return;
     const queued = { kvKey, sequence, at, queuedFor: at };
     this.#byKey.set(kvKey, queued);
     this.#queue.push(queued);
@@ -75,8 +63,9 @@ export class Cleanup {
   }
 
   step(earliest: number): void {
-    const config = this.#parts.config();
-    if (config === null) return;
+    const { config, comparesTooEarly } = this.#bucket;
+    // Such servers would let an update of a deleted record overwrite a new one.
+    if (config === null || comparesTooEarly || !this.#bucket.isSame()) return;
     let steps = 0;
     for (
       let examined = 0;
@@ -111,12 +100,12 @@ export class Cleanup {
     try {
       // Buckets created by other tools refuse deletions, but not a purge up to and including this message.
       if (deny_delete === true) {
-        await this.#parts.call('PURGE', { filter: this.#parts.subjectOf(kvKey), seq: sequence + 1 });
-      } else await this.#parts.call('MSG.DELETE', { seq: sequence, no_erase: true });
+        await this.#bucket.call('PURGE', { filter: this.#bucket.subjectOf(kvKey), seq: sequence + 1 });
+      } else await this.#bucket.call('MSG.DELETE', { seq: sequence, no_erase: true });
       this.#deleted.set(sequence, true);
     } catch (error) {
       // Another message replaced it, or it stays until the bucket's max_age.
-      this.#error = error;
+      this.error = error;
     } finally {
       this.#pending -= 1;
     }

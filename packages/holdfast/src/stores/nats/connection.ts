@@ -55,26 +55,15 @@ export function checkConnection(connection: unknown): NatsConnection {
 /** After this time without an answer, the outcome of a request is unknown. The core asks again much sooner. */
 export const ANSWER_MS_MAX = 2_000;
 
-/** A call of JetStream's API. Rejects with a `JetStreamError` where it is refused. */
-export async function callApi(
-  connection: NatsConnection,
-  subject: string,
-  request?: object,
-): Promise<ApiResponse> {
-  const payload = request === undefined ? '' : JSON.stringify(request);
-  const named = `$JS.API.${subject}`;
-  return parseResponse(await requestBytes(connection, named, payload, { timeout: ANSWER_MS_MAX }), named);
-}
-
 /** The bytes of the answer. Rejects with the reason where there is none. */
 export async function requestBytes(
   connection: NatsConnection,
   subject: string,
   payload: string,
-  options: { readonly timeout: number; readonly headers?: unknown },
+  headers?: unknown,
 ): Promise<Uint8Array> {
   try {
-    return (await connection.request(subject, payload, options)).data;
+    return (await connection.request(subject, payload, { timeout: ANSWER_MS_MAX, headers })).data;
   } catch (error) {
     throw unansweredError(error, subject, connection);
   }

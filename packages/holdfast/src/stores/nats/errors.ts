@@ -17,7 +17,6 @@ export interface ApiError {
 /** Error numbers of the JetStream API. */
 export const API = {
   noMessage: 10_037,
-  noMessageToDelete: 10_057,
   nameInUse: 10_058,
   noStream: 10_059,
   wrongLastSequence: 10_071,
@@ -41,15 +40,14 @@ export function isRefusal(error: unknown, ...numbers: readonly number[]): boolea
   return error instanceof JetStreamError && numbers.includes(error.number);
 }
 
-/** Whether the bucket itself may be gone. */
-export function mayLackBucket(error: unknown): boolean {
-  return isRefusal(error, API.noStream) || (error instanceof Error && nameOf(error.cause) === NO_RESPONDERS);
-}
-
 const NO_RESPONDERS = 'NoResponders';
 
-function nameOf(error: unknown): string {
-  return error instanceof Error ? error.name : '';
+/** Whether the bucket itself may be gone. */
+export function mayLackBucket(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  return (
+    isRefusal(error, API.noStream) || (error.cause instanceof Error && error.cause.name === NO_RESPONDERS)
+  );
 }
 
 /** The error of a request without an answer. Clients wrap the reason once. */
@@ -59,34 +57,34 @@ export function unansweredError(
   { info }: { readonly info?: ServerInfo | undefined },
 ): Error {
   if (error instanceof NotExecutedError) return error;
-  const inner = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  switch (nameOf(inner)) {
+  const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
+  const because = messageOf(cause);
+  switch (cause instanceof Error ? cause.name : '') {
     case 'PermissionViolationError':
       return new UnsupportedError(
-        `The user of this connection lacks a permission that locks need (${messageOf(inner)}). Allow it to publish to ` +
+        `The user of this connection lacks a permission that locks need (${because}). Allow it to publish to ` +
           `"${subject}" and to subscribe to its "_INBOX.>".`,
-        { cause: inner },
+        { cause },
       );
     case NO_RESPONDERS:
-      return subject.startsWith('$JS.API.') ? withoutJetStream(inner, info) : withoutLeader(inner, subject);
+      if (subject.startsWith('$JS.API.')) return withoutJetStream(cause, info);
+      return new Error(
+        `Nobody answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`,
+        { cause },
+      );
     case 'InvalidArgumentError':
-      return (
-        tooLarge(inner) ??
-        new Error(`The request "${subject}" was not sent to NATS: ${messageOf(inner)}.`, { cause: inner })
+      // Reported by the client, before anything is sent.
+      if (!because.includes('max_payload')) {
+        return new Error(`The request "${subject}" was not sent to NATS: ${because}.`, { cause });
+      }
+      return new UnsupportedError(
+        'The record would be larger than a message may be on this NATS server (max_payload). Fewer holders or waiters ' +
+          'per key, or shorter owners and metadata, make it smaller. Nothing was changed.',
+        { cause },
       );
     default:
-      return new Error(`NATS did not answer "${subject}": ${messageOf(inner)}.`, { cause: inner });
+      return new Error(`NATS did not answer "${subject}": ${because}.`, { cause });
   }
-}
-
-/** Reported by the client, before anything is sent. */
-function tooLarge(cause: unknown): UnsupportedError | null {
-  if (!messageOf(cause).includes('max_payload')) return null;
-  return new UnsupportedError(
-    'The record would be larger than a message may be on this NATS server (max_payload). Fewer holders or waiters per ' +
-      'key, or shorter owners and metadata, make it smaller. Nothing was changed.',
-    { cause },
-  );
 }
 
 function withoutJetStream(cause: unknown, info: ServerInfo | undefined): Error {
@@ -98,9 +96,4 @@ function withoutJetStream(cause: unknown, info: ServerInfo | undefined): Error {
     `JetStream does not answer: it is not enabled for this account, or no server that has it can be reached. ${remedy}`,
     { cause },
   );
-}
-
-function withoutLeader(cause: unknown, subject: string): Error {
-  const text = `Nobody answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`;
-  return new Error(text, { cause });
 }

@@ -2,7 +2,14 @@
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
-import { type Address, checkedCount, contentOf, parseServerUrl, type ServerUrl } from '../clients/url.js';
+import {
+  checkedCount,
+  contentOf,
+  given,
+  hostAndPort,
+  parseServerUrl,
+  type ServerUrl,
+} from '../clients/url.js';
 import { bucketConfig, createBucket, type NatsStoreOptions, natsStore } from './index.js';
 import { NATS_CLIENTS, type Target } from './open-client.js';
 
@@ -52,28 +59,23 @@ export async function natsTarget(scheme: string, rest: string): Promise<NatsTarg
   const form = `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT/BUCKET`;
   const url = parseServerUrl(scheme, rest, form, OPTIONS);
   const { options } = url;
-  const layout = options.get('layout');
   const replicas = options.get('replicas');
-  const bucket = url.path.replace(/\/$/, '');
   return {
     target: {
-      servers: (url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses).map(whole),
+      servers: (url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses).map(
+        ({ host, port }) => hostAndPort(host || 'localhost', port ?? PORT),
+      ),
       tls: await tlsOf(scheme, options),
       inboxPrefix: options.get('inbox-prefix'),
       ...(await loginOf(url)),
     },
     // The store checks the names of bucket and layout.
-    options: {
-      ...(bucket === '' ? {} : { bucket }),
-      ...(replicas === undefined ? {} : { replicas: checkedCount('replicas', replicas, REPLICAS_MAX) }),
-      ...(layout === undefined ? {} : { layout: layout as NonNullable<NatsStoreOptions['layout']> }),
-    },
+    options: given({
+      bucket: url.path.replace(/\/$/, '') || undefined,
+      replicas: replicas === undefined ? undefined : checkedCount('replicas', replicas, REPLICAS_MAX),
+      layout: options.get('layout') as NatsStoreOptions['layout'],
+    }),
   };
-}
-
-function whole({ host, port }: Address): string {
-  const name = host.includes(':') ? `[${host}]` : host || 'localhost';
-  return `${name}:${port ?? PORT}`;
 }
 
 type Login = Pick<Target, 'user' | 'password' | 'token' | 'credentials' | 'nkey'>;
@@ -104,9 +106,5 @@ async function tlsOf(scheme: string, options: ReadonlyMap<string, string>): Prom
   const [ca, cert, key] = await Promise.all(
     TLS_FILES.map((option) => contentOf(option, options.get(option))),
   );
-  return {
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-  };
+  return given({ ca, cert, key });
 }

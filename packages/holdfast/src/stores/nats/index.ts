@@ -3,15 +3,13 @@ import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { Bucket, type BucketConfig, type BucketParts, configOf } from './bucket.js';
 import { checkConnection, type NatsConnection } from './connection.js';
-
-export type { ServerInfo } from './errors.js';
-
 import { cloops } from './layouts/cloops.js';
 import { nativeLayout } from './record.js';
 import { storeOn } from './store.js';
 
 export type { BucketConfig } from './bucket.js';
 export type { NatsConnection, NatsMessage, NatsSubscription } from './connection.js';
+export type { ServerInfo } from './errors.js';
 
 export interface NatsStoreOptions {
   /** The KV bucket. Default 'holdfast'. Created on first use where it is missing. Processes that share locks use the same. */
@@ -44,12 +42,11 @@ export function bucketConfig(options: NatsStoreOptions = {}): BucketConfig {
 
 function partsOf(options: NatsStoreOptions): BucketParts {
   checkOptionNames(options, ['bucket', 'replicas', 'layout']);
-  const { layout: layoutName, replicas } = options;
-  if (layoutName !== undefined && layoutName !== 'cloops') {
+  if (options.layout !== undefined && options.layout !== 'cloops') {
     throw new InvalidArgumentError('The layout has to be "cloops", or left out.');
   }
-  const layout = layoutName === 'cloops' ? cloops : nativeLayout;
-  const { bucket = layout.bucket } = options;
+  const layout = options.layout === 'cloops' ? cloops : nativeLayout;
+  const { bucket = layout.bucket, replicas } = options;
   if (typeof bucket !== 'string' || !/^[A-Za-z0-9_-]+$/.test(bucket)) {
     throw new InvalidArgumentError('The name of a bucket consists of letters, digits, "-" and "_".');
   }

@@ -6,10 +6,11 @@
 import { systemClock } from '../../clock.js';
 import { NotExecutedError } from '../../protocol/index.js';
 import { notExecuted } from '../clients/errors.js';
-import type { NatsConnection } from './index.js';
+import type { NatsConnection } from './connection.js';
 
-const RETRY_MS_MIN = 50;
-const RETRY_MS_MAX = 1_000;
+/** The pause after a failed attempt, doubling. */
+const CONNECT_AGAIN_MS = 50;
+const CONNECT_AGAIN_MS_MAX = 1_000;
 
 /** A connection of the client. */
 export interface Closing extends NatsConnection {
@@ -25,21 +26,18 @@ export class LateConnection implements NatsConnection {
   #reconnects = 0;
   /** Cuts the pause between two attempts short. */
   #wake: () => void = () => undefined;
-  /** Settles with the connection, or with null when it ended without one. */
-  readonly #first: Promise<Closing | null>;
+  /** Settles when there is a connection, or when it ended without one. */
+  #first: Promise<void> = Promise.resolve();
 
-  private constructor(connect: () => Promise<Closing>, tried: () => void) {
+  private constructor(connect: () => Promise<Closing>) {
     this.#connect = connect;
-    this.#first = this.#persist(tried);
   }
 
   /** Resolves after the first attempt, whether it succeeded or not. */
   static async open(connect: () => Promise<Closing>): Promise<LateConnection> {
-    let late: LateConnection | undefined;
-    await new Promise<void>((resolve) => {
-      late = new LateConnection(connect, resolve);
-    });
-    return late as LateConnection;
+    const late = new LateConnection(connect);
+    if (!(await late.#tryToConnect())) late.#first = late.#persist();
+    return late;
   }
 
   /** Why there is no connection now; null while there is one. */
@@ -61,22 +59,20 @@ export class LateConnection implements NatsConnection {
   }
 
   publish(...args: Parameters<NatsConnection['publish']>): void {
-    if (!this.#current) throw this.#none();
-    this.#current.publish(...args);
+    this.#connected().publish(...args);
   }
 
   subscribe(...args: Parameters<NatsConnection['subscribe']>): ReturnType<NatsConnection['subscribe']> {
-    if (!this.#current) throw this.#none();
-    return this.#current.subscribe(...args);
+    return this.#connected().subscribe(...args);
   }
 
-  flush(): Promise<void> {
-    return this.#current ? this.#current.flush() : Promise.reject(this.#none());
+  async flush(): Promise<void> {
+    await this.#connected().flush();
   }
 
   async *status(): AsyncGenerator<{ readonly type: string }> {
-    const connection = await this.#first;
-    if (connection) yield* connection.status();
+    await this.#first;
+    if (this.#current) yield* this.#current.status();
   }
 
   isClosed(): boolean {
@@ -86,27 +82,30 @@ export class LateConnection implements NatsConnection {
   async end(): Promise<void> {
     this.#ended = true;
     this.#wake();
-    await (await this.#first)?.close();
+    await this.#first;
+    await this.#current?.close();
   }
 
-  async #persist(tried: () => void): Promise<Closing | null> {
-    for (let attempts = 0; !this.#ended; attempts += 1) {
-      try {
-        const connection = await this.#connect();
-        this.#current = connection;
-        this.#error = null;
-        this.#watch(connection).catch((error: unknown) => {
-          this.#error = error;
-        });
-        tried();
-        return connection;
-      } catch (error) {
+  async #persist(): Promise<void> {
+    let pauseMs = CONNECT_AGAIN_MS;
+    do {
+      await this.#pause(pauseMs);
+      pauseMs = Math.min(pauseMs * 2, CONNECT_AGAIN_MS_MAX);
+    } while (!this.#ended && !(await this.#tryToConnect()));
+  }
+
+  async #tryToConnect(): Promise<boolean> {
+    try {
+      this.#current = await this.#connect();
+      this.#error = null;
+      this.#watch(this.#current).catch((error: unknown) => {
         this.#error = error;
-        tried();
-        await this.#pause(Math.min(RETRY_MS_MIN * 2 ** Math.min(attempts, 10), RETRY_MS_MAX));
-      }
+      });
+      return true;
+    } catch (error) {
+      this.#error = error;
+      return false;
     }
-    return null;
   }
 
   /** The client reports that it is disconnected, not why. */
@@ -134,10 +133,15 @@ export class LateConnection implements NatsConnection {
     });
   }
 
+  #connected(): Closing {
+    if (!this.#current) throw this.#none();
+    return this.#current;
+  }
+
   /** Nothing was sent. The next attempt may succeed. */
   #none(): NotExecutedError {
-    const { message } =
-      this.#error instanceof Error ? this.#error : new Error('There is no connection to NATS yet.');
+    const message =
+      this.#error instanceof Error ? this.#error.message : 'There is no connection to NATS yet.';
     const hasJustBroken = this.#current !== null && this.#reconnects < 2;
     const retry = notExecuted(this.#error)?.retry ?? (hasJustBroken ? 'at-once' : 'while-waiting');
     return new NotExecutedError(message, retry, this.#error ?? undefined);

@@ -34,6 +34,17 @@ export class NotALockError extends UnsupportedError {
   }
 }
 
+/** Null for a payload that is not a JSON object. */
+export function jsonObjectIn(payload: string): Readonly<Record<string, unknown>> | null {
+  try {
+    const json: unknown = JSON.parse(payload);
+    return typeof json === 'object' ? (json as Readonly<Record<string, unknown>> | null) : null;
+  } catch (error) {
+    if (error instanceof SyntaxError) return null;
+    throw error;
+  }
+}
+
 export interface Layout {
   /** The name in options and messages. */
   readonly name: string;

@@ -4,6 +4,7 @@
  */
 import { checkServerIdentity } from 'node:tls';
 import { InvalidArgumentError } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
 import {
   type Candidate,
   CONNECT_MS_MAX,
@@ -11,6 +12,7 @@ import {
   type OpenedClient,
   PING_MS,
 } from '../clients/opened-client.js';
+import { given } from '../clients/url.js';
 import { LateConnection } from './late-connection.js';
 
 const PINGS_MAX = 2;
@@ -40,6 +42,10 @@ export const NATS_CLIENTS: readonly Candidate<Opener>[] = [
       const { connect, credsAuthenticator, nkeyAuthenticator } = await importNats();
       return async (target) => {
         const { user, password, token, credentials, nkey, inboxPrefix, tls } = target;
+        const authenticator =
+          (credentials !== undefined && tried('creds', credsAuthenticator(bytesOf(credentials)))) ||
+          (nkey !== undefined && tried('nkey', nkeyAuthenticator(bytesOf(nkey.trim())))) ||
+          undefined;
         const options = {
           name: 'holdfast',
           servers: [...target.servers],
@@ -53,24 +59,18 @@ export const NATS_CLIENTS: readonly Candidate<Opener>[] = [
           ignoreAuthErrorAbort: true,
           // Traces are for debugging, and cost about as much as a request.
           noAsyncTraces: true,
-          ...(user === undefined ? {} : { user }),
-          ...(password === undefined ? {} : { pass: password }),
-          ...(token === undefined ? {} : { token }),
-          ...(credentials === undefined
-            ? {}
-            : { authenticator: tried('creds', credsAuthenticator(bytesOf(credentials))) }),
-          ...(nkey === undefined
-            ? {}
-            : { authenticator: tried('nkey', nkeyAuthenticator(bytesOf(nkey.trim()))) }),
-          ...(inboxPrefix === undefined ? {} : { inboxPrefix }),
-          ...(tls === undefined ? {} : { tls: { ...tls, checkServerIdentity: identityOf(target.servers) } }),
+          ...given({
+            user,
+            pass: password,
+            token,
+            authenticator,
+            inboxPrefix,
+            tls: tls && { ...tls, checkServerIdentity: identityOf(target.servers) },
+          }),
         };
         const client = await LateConnection.open(() => connect(options));
         const where = `${target.servers.join(', ')}${tls === undefined ? '' : ' over TLS'}`;
-        return {
-          client,
-          connection: { where, error: () => client.error, end: () => client.end() },
-        };
+        return { client, connection: { where, error: () => client.error, end: () => client.end() } };
       };
     },
   },
@@ -101,7 +101,7 @@ function tried<A extends (nonce?: string) => unknown>(option: string, authentica
     return authenticator;
   } catch (cause) {
     throw new InvalidArgumentError(
-      `The file that ${option} names is not a NATS ${option} file: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `The file that ${option} names is not a NATS ${option} file: ${messageOf(cause)}`,
       { cause },
     );
   }

@@ -11,6 +11,7 @@
 import {
   checkVersion,
   type Holder,
+  type HoldId,
   type Mark,
   type Rest,
   STATE_VERSION,
@@ -20,7 +21,7 @@ import {
 } from '../../protocol/index.js';
 import type { Found } from '../compare-and-swap/register.js';
 import { keyOf, kvKeyOf } from './keys.js';
-import { type Layout, type Message, NotALockError, type Stored } from './layout.js';
+import { jsonObjectIn, type Layout, type Message, NotALockError, type Stored } from './layout.js';
 
 type Row = readonly (string | number | null)[];
 
@@ -55,6 +56,12 @@ export const nativeLayout: Layout = {
   decode,
 };
 
+/** The members of the rows, in their stored order. The rows of holders and waiters begin with process and number. */
+const REST = ['owner', 'permits', 'capacity', 'token', 'acquiredAt', 'expiresAt'] as const;
+const HOLDER = [...REST, 'inbox', 'metadata'] as const;
+const WAITER = ['owner', 'permits', 'capacity', 'since', 'expiresAt', 'wokenAt', 'inbox'] as const;
+const MARK = ['process', 'number', 'until'] as const;
+
 function encode(next: State, seen: Found<number>, now: number): Message {
   const lagMs = seen.lateMs > 0 && keepsAny(next, seen) ? seen.lateMs : 0;
   const { version, token, decision, holders, rests, waiters, ended } = next;
@@ -65,47 +72,35 @@ function encode(next: State, seen: Found<number>, now: number): Message {
     w: now,
     l: lagMs > 0 ? lagMs : undefined,
     n: seen.version === 0 ? 1 : undefined,
-    h: rowsOf(
-      holders,
-      ({ hold, owner, permits, capacity, token, inbox, acquiredAt, expiresAt, metadata }) => [
-        hold.process,
-        hold.number,
-        owner,
-        permits,
-        capacity,
-        token,
-        acquiredAt,
-        expiresAt,
-        inbox,
-        metadata,
-      ],
-    ),
-    r: rowsOf(rests, ({ owner, permits, capacity, token, acquiredAt, expiresAt }) => [
-      owner,
-      permits,
-      capacity,
-      token,
-      acquiredAt,
-      expiresAt,
-    ]),
-    q: rowsOf(waiters, ({ hold, owner, permits, capacity, inbox, since, expiresAt, wokenAt }) => [
-      hold.process,
-      hold.number,
-      owner,
-      permits,
-      capacity,
-      since,
-      expiresAt,
-      wokenAt,
-      inbox,
-    ]),
-    e: rowsOf(ended, ({ process, number, until }) => [process, number, until]),
+    h: rowsOf(holders, (holder) => holdRow(holder, HOLDER)),
+    r: rowsOf(rests, (rest) => REST.map((member) => rest[member])),
+    q: rowsOf(waiters, (waiter) => holdRow(waiter, WAITER)),
+    e: rowsOf(ended, (mark) => MARK.map((member) => mark[member])),
   };
   return { payload: JSON.stringify(json), operation: null, lagMs };
 }
 
 function rowsOf<Entry>(entries: readonly Entry[], rowOf: (entry: Entry) => Row): readonly Row[] | undefined {
   return entries.length === 0 ? undefined : entries.map(rowOf);
+}
+
+function holdRow<M extends string>(
+  entry: { readonly hold: HoldId } & Readonly<Record<M, Row[number]>>,
+  members: readonly M[],
+): Row {
+  return [entry.hold.process, entry.hold.number, ...members.map((member) => entry[member])];
+}
+
+/** The reverse. The types are those of the entry that was encoded. */
+function entryOf<Entry>(row: Row, members: readonly (keyof Entry)[]): Entry {
+  return Object.fromEntries(members.map((member, index) => [member, row[index]])) as Entry;
+}
+
+function heldEntryOf<Entry extends { readonly hold: HoldId }>(
+  [process, number, ...row]: Row,
+  members: readonly (keyof Entry)[],
+): Entry {
+  return { ...entryOf<Entry>(row, members), hold: { process, number } as HoldId };
 }
 
 /** Whether an entry with an expiry of an earlier record is still there. */
@@ -120,74 +115,22 @@ function keepsAny({ holders, rests }: State, { state }: Found<number>): boolean 
 function decode(stored: Stored, key: string): { readonly state: State | null; readonly lateMs: number } {
   // The key was deleted with another tool. The next record replaces the marker, by its revision.
   if (stored.operation !== null) return { state: null, lateMs: 0 };
-  const json = jsonOf(stored.payload, key);
-  checkVersion(json.v, key);
+  const found = jsonObjectIn(stored.payload);
+  if (!found || !('v' in found)) throw new NotALockError(key);
+  checkVersion(found.v, key);
+  const json = found as unknown as Json;
   const delayMs = Math.max(0, stored.storedAt - json.w);
   const raised = json.n === 1 && delayMs > LATE_MS ? delayMs * 1_000 : 0;
+  const raise = <Entry extends Holder | Rest>(entry: Entry): Entry =>
+    raised === 0 ? entry : { ...entry, token: entry.token + raised };
   const state: State = {
     version: STATE_VERSION,
     token: json.t + raised,
     decision: json.d + raised,
-    holders: (json.h ?? []).map((row) => holderOf(row, raised)),
-    rests: (json.r ?? []).map((row) => restOf(row, raised)),
-    waiters: (json.q ?? []).map(waiterOf),
-    ended: (json.e ?? []).map(markOf),
+    holders: (json.h ?? []).map((row) => raise(heldEntryOf<Holder>(row, HOLDER))),
+    rests: (json.r ?? []).map((row) => raise(entryOf<Rest>(row, REST))),
+    waiters: (json.q ?? []).map((row) => heldEntryOf<Waiter>(row, WAITER)),
+    ended: (json.e ?? []).map((row) => entryOf<Mark>(row, MARK)),
   };
   return { state, lateMs: Math.max(delayMs, json.l ?? 0) };
-}
-
-function jsonOf(payload: string, key: string): Json {
-  try {
-    const json: unknown = JSON.parse(payload);
-    if (typeof json === 'object' && json !== null && 'v' in json) return json as Json;
-  } catch (error) {
-    if (!(error instanceof SyntaxError)) throw error;
-  }
-  throw new NotALockError(key);
-}
-
-function holderOf(row: Row, raised: number): Holder {
-  const [process, number, owner, permits, capacity, token, acquiredAt, expiresAt, inbox, metadata] = row;
-  return {
-    hold: { process: process as string, number: number as number },
-    owner: owner as string,
-    permits: permits as number,
-    capacity: capacity as number,
-    token: (token as number) + raised,
-    inbox: inbox as string | null,
-    acquiredAt: acquiredAt as number,
-    expiresAt: expiresAt as number,
-    metadata: metadata as string | null,
-  };
-}
-
-function restOf(row: Row, raised: number): Rest {
-  const [owner, permits, capacity, token, acquiredAt, expiresAt] = row;
-  return {
-    owner: owner as string,
-    permits: permits as number,
-    capacity: capacity as number,
-    token: (token as number) + raised,
-    acquiredAt: acquiredAt as number,
-    expiresAt: expiresAt as number,
-  };
-}
-
-function waiterOf(row: Row): Waiter {
-  const [process, number, owner, permits, capacity, since, expiresAt, wokenAt, inbox] = row;
-  return {
-    hold: { process: process as string, number: number as number },
-    owner: owner as string,
-    permits: permits as number,
-    capacity: capacity as number,
-    inbox: inbox as string | null,
-    since: since as number,
-    expiresAt: expiresAt as number,
-    wokenAt: wokenAt as number | null,
-  };
-}
-
-function markOf(row: Row): Mark {
-  const [process, number, until] = row;
-  return { process: process as string, number: number as number, until: until as number };
 }

@@ -3,30 +3,24 @@
  * sequence (0: there is none), so only a process that saw a record replaces it. Reads go to the stream's leader, never by
  * a direct get, which any replica answers, possibly with an old record (F22).
  */
-import { type Clock, systemClock } from '../../clock.js';
+import { systemClock } from '../../clock.js';
 import type { Command, State, Wake } from '../../protocol/index.js';
-import { UnsupportedError } from '../../protocol/index.js';
 import type { Found, Register, Written } from '../compare-and-swap/register.js';
 import type { TimeEstimate } from '../compare-and-swap/time-estimate.js';
-import { type Bucket, subjectOf } from './bucket.js';
+import type { Bucket } from './bucket.js';
 import type { Cleanup } from './cleanup.js';
-import { callApi, type NatsConnection, type StoredMessage } from './connection.js';
+import type { StoredMessage } from './connection.js';
 import { API, isRefusal, mayLackBucket } from './errors.js';
-import type { Layout, Message, Stored } from './layout.js';
+import type { Message, Stored } from './layout.js';
 import { LATE_MS } from './record.js';
-import { comparesTooEarly } from './versions.js';
 import type { Writes } from './writes.js';
 
 export interface RegisterParts {
-  readonly connection: NatsConnection;
-  readonly bucketName: string;
   readonly bucket: Bucket;
-  readonly layout: Layout;
   readonly time: TimeEstimate;
   readonly cleanup: Cleanup;
   readonly writes: Writes;
   readonly wake: (key: string, wakes: readonly Wake[]) => void;
-  readonly clock?: Clock;
 }
 
 /** A process that was paused may get an answer this late. Other processes may read the record's tokens as later ones then. */
@@ -39,21 +33,21 @@ const ABSENT: Found<number> = { state: null, version: 0, lateMs: 0 };
 
 export class NatsRegister implements Register<number> {
   readonly absent = ABSENT;
+  readonly wake: RegisterParts['wake'];
   readonly #parts: RegisterParts;
-  readonly #clock: Clock;
   readonly #names = new Map<string, string>();
 
   constructor(parts: RegisterParts) {
     this.#parts = parts;
-    this.#clock = parts.clock ?? systemClock;
+    this.wake = parts.wake;
   }
 
   async read(key: string): Promise<Found<number>> {
-    const { connection, bucketName, bucket, layout, time } = this.#parts;
-    const request = { last_by_subj: subjectOf(bucketName, this.#kvKeyOf(key)) };
+    const { bucket, time } = this.#parts;
+    const request = { last_by_subj: bucket.subjectOf(this.#kvKeyOf(key)) };
     let message: StoredMessage | undefined;
     try {
-      ({ message } = await callApi(connection, `STREAM.MSG.GET.${bucket.stream}`, request));
+      ({ message } = await bucket.call('MSG.GET', request));
     } catch (error) {
       if (isRefusal(error, API.noMessage)) return ABSENT;
       if (mayLackBucket(error)) bucket.suspect();
@@ -61,15 +55,15 @@ export class NatsRegister implements Register<number> {
     }
     if (!message) throw new Error(`JetStream returned no message for the key "${key}".`);
     const stored = storedOf(message);
-    time.noteAtLeast(this.#clock.monotonicMs(), stored.storedAt);
-    return { ...layout.decode(stored, key), version: stored.revision };
+    time.noteAtLeast(systemClock.monotonicMs(), stored.storedAt);
+    return { ...bucket.layout.decode(stored, key), version: stored.revision };
   }
 
   async write(key: string, next: State, seen: Found<number>, now: number): Promise<Written<number>> {
-    const { bucket, layout, cleanup } = this.#parts;
+    const { bucket, cleanup } = this.#parts;
     // Deleted by this process itself: the key is empty, unless another process came since.
     const base = cleanup.isDeleted(seen.version) ? { ...seen, version: 0 } : seen;
-    const message = layout.encode(next, base, now);
+    const message = bucket.layout.encode(next, base, now);
     if (message === null) return await this.#confirm(key, seen);
     try {
       if (base.version > 0 && !bucket.isSame() && !(await bucket.confirm())) {
@@ -93,19 +87,19 @@ export class NatsRegister implements Register<number> {
   }
 
   async #store(key: string, message: Message, version: number, next: State): Promise<Written<number>> {
-    const { bucketName, writes, cleanup } = this.#parts;
+    const { bucket, writes, cleanup } = this.#parts;
     const { payload, operation, lagMs = 0 } = message;
     const kvKey = this.#kvKeyOf(key);
     let headers = `Nats-Expected-Last-Subject-Sequence: ${version}\r\n`;
     if (operation !== null) headers += `KV-Operation: ${operation}\r\n`;
-    if (version > 0 && this.#comparesTooEarly()) headers += `Nats-Msg-Id: ${version}:${kvKey}\r\n`;
-    const sentMs = this.#clock.monotonicMs();
-    const { seq, duplicate } = await writes.store(subjectOf(bucketName, kvKey), payload, headers);
+    if (version > 0 && bucket.comparesTooEarly) headers += `Nats-Msg-Id: ${version}:${kvKey}\r\n`;
+    const sentMs = systemClock.monotonicMs();
+    const { seq, duplicate } = await writes.store(bucket.subjectOf(kvKey), payload, headers);
     if (duplicate === true) return { kind: 'changed', found: null };
     if (seq === undefined) throw new Error(`JetStream stored the key "${key}" without naming its sequence.`);
     cleanup.onWritten(kvKey, seq, next);
     // The server's timestamp is from before the answer.
-    const tookMs = Math.ceil(this.#clock.monotonicMs() - sentMs);
+    const tookMs = Math.ceil(systemClock.monotonicMs() - sentMs);
     if (tookMs >= ANSWER_LATE_MS) throw new Error(`JetStream answered too late: after ${tookMs} ms.`);
     return { kind: 'written', version: seq, lateMs: Math.max(tookMs, lagMs) };
   }
@@ -113,15 +107,10 @@ export class NatsRegister implements Register<number> {
   #kvKeyOf(key: string): string {
     const known = this.#names.get(key);
     if (known !== undefined) return known;
-    const name = this.#parts.layout.kvKeyOf(key);
+    const name = this.#parts.bucket.layout.kvKeyOf(key);
     if (this.#names.size >= NAMES_MAX) this.#names.clear();
     this.#names.set(key, name);
     return name;
-  }
-
-  #comparesTooEarly(): boolean {
-    const { bucket, connection } = this.#parts;
-    return comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1);
   }
 
   /** Writes nothing, and confirms that the record seen is still there. */
@@ -131,22 +120,13 @@ export class NatsRegister implements Register<number> {
     return { kind: 'written', version: found.version, lateMs: found.lateMs, state: found.state };
   }
 
-  wake(key: string, wakes: readonly Wake[]): void {
-    this.#parts.wake(key, wakes);
-  }
-
-  /** A record deleted by its age while its lock is held would let another process in. */
   check(command: Command): void {
-    const { bucket, layout } = this.#parts;
-    layout.check?.(command);
+    const { bucket, time } = this.#parts;
+    bucket.layout.check?.(command);
     this.#kvKeyOf(command.key);
-    const askedMs = storedForMs(command, () => this.#parts.time.reading()?.earliest ?? 0);
-    if (askedMs <= bucket.ttlMsMax) return;
-    throw new UnsupportedError(
-      `${Math.ceil(askedMs / 1_000)} s are too long for this bucket: its records are deleted after ` +
-        `${Math.floor((2 * bucket.ttlMsMax) / 1_000)} s (max_age), and a ttl may be half of that. ` +
-        `Use a shorter ttl with renewal, or raise the limit: nats stream edit ${bucket.stream} --max-age.`,
-      { key: command.key },
+    bucket.checkTtl(
+      storedForMs(command, () => time.reading()?.earliest ?? 0),
+      command.key,
     );
   }
 }

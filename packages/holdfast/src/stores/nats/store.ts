@@ -26,18 +26,15 @@ import {
   type Reply,
   type Snapshot,
   type Store,
-  type Traits,
-  UnsupportedError,
 } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
-import { Bucket, type BucketParts, subjectOf } from './bucket.js';
+import { Bucket, type BucketParts } from './bucket.js';
 import { Cleanup } from './cleanup.js';
-import { callApi, type NatsConnection } from './connection.js';
-import { type Layout, NotALockError } from './layout.js';
+import type { NatsConnection } from './connection.js';
+import { NotALockError } from './layout.js';
 import { NatsTime } from './nats-time.js';
 import { probe } from './probe.js';
 import { NatsRegister } from './register.js';
-import { comparesTooEarly } from './versions.js';
 import { WakeListener } from './wake-listener.js';
 import { Writes } from './writes.js';
 
@@ -47,59 +44,27 @@ const CLOCK_ERROR_MS = 15;
 const PAGE = 32;
 
 export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
-  const { bucket: bucketName, layout } = parts;
+  const { queue } = parts.layout;
   const forget = (): void => {
     adapter.forget();
     cleanup.forget();
   };
   const bucket = new Bucket(connection, parts, forget);
-  const time = new NatsTime(connection, bucketName, bucket);
+  const time = new NatsTime(bucket);
   // A server that comes back may have lost its last messages, or all of them.
-  const wakes = new WakeListener(connection, bucketName, () => {
+  const wakes = new WakeListener(bucket, () => {
     bucket.distrust();
     forget();
   });
-  const cleanup = new Cleanup({
-    enabled: layout.ownsBucket,
-    // Such servers would let an update of a deleted record overwrite a new one.
-    config: () =>
-      comparesTooEarly(connection.info, bucket.config?.num_replicas ?? 1) || !bucket.isSame()
-        ? null
-        : bucket.config,
-    call: (name, request) => callApi(connection, `STREAM.${name}.${bucket.stream}`, request),
-    subjectOf: (kvKey) => subjectOf(bucketName, kvKey),
-  });
+  const cleanup = new Cleanup(bucket);
   const writes = new Writes(connection);
-  const register = new NatsRegister({
-    connection,
-    bucketName,
-    bucket,
-    layout,
-    time,
-    cleanup,
-    writes,
-    wake: (key, list) => wakes.send(key, list),
-  });
-  const adapter = new CompareAndSwap(register, time, { name: 'NATS', queue: layout.queue });
-  const traits: Traits = {
-    clock: 'estimate',
-    clockErrorMs: CLOCK_ERROR_MS,
-    push: layout.queue,
-    queue: layout.queue,
-    shared: 'network',
-    durable: true,
-    livenessPollMs: null,
-  };
-
-  let closed = false;
-
-  function checkUsable(): void {
-    if (closed) throw new UnsupportedError('This NATS store is closed.');
-  }
+  const wake = wakes.send.bind(wakes);
+  const register = new NatsRegister({ bucket, time, cleanup, writes, wake });
+  const adapter = new CompareAndSwap(register, time, { name: 'NATS', queue });
 
   /** Resolves when the bucket exists and is fit for locks. */
   async function ready(): Promise<void> {
-    checkUsable();
+    adapter.checkOpen();
     await bucket.ready();
     wakes.watch();
   }
@@ -127,10 +92,18 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
 
   return {
     name: 'nats',
-    traits,
+    traits: {
+      clock: 'estimate',
+      clockErrorMs: CLOCK_ERROR_MS,
+      push: queue,
+      queue,
+      shared: 'network',
+      durable: true,
+      livenessPollMs: null,
+    },
     apply,
     async listen(inbox, onWake, onListening = () => undefined) {
-      checkUsable();
+      adapter.checkOpen();
       return await wakes.listen(inbox, onWake, onListening);
     },
     async read(key) {
@@ -141,7 +114,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       await ready();
       let left = query.limit ?? Number.POSITIVE_INFINITY;
       if (left <= 0) return;
-      const keys = await listKeys(connection, bucketName, bucket, layout, query);
+      const keys = await listKeys(bucket, query);
       for (let from = 0; from < keys.length; from += PAGE) {
         for (const one of await Promise.all(keys.slice(from, from + PAGE).map(snapshot))) {
           if (!one) continue;
@@ -156,11 +129,9 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       await time.sample();
       const errors = { wakeUps: wakes.error, cleanup: cleanup.error, writes: writes.error };
       const [info, now] = await Promise.all([bucket.info(), adapter.now()]);
-      return await probe({ connection, bucketName, info, time: now, layout, errors });
+      return await probe({ bucket, info, time: now, errors });
     },
     async close() {
-      if (closed) return;
-      closed = true;
       adapter.close();
       wakes.close();
       cleanup.forget();
@@ -170,21 +141,14 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
 }
 
 /** The subjects of the stream as keys, read page by page and sorted. */
-async function listKeys(
-  connection: NatsConnection,
-  bucketName: string,
-  { stream }: Bucket,
-  layout: Layout,
-  query: ListQuery,
-): Promise<readonly string[]> {
-  const prefix = subjectOf(bucketName, '');
+async function listKeys(bucket: Bucket, query: ListQuery): Promise<readonly string[]> {
+  const prefix = bucket.subjectOf('');
   const keys = new Set<string>();
   for (let offset = 0; ; ) {
-    const request = { subjects_filter: `${prefix}>`, offset };
-    const { state, total = 0 } = await callApi(connection, `STREAM.INFO.${stream}`, request);
+    const { state, total = 0 } = await bucket.call('INFO', { subjects_filter: `${prefix}>`, offset });
     const subjects = Object.keys(state?.subjects ?? {});
     for (const subject of subjects) {
-      const key = layout.keyOf(subject.slice(prefix.length));
+      const key = bucket.layout.keyOf(subject.slice(prefix.length));
       if (key?.startsWith(query.prefix)) keys.add(key);
     }
     offset += subjects.length;

@@ -5,6 +5,7 @@
 import { type Stop, UnsupportedError, type Wake } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import { deliverWake, type OnListening, type OnWake } from '../clients/wake-up.js';
+import type { Bucket } from './bucket.js';
 import { type NatsConnection, type NatsSubscription, textOf } from './connection.js';
 import { tokenOf } from './keys.js';
 
@@ -23,22 +24,18 @@ export function wakeSubjectPrefix(bucket: string): string {
 export class WakeListener {
   readonly #connection: NatsConnection;
   readonly #prefix: string;
-  readonly #listeners = new Set<Listener>();
   readonly #onDisconnect: () => void;
+  readonly #listeners = new Set<Listener>();
   #statuses: Statuses | null = null;
-  #error: unknown;
   #closed = false;
+  /** The last error that no caller was told; undefined for none. */
+  error: unknown;
 
   /** `onDisconnect`: the connection broke, and the next one may be to another server. */
-  constructor(connection: NatsConnection, bucket: string, onDisconnect: () => void = () => undefined) {
+  constructor({ connection, name }: Bucket, onDisconnect: () => void) {
     this.#connection = connection;
+    this.#prefix = wakeSubjectPrefix(name);
     this.#onDisconnect = onDisconnect;
-    this.#prefix = wakeSubjectPrefix(bucket);
-  }
-
-  /** The last error that no caller was told; undefined for none. */
-  get error(): unknown {
-    return this.#error;
   }
 
   /** Never throws, never waits: a wake-up that cannot be sent is a lost wake-up. */
@@ -47,7 +44,7 @@ export class WakeListener {
       try {
         this.#connection.publish(`${this.#prefix}${tokenOf(inbox)}`, `${why}:${key}`);
       } catch (error) {
-        this.#error = error;
+        this.error = error;
       }
     }
   }
@@ -60,7 +57,7 @@ export class WakeListener {
       callback: (error, { data }) => {
         if (!error) return deliverWake(textOf(data), '', onWake);
         refused = error;
-        this.#error = error;
+        this.error = error;
         onListening(false);
       },
     });
@@ -69,7 +66,12 @@ export class WakeListener {
     this.watch();
     try {
       await this.#connection.flush();
-      if (refused) throw notAllowed(refused, this.#prefix);
+      if (refused) {
+        throw new UnsupportedError(
+          `The user of this connection may not receive wake-ups (${messageOf(refused)}). Allow it to subscribe and publish to "${this.#prefix}>".`,
+          { cause: refused },
+        );
+      }
     } catch (error) {
       this.#remove(listener);
       throw error;
@@ -93,7 +95,7 @@ export class WakeListener {
     if (this.#statuses || this.#closed) return;
     this.#statuses = this.#connection.status();
     this.#follow(this.#statuses).catch((error: unknown) => {
-      this.#error = error;
+      this.error = error;
       this.#setListening(false);
     });
   }
@@ -114,11 +116,4 @@ export class WakeListener {
   #setListening(listening: boolean): void {
     for (const { onListening } of this.#listeners) onListening(listening);
   }
-}
-
-function notAllowed(error: Error, prefix: string): UnsupportedError {
-  return new UnsupportedError(
-    `The user of this connection may not receive wake-ups (${messageOf(error)}). Allow it to subscribe and publish to "${prefix}>".`,
-    { cause: error },
-  );
 }

@@ -6,7 +6,7 @@
  * that an answer is late or missing until `request` has succeeded: it gets the reason from the client. A write may be
  * sent twice that way, which its expected revision makes harmless.
  */
-import { type Clock, systemClock, type Timer } from '../../clock.js';
+import { systemClock, type Timer } from '../../clock.js';
 import {
   ANSWER_MS_MAX,
   type ApiResponse,
@@ -28,7 +28,6 @@ interface PendingWrite {
 
 export class Writes {
   readonly #connection: NatsConnection;
-  readonly #clock: Clock;
   /** By the last token of the answer's subject, in the order of sending. */
   readonly #pending = new Map<string, PendingWrite>();
   #inbox = '';
@@ -37,23 +36,18 @@ export class Writes {
   #count = 0;
   #requestWorked = false;
   #isDisabled = false;
-  #error: unknown;
-
-  constructor(connection: NatsConnection, clock: Clock = systemClock) {
-    this.#connection = connection;
-    this.#clock = clock;
-  }
-
   /** The last error that no caller was told; undefined for none. */
-  get error(): unknown {
-    return this.#error;
+  error: unknown;
+
+  constructor(connection: NatsConnection) {
+    this.#connection = connection;
   }
 
   /** Stores a message. The server checks the expectation in the headers in the same step. */
   store(subject: string, payload: string, lines: string): Promise<ApiResponse> {
     const bytes = Buffer.from(`NATS/1.0\r\n${lines}\r\n`, 'latin1');
     const headers = { encode: () => bytes };
-    const sentMs = this.#clock.monotonicMs();
+    const sentMs = systemClock.monotonicMs();
     if (!this.#isFast(sentMs) || !this.#subscribed()) return this.#request(subject, payload, headers);
     const token = (this.#count++).toString(36);
     const answer = new Promise<Uint8Array>((resolve, reject) => {
@@ -64,7 +58,7 @@ export class Writes {
       this.#connection.publish(subject, payload, { reply: this.#inbox + token, headers });
     } catch (error) {
       // Closed, or too large: `request` gives the reason.
-      this.#error = error;
+      this.error = error;
       this.#pending.delete(token);
       return this.#request(subject, payload, headers);
     }
@@ -83,8 +77,7 @@ export class Writes {
 
   async #request(subject: string, payload: string, headers: unknown): Promise<ApiResponse> {
     this.#requestWorked = false;
-    const options = { timeout: ANSWER_MS_MAX, headers };
-    const data = await requestBytes(this.#connection, subject, payload, options);
+    const data = await requestBytes(this.#connection, subject, payload, headers);
     this.#requestWorked = true;
     return parseResponse(data, subject);
   }
@@ -98,12 +91,12 @@ export class Writes {
   /** Whether answers can be received. */
   #subscribed(): boolean {
     if (this.#subscription) return true;
-    this.#inbox = `${this.#connection.options?.inboxPrefix ?? '_INBOX'}.${this.#clock.randomId()}.`;
+    this.#inbox = `${this.#connection.options?.inboxPrefix ?? '_INBOX'}.${systemClock.randomId()}.`;
     try {
       this.#subscription = this.#connection.subscribe(`${this.#inbox}*`, {
         callback: (error, message) => {
           if (!error) return this.#onAnswer(message.subject, message.data);
-          this.#error = error;
+          this.error = error;
           this.#isDisabled = true;
           this.#rejectAll(error.message);
         },
@@ -111,7 +104,7 @@ export class Writes {
       return true;
     } catch (error) {
       // A connection that is closing: `request` gives the reason.
-      this.#error = error;
+      this.error = error;
       return false;
     }
   }
@@ -124,8 +117,8 @@ export class Writes {
 
   /** One timer for all: a write is given up after `ANSWER_MS_MAX` to twice that. */
   #setTimer(): Timer {
-    const timer = this.#clock.timer(ANSWER_MS_MAX, () => {
-      this.#giveUp(this.#clock.monotonicMs());
+    const timer = systemClock.timer(ANSWER_MS_MAX, () => {
+      this.#giveUp(systemClock.monotonicMs());
       this.#timer = this.#pending.size > 0 ? this.#setTimer() : null;
     });
     timer.keepAlive(false);

@@ -22,7 +22,7 @@ import {
   ownPart,
   ownPartIn,
 } from '../../compare-and-swap/foreign.js';
-import { type Layout, NotALockError, type Stored } from '../layout.js';
+import { jsonObjectIn, type Layout, NotALockError, type Stored } from '../layout.js';
 
 const NAME = 'cloops';
 const LEGAL = /^[-/_=a-zA-Z0-9]+(?:\.[-/_=a-zA-Z0-9]+)*$/;
@@ -62,7 +62,7 @@ function documentOf(state: State): LockDocument {
 
 function stateOf({ payload, operation, storedAt }: Stored, key: string): State | null {
   if (operation === 'PURGE' || payload === '') return null;
-  const document = parse(payload);
+  const document = jsonObjectIn(payload);
   const found = document && lockDocument(document);
   const own = document && ownPartIn(document.holdfast, key);
   if (own && found && isWrittenFor(own, found)) return own;
@@ -75,17 +75,6 @@ function stateOf({ payload, operation, storedAt }: Stored, key: string): State |
 function isWrittenFor(state: State, { owner, expiresAtUnixMs }: LockDocument): boolean {
   const written = documentOf(state);
   return written.owner === owner && written.expiresAtUnixMs === expiresAtUnixMs;
-}
-
-/** Null for anything but a JSON object. */
-function parse(payload: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const document: unknown = JSON.parse(payload);
-    return typeof document === 'object' ? (document as Readonly<Record<string, unknown>> | null) : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
 }
 
 /** Names in any case, as cloops reads them. */
