@@ -7,13 +7,10 @@ import { matching, read } from '../tree.js';
 
 /** Copies that are known, and have to go. */
 const KNOWN = [
-  'DRIFT_SHARE',
   'HOLDERS_SHOWN',
   'METADATA_BYTES_MAX',
   'PORT_MAX',
   'REMEMBERED_MAX',
-  'RETRY_MS_MAX',
-  'SECOND_MS',
   'TRIES_MAX',
 ];
 

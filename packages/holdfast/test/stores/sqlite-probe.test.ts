@@ -16,7 +16,7 @@ it('says what it is, how it writes, whose clock it has, and tries push and liven
   expect(text).toMatch(/good: Journal mode wal, synchronous NORMAL/);
   expect(text).toMatch(/good: A holder whose process died is noticed within 250 ms/);
   expect(text).toMatch(/good: .*monotonic clock/);
-  expect(text).toMatch(/good: Push works: a hint through a file took [\d.]+ ms/);
+  expect(text).toMatch(/good: Push works: a wake-up through a file took [\d.]+ ms/);
   await store.close();
 });
 

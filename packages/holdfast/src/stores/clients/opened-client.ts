@@ -3,7 +3,7 @@
  * connection, and closing the store ends the client.
  */
 import { HoldfastError, type Store, StoreError, UnsupportedError } from '../../protocol/index.js';
-import { explain } from './errors.js';
+import { explain, messageOf } from './errors.js';
 
 /** A client package that can be used: its name, and how it is loaded and set up. */
 export interface Candidate<T> {
@@ -39,7 +39,11 @@ class NotInstalled extends Error {}
  * installed package, and leave the import of a missing one as it is instead of failing.
  */
 export function importError(name: string, error: unknown): unknown {
-  return isMissing(error, name) ? new NotInstalled(`${name} is not installed.`, { cause: error }) : error;
+  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const isModule = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
+  // The missing module may be a dependency of an installed package.
+  const isMissing = isModule && messageOf(error).includes(`'${name}'`);
+  return isMissing ? new NotInstalled(`${name} is not installed.`, { cause: error }) : error;
 }
 
 /** Loads the first installed package. A package that is installed but broken is an error, not skipped. */
@@ -59,13 +63,6 @@ export async function loadFirst<T>(what: string, candidates: readonly Candidate<
     `A client package for ${what} is needed, and none is installed: npm install ${first}${instead}.`,
     { cause: missing[0] },
   );
-}
-
-function isMissing(error: unknown, name: string): boolean {
-  if (!(error instanceof Error) || !('code' in error)) return false;
-  const isModule = error.code === 'ERR_MODULE_NOT_FOUND' || error.code === 'MODULE_NOT_FOUND';
-  // The missing module may be a dependency of an installed package.
-  return isModule && error.message.includes(`'${name}'`);
 }
 
 /** Makes a store on an opened client. Ends the client where the store refuses its options. */
@@ -105,34 +102,25 @@ export function connectedStore(store: Store, connection: Connection): Store {
   const rethrow = (error: unknown): never => {
     throw error instanceof HoldfastError ? error : explain(error, connection.error(), connection.where);
   };
-  async function* list(query: Parameters<Store['list']>[0]): ReturnType<Store['list']> {
-    try {
-      yield* store.list(query);
-    } catch (error) {
-      rethrow(error);
-    }
-  }
-  async function close(): Promise<void> {
-    try {
-      await store.close();
-    } finally {
-      await connection.end();
-    }
-  }
-
   const listen = store.listen?.bind(store);
   const handOff = store.handOff?.bind(store);
   return {
     name: store.name,
     traits: store.traits,
     apply: (commands) => store.apply(commands).map((reply) => reply.catch(rethrow)),
-    ...(listen ? { listen: (...args) => listen(...args).catch(rethrow) } : {}),
-    ...(handOff ? { handOff: (hold) => handOff(hold).catch(rethrow) } : {}),
+    ...(listen && { listen: (...args) => listen(...args).catch(rethrow) }),
+    ...(handOff && { handOff: (hold) => handOff(hold).catch(rethrow) }),
     read: (key) => store.read(key).catch(rethrow),
-    list,
+    async *list(query) {
+      try {
+        yield* store.list(query);
+      } catch (error) {
+        rethrow(error);
+      }
+    },
     probe: () => store.probe().catch(rethrow),
     close() {
-      closing ??= close();
+      closing ??= store.close().finally(() => connection.end());
       return closing;
     },
   };

@@ -4,6 +4,7 @@
  */
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from '../../protocol/index.js';
+import { messageOf } from './errors.js';
 
 export interface Address {
   readonly host: string;
@@ -82,12 +83,12 @@ function malformed(scheme: string, form: string): InvalidArgumentError {
   return new InvalidArgumentError(`This is no ${scheme}: URL: expected ${form}. ${ESCAPES}`);
 }
 
-function decoded(text: string): string {
+export function decoded(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch (cause) {
     throw new InvalidArgumentError(
-      'The URL has a % that is not the start of an escape: as a letter of its own it is written %25.',
+      'The URL has a % that is not the start of an escape: write it %25 where it is only a letter.',
       { cause },
     );
   }
@@ -109,13 +110,16 @@ export function hostAndPort(host: string, port: number | null): string {
   return port === null ? name : `${name}:${port}`;
 }
 
-export function checkedFlag(name: string, text: string): boolean {
-  if (text === 'true') return true;
-  if (text === 'false') return false;
+export function flagIn({ options }: ServerUrl, name: string): boolean | undefined {
+  const text = options.get(name);
+  if (text === undefined) return undefined;
+  if (text === 'true' || text === 'false') return text === 'true';
   throw new InvalidArgumentError(`The option "${name}" is true or false.`);
 }
 
-export function checkedCount(name: string, text: string, max: number): number {
+export function countIn({ options }: ServerUrl, name: string, max: number): number | undefined {
+  const text = options.get(name);
+  if (text === undefined) return undefined;
   const count = Number(text);
   if (/^\d{1,9}$/.test(text) && count >= 1 && count <= max) return count;
   throw new InvalidArgumentError(`The option "${name}" is a whole number from 1 to ${max}.`);
@@ -127,7 +131,8 @@ export async function contentOf(option: string, path: string | undefined): Promi
   try {
     return await readFile(path, 'utf8');
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    throw new InvalidArgumentError(`The file that ${option} names cannot be read: ${why}`, { cause });
+    throw new InvalidArgumentError(`The file that ${option} names cannot be read: ${messageOf(cause)}`, {
+      cause,
+    });
   }
 }

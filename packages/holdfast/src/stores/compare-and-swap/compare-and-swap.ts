@@ -18,7 +18,16 @@ import {
   snapshotOf,
   UnsupportedError,
 } from '../../protocol/index.js';
-import { type Attempt, backoffAfter, isCrowded, isFree, pauseMsMax } from './contention.js';
+import { groupedBy } from '../clients/grouped.js';
+import {
+  type Attempt,
+  backoffAfter,
+  isCrowded,
+  isFree,
+  pauseMsMax,
+  TRIES_MAX,
+  tooManyRaces,
+} from './contention.js';
 import {
   decideAll,
   isSame,
@@ -39,8 +48,6 @@ export interface CompareAndSwapOptions {
   readonly clock?: Clock;
 }
 
-/** After this many lost races the outcome counts as unknown, and the core asks again. */
-const TRIES_MAX = 24;
 const CACHED_MAX = 50_000;
 /** A write on an older cached record is likely to fail where many wait, so the record is read first. */
 const FRESH_MS = 100;
@@ -73,31 +80,29 @@ export class CompareAndSwap<V> {
   }
 
   apply(commands: readonly Command[]): readonly Promise<Reply>[] {
-    const byKey = new Map<string, PendingCommand[]>();
+    const pending: PendingCommand[] = [];
     const replies = commands.map(
       (given) =>
         new Promise<Reply>((resolve, reject) => {
           const command = given.kind === 'claim' && !this.#queue ? { ...given, queue: false } : given;
-          const pending = byKey.get(command.key);
-          if (pending) pending.push({ command, resolve, reject });
-          else byKey.set(command.key, [{ command, resolve, reject }]);
+          pending.push({ command, resolve, reject });
         }),
     );
-    for (const [key, pending] of byKey) this.#start(key, pending);
+    for (const [key, ofKey] of groupedBy(pending, ({ command }) => command.key)) this.#start(key, ofKey);
     return replies;
   }
 
   async read(key: string): Promise<Snapshot | null> {
     this.checkOpen();
     const { state, lateMs } = await this.#register.read(key);
-    const { earliest } = await this.#reading();
+    const { earliest } = await this.now();
     return snapshotOf(key, state, earliest - lateMs);
   }
 
   /** The store's time; asks the store where it is not known. */
   async now(): Promise<Reading> {
     this.checkOpen();
-    return await this.#reading();
+    return this.#time.reading() ?? (await this.#sampled());
   }
 
   /** Empties the cache: another engine may answer now, where the same version is another record. */
@@ -165,15 +170,12 @@ export class CompareAndSwap<V> {
     const backoff = cached?.backoff ?? 0;
     const draw = this.#clock.random();
     let races = 0;
-    const attempt = (): Attempt => ({
-      races,
-      backoff,
-      draw,
-      tookMs: this.#clock.monotonicMs() - sinceMs,
-    });
-    const finish = (found: Found<V>, outcome: Outcome): void => {
+    const attempt = (): Attempt => ({ races, backoff, draw, tookMs: this.#clock.monotonicMs() - sinceMs });
+    const finish = (found: Found<V>, { changed, settlers, wakes }: Outcome): void => {
       const atMs = this.#clock.monotonicMs();
-      this.#finish(key, { found, atMs, backoff: backoffAfter(attempt(), outcome.changed) }, outcome);
+      if (!this.#closed) this.#cache.set(key, { found, atMs, backoff: backoffAfter(attempt(), changed) });
+      for (const settle of settlers) settle();
+      if (wakes.length > 0) register.wake?.(key, wakes);
     };
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
       commands = commands.filter((one) => !ofKey.rejectIfReleased(one, batch));
@@ -205,7 +207,11 @@ export class CompareAndSwap<V> {
       }
       if (certain) races += 1;
       const pauseMs = pauseMsMax(attempt(), outcome.urgent);
-      if (pauseMs > 0) await this.#pause(pauseMs);
+      if (pauseMs > 0) {
+        await new Promise<void>((resolve) => {
+          this.#clock.timer(this.#clock.random() * pauseMs, resolve);
+        });
+      }
       // A record found before a pause is probably outdated after it.
       base = (pauseMs > 0 ? null : written.found) ?? (await register.read(key));
       certain = true;
@@ -215,15 +221,7 @@ export class CompareAndSwap<V> {
         return finish(base, outcome);
       }
     }
-    throw new Error(
-      `Other processes changed the record of "${key}" ${TRIES_MAX} times in a row before this one could.`,
-    );
-  }
-
-  #finish(key: string, record: CachedRecord<V>, { wakes, settlers }: Outcome): void {
-    if (!this.#closed) this.#cache.set(key, record);
-    for (const settle of settlers) settle();
-    if (wakes.length > 0) this.#register.wake?.(key, wakes);
+    throw tooManyRaces(key);
   }
 
   /** Null when the store has to be asked first: an expired holder is only replaced by a fresh reading. */
@@ -235,20 +233,10 @@ export class CompareAndSwap<V> {
     return takesOver && !this.#time.isFresh() ? null : reading;
   }
 
-  async #reading(): Promise<Reading> {
-    return this.#time.reading() ?? (await this.#sampled());
-  }
-
   async #sampled(): Promise<Reading> {
     await this.#sample.run();
     const reading = this.#time.reading();
     if (reading) return reading;
     throw new Error(`The time of the ${this.#name} store is not known: this machine's clock was just set.`);
-  }
-
-  #pause(msMax: number): Promise<void> {
-    return new Promise((resolve) => {
-      this.#clock.timer(this.#clock.random() * msMax, resolve);
-    });
   }
 }

@@ -6,8 +6,8 @@
  *    reads: it writes nothing unless it is granted or wakes a waiter. A claim that lost such races tries less often.
  * 2. In a queue of `CROWD_MIN` or more, a waiter extends its life after `REFRESH_MS` instead of `WAITER_REFRESH_MS`,
  *    and after `REFRESH_LATE_MS` if it lost the race last time.
- * 3. After a lost race, a renewal, a release of a held lock and a grant are tried again at once. Everything else pauses
- *    first, longer each time, and a waiter gives up after `RACING_MS`.
+ * 3. After a lost race, a renewal, a release and the claim of a woken waiter are tried again at once. Everything else
+ *    pauses first, longer each time, and a waiter gives up after `RACING_MS`.
  */
 import {
   type Claim,
@@ -34,6 +34,15 @@ const PAUSE_MS_MAX = 100;
 /** Urgent commands pause only from this many lost races on, for up to this long. */
 const URGENT_RACES_MAX = 8;
 const URGENT_PAUSE_MS = 25;
+
+/** After this many lost races the outcome counts as unknown, and the core asks again. */
+export const TRIES_MAX = 24;
+
+export function tooManyRaces(key: string): Error {
+  return new Error(
+    `Other processes changed the record of "${key}" ${TRIES_MAX} times in a row before this one could.`,
+  );
+}
 
 /** Whether a write on a cached record would fail: others have probably changed it since. */
 export function isCrowded(state: State | null): boolean {
@@ -90,10 +99,14 @@ export function isDecisive(reply: Reply): boolean {
   return reply.kind === 'granted' || reply.kind === 'renewed' || reply.kind === 'evicted';
 }
 
-/** Whether a holder may lose its lock, or a waiter waits for a free one, until this is written. Outside the queue, many may want it. */
+/**
+ * Whether others wait for this write: a release, a renewal, an eviction, and the claim of a waiter that was woken or is
+ * granted. Claims from outside the queue may be many, and pause.
+ */
 export function isUrgent(command: Command, reply: Reply, seen: State | null): boolean {
-  if (reply.kind !== 'granted') return isDecisive(reply);
-  return seen?.waiters.some(({ hold }) => isOf(command, hold)) ?? false;
+  if (command.kind !== 'claim') return command.kind === 'release' || isDecisive(reply);
+  const waiter = seen?.waiters.find(({ hold }) => isOf(command, hold));
+  return waiter !== undefined && (reply.kind === 'granted' || waiter.wokenAt !== null);
 }
 
 /** The command as it is decided on this record: a claim joins the queue only if there is room in it. */

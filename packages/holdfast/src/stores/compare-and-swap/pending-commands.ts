@@ -192,16 +192,7 @@ export class KeyCommands {
           this.#running -= 1;
           this.#startNext();
         };
-        work().then(
-          () => {
-            onEnd();
-            resolve();
-          },
-          (error: unknown) => {
-            onEnd();
-            reject(error);
-          },
-        );
+        work().finally(onEnd).then(resolve, reject);
       });
       if (this.#running === 0) this.#startNext();
       else this.#scheduleNext();

@@ -11,7 +11,7 @@ import { type Clock, systemClock } from '../../clock.js';
 import type { Reading } from './register.js';
 
 /** More than two working clocks drift apart. */
-const DRIFT_SHARE = 0.000_5;
+const CLOCK_DRIFT_SHARE = 0.000_5;
 /** The two clocks of this process may drift apart this far without a jump. */
 const APART_MS = 10;
 /** Two clock reads this close count as one. */
@@ -19,18 +19,20 @@ const CLOSE_MS = 1;
 /** An expired holder is only replaced by a time this fresh. */
 const FRESH_MS = 1_000;
 
-interface Bound {
-  /** The store's clock minus the monotonic clock. */
-  readonly offsetMs: number;
-  readonly atMs: number;
+/** The store's clock minus the monotonic clock is between these two, in milliseconds. */
+interface Offset {
+  readonly low: number;
+  readonly high: number;
 }
+
+const UNKNOWN: Offset = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
 
 export class TimeEstimate {
   readonly #clock: Clock;
   /** How far the store's own servers may differ, and how long a suspension may go unnoticed. */
   readonly #allowanceMs: number;
-  #low: Bound | null = null;
-  #high: Bound | null = null;
+  #offset: (Offset & { readonly atMs: number }) | null = null;
+  /** The wall clock minus the monotonic clock. */
   #apartMs = 0;
   #jumps = 0;
   #notedAtMs = Number.NEGATIVE_INFINITY;
@@ -42,9 +44,10 @@ export class TimeEstimate {
 
   /** Somewhere between these two moments of the monotonic clock, the store's time was between `from` and `until`. */
   note(sentMs: number, receivedMs: number, from: number, until: number): void {
-    this.#forgetIfApart();
-    const low = this.#lowAt(receivedMs);
-    const high = this.#highAt(receivedMs);
+    const { apartMs, hasJumped } = this.#compareClocks();
+    if (hasJumped) this.#offset = null;
+    this.#apartMs = apartMs;
+    const { low, high } = this.#offsetAt(receivedMs);
     const newLow = from - receivedMs;
     const newHigh = until - sentMs;
     const gapMs = Math.max(newLow - high, low - newHigh);
@@ -66,65 +69,48 @@ export class TimeEstimate {
 
   /** At this moment of the monotonic clock, the store's time was at least `from`. */
   noteAtLeast(receivedMs: number, from: number): void {
-    if (this.#low === null || this.#high === null || this.#isApart()) return;
+    if (this.#offset === null || this.#compareClocks().hasJumped) return;
     const newLow = from - receivedMs;
-    if (newLow <= this.#lowAt(receivedMs)) return;
-    const high = Math.max(this.#highAt(receivedMs), newLow);
-    this.#low = { offsetMs: newLow, atMs: receivedMs };
-    this.#high = { offsetMs: high, atMs: receivedMs };
+    const { low, high } = this.#offsetAt(receivedMs);
+    if (newLow > low) this.#set(newLow, Math.max(high, newLow), receivedMs);
   }
 
   reading(): Reading | null {
-    if (this.#low === null || this.#high === null || this.#isApart()) return null;
+    if (this.#offset === null || this.#compareClocks().hasJumped) return null;
     const now = this.#clock.monotonicMs();
+    const { low, high } = this.#offsetAt(now);
     return {
-      earliest: Math.floor(now + this.#lowAt(now) - this.#allowanceMs),
-      latest: Math.ceil(now + this.#highAt(now) + this.#allowanceMs),
+      earliest: Math.floor(now + low - this.#allowanceMs),
+      latest: Math.ceil(now + high + this.#allowanceMs),
     };
   }
 
   isFresh(): boolean {
-    return this.#clock.monotonicMs() - this.#notedAtMs <= FRESH_MS && !this.#isApart();
+    return this.#clock.monotonicMs() - this.#notedAtMs <= FRESH_MS && !this.#compareClocks().hasJumped;
   }
 
   #set(low: number, high: number, atMs: number): void {
-    this.#low = { offsetMs: low, atMs };
-    this.#high = { offsetMs: high, atMs };
+    this.#offset = { low, high, atMs };
   }
 
-  #lowAt(atMs: number): number {
-    if (this.#low === null) return Number.NEGATIVE_INFINITY;
-    return this.#low.offsetMs - Math.max(0, atMs - this.#low.atMs) * DRIFT_SHARE;
-  }
-
-  #highAt(atMs: number): number {
-    if (this.#high === null) return Number.POSITIVE_INFINITY;
-    return this.#high.offsetMs + Math.max(0, atMs - this.#high.atMs) * DRIFT_SHARE;
-  }
-
-  #isApart(): boolean {
-    const { apartMs, errorMs } = this.#compare();
-    return Math.abs(apartMs - this.#apartMs) > APART_MS + errorMs;
-  }
-
-  #forgetIfApart(): void {
-    const { apartMs, errorMs } = this.#compare();
-    if (Math.abs(apartMs - this.#apartMs) > APART_MS + errorMs) {
-      this.#low = null;
-      this.#high = null;
-    }
-    this.#apartMs = apartMs;
+  #offsetAt(atMs: number): Offset {
+    if (this.#offset === null) return UNKNOWN;
+    const driftMs = Math.max(0, atMs - this.#offset.atMs) * CLOCK_DRIFT_SHARE;
+    return { low: this.#offset.low - driftMs, high: this.#offset.high + driftMs };
   }
 
   /** A process may be paused between two clock reads: the closest pair counts, and how close it was. */
-  #compare(): { readonly apartMs: number; readonly errorMs: number } {
-    let closest = { apartMs: 0, errorMs: Number.POSITIVE_INFINITY };
-    for (let reads = 0; reads < 3 && closest.errorMs > CLOSE_MS; reads++) {
+  #compareClocks(): { readonly apartMs: number; readonly hasJumped: boolean } {
+    let apartMs = 0;
+    let closestMs = Number.POSITIVE_INFINITY;
+    for (let reads = 0; reads < 3 && closestMs > CLOSE_MS; reads++) {
       const before = this.#clock.monotonicMs();
       const wall = this.#clock.wallMs();
       const errorMs = (this.#clock.monotonicMs() - before) / 2;
-      if (errorMs < closest.errorMs) closest = { apartMs: wall - before - errorMs, errorMs };
+      if (errorMs >= closestMs) continue;
+      apartMs = wall - before - errorMs;
+      closestMs = errorMs;
     }
-    return closest;
+    return { apartMs, hasJumped: Math.abs(apartMs - this.#apartMs) > APART_MS + closestMs };
   }
 }

@@ -1,6 +1,6 @@
 /** Refusals of DynamoDB, explained. The outcome of every other failure is unknown, and the core asks again. */
-import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
-import { notExecuted } from '../clients/errors.js';
+import { UnsupportedError } from '../../protocol/index.js';
+import { messageOf, notExecuted } from '../clients/errors.js';
 import type { Item } from './item.js';
 
 const NOT_ALLOWED = [
@@ -9,6 +9,10 @@ const NOT_ALLOWED = [
   'MissingAuthenticationTokenException',
   'InvalidClientTokenId',
 ];
+
+/** Messages about a table with another primary key. */
+const WRONG_KEY =
+  /key element|key schema|required keys|conditions on the keys|mismatch for key|missing the key/i;
 
 export function nameOf(error: unknown): string {
   return error instanceof Error ? error.name : '';
@@ -31,7 +35,7 @@ export function wasSentAgain(error: unknown): boolean {
 
 /** An explained refusal, or the error as it is, whose outcome is unknown. */
 export function explainedError(error: unknown, table: string, key?: string): unknown {
-  const because = error instanceof Error ? error.message : String(error);
+  const because = messageOf(error);
   const refused = (message: string): UnsupportedError => new UnsupportedError(message, { key, cause: error });
   const name = nameOf(error);
   if (name === 'ResourceNotFoundException') {
@@ -47,7 +51,7 @@ export function explainedError(error: unknown, table: string, key?: string): unk
     );
   }
   if (name === 'ValidationException') return refused(invalid(because, table, key));
-  const isUnsent = name === 'CredentialsProviderError' || (isObject(error) && unsent.has(error));
+  const isUnsent = name === 'CredentialsProviderError' || (error instanceof Error && unsent.has(error));
   return (isUnsent ? notExecuted(error) : null) ?? error;
 }
 
@@ -55,11 +59,7 @@ export function explainedError(error: unknown, table: string, key?: string): unk
 const unsent = new WeakSet<object>();
 
 export function noteUnsent(error: unknown): void {
-  if (isObject(error)) unsent.add(error);
-}
-
-function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
+  if (error instanceof Error) unsent.add(error);
 }
 
 function invalid(because: string, table: string, key: string | undefined): string {
@@ -69,24 +69,11 @@ function invalid(because: string, table: string, key: string | undefined): strin
       'per key, or shorter owners and metadata, make it smaller. Nothing was changed.'
     );
   }
-  if (
-    /key element|key schema|required keys|conditions on the keys|mismatch for key|missing the key/i.test(
-      because,
-    )
-  ) {
+  if (WRONG_KEY.test(because)) {
     return (
       `The table "${table}" has another primary key than these locks: ${because} Name its attributes with partitionKey ` +
       'and sortKey, or use a separate table. Nothing was changed.'
     );
   }
   return `DynamoDB refused the call for the table "${table}": ${because} Nothing was changed.`;
-}
-
-/** Throws for a name that no table can have. */
-export function checkTableName(table: unknown): string {
-  // The name, or the ARN of a table in another account.
-  if (typeof table === 'string' && /^(arn:[^\s]{10,1000}|[A-Za-z0-9_.-]{3,255})$/.test(table)) return table;
-  throw new InvalidArgumentError(
-    'The table has to be a name of 3 to 255 letters, digits, dots, dashes or underscores, or the ARN of a table.',
-  );
 }

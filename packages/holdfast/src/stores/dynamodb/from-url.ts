@@ -2,11 +2,12 @@
 import { type Finding, InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
-import { checkedFlag, parseServerUrl, type ServerUrl } from '../clients/url.js';
+import { flagIn, given, parseServerUrl, type ServerUrl } from '../clients/url.js';
 import { type CreatedTable, createTable, type DynamodbStoreOptions, dynamodbStore } from './index.js';
+import type { TableShape } from './layout.js';
 import { DYNAMODB_CLIENTS, type Target } from './open-client.js';
 import { placeOf } from './options.js';
-import { timeToLiveFinding } from './table.js';
+import { definitionOf, timeToLiveFinding } from './table.js';
 
 const FORM = 'dynamodb://REGION/TABLE';
 const OPTIONS = [
@@ -71,8 +72,8 @@ export function dynamodbTarget(rest: string): DynamodbTarget {
 }
 
 /** The store checks the names. */
-function storeOptions({ path, options }: ServerUrl): DynamodbStoreOptions {
-  const table = path.replace(/\/$/, '');
+function storeOptions(url: ServerUrl): DynamodbStoreOptions {
+  const { path, options } = url;
   const name = options.get('sort-key');
   const value = options.get('sort-value');
   if ((name === undefined) !== (value === undefined)) {
@@ -80,34 +81,22 @@ function storeOptions({ path, options }: ServerUrl): DynamodbStoreOptions {
       'sort-key and sort-value belong together: the name of the sort key, and what every lock has there.',
     );
   }
-  const queue = options.get('queue');
-  const layout = options.get('layout');
-  const partitionKey = options.get('partition-key');
-  const ttlAttribute = options.get('ttl-attribute');
-  return {
-    ...(table === '' ? {} : { table }),
-    ...(queue === undefined ? {} : { queue: checkedFlag('queue', queue) }),
-    ...(layout === undefined ? {} : { layout: layout as NonNullable<DynamodbStoreOptions['layout']> }),
-    ...(partitionKey === undefined ? {} : { partitionKey }),
-    ...(ttlAttribute === undefined ? {} : { ttlAttribute }),
-    ...(name === undefined || value === undefined ? {} : { sortKey: { name, value } }),
-  };
+  return given({
+    table: path.replace(/\/$/, '') || undefined,
+    queue: flagIn(url, 'queue'),
+    layout: options.get('layout') as DynamodbStoreOptions['layout'],
+    partitionKey: options.get('partition-key'),
+    ttlAttribute: options.get('ttl-attribute'),
+    sortKey: name === undefined || value === undefined ? undefined : { name, value },
+  });
 }
 
 function regionOf({ addresses }: ServerUrl): string | undefined {
-  const [address] = addresses;
-  if (addresses.length > 1 || address?.port) {
-    throw new InvalidArgumentError(
-      `Behind dynamodb:// stands a region, as in dynamodb://eu-west-1/locks. A host is named by the option: ${FORM}?endpoint=http://HOST:PORT.`,
-    );
-  }
-  if (!address?.host) return undefined;
-  if (!REGION.test(address.host)) {
-    throw new InvalidArgumentError(
-      `Behind dynamodb:// stands a region, such as eu-west-1. A host is named by the option: ${FORM}?endpoint=http://HOST:PORT.`,
-    );
-  }
-  return address.host;
+  const [{ host = '', port = null } = {}] = addresses;
+  if (addresses.length <= 1 && port === null && (host === '' || REGION.test(host))) return host || undefined;
+  throw new InvalidArgumentError(
+    `Behind dynamodb:// stands a region, as in dynamodb://eu-west-1/locks. A host is named by the option: ${FORM}?endpoint=http://HOST:PORT.`,
+  );
 }
 
 /** Mainly for emulators. Leave AWS credentials to the SDK, which finds them where every AWS tool does. */
@@ -135,27 +124,16 @@ function notesOn({ created, turnedOn, timeToLive }: CreatedTable, finding: Findi
   return finding.level === 'warning' ? [`${finding.text} Nothing was changed.`] : [];
 }
 
-interface TableShape {
-  readonly partitionKey: string;
-  readonly sortKey: string | null;
-  readonly ttlAttribute: string | null;
-}
-
-function templateOf(table: string, { partitionKey, sortKey, ttlAttribute }: TableShape): string {
-  const keys = [partitionKey, ...(sortKey === null ? [] : [sortKey])];
+function templateOf(table: string, shape: TableShape): string {
+  const AttributeName = shape.ttlAttribute;
   const template = {
     AWSTemplateFormatVersion: '2010-09-09',
     Resources: {
       Locks: {
         Type: 'AWS::DynamoDB::Table',
         Properties: {
-          TableName: table,
-          BillingMode: 'PAY_PER_REQUEST',
-          AttributeDefinitions: keys.map((name) => ({ AttributeName: name, AttributeType: 'S' })),
-          KeySchema: keys.map((name, at) => ({ AttributeName: name, KeyType: at === 0 ? 'HASH' : 'RANGE' })),
-          ...(ttlAttribute === null
-            ? {}
-            : { TimeToLiveSpecification: { AttributeName: ttlAttribute, Enabled: true } }),
+          ...definitionOf(table, shape),
+          ...(AttributeName !== null && { TimeToLiveSpecification: { AttributeName, Enabled: true } }),
         },
       },
     },

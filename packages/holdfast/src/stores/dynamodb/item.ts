@@ -2,7 +2,6 @@
  * Items and expressions of DynamoDB's calls. Every attribute name is aliased: many words that people choose are reserved
  * (`owner`, `ttl`, `key`, `token`), and a single one written out makes every call fail (F23).
  */
-import type { HoldId, Mark } from '../../protocol/index.js';
 
 export interface AttributeValue {
   readonly S?: string | undefined;
@@ -87,31 +86,4 @@ export function isAsSeen(aliases: Aliases, attributes: readonly string[], seen: 
         : `${aliases.name(name)} = ${aliases.value(value)}`;
     })
     .join(' AND ');
-}
-
-/** Marks of ended holds as a map by process, so that a condition can find one: process → { n, until, at }. */
-export function marksOf(ended: readonly Mark[]): AttributeValue {
-  const marks = ended.map(({ process, number: n, until }, at): [string, AttributeValue] => [
-    process,
-    { M: { n: number(n), until: number(until), at: number(at) } },
-  ]);
-  return { M: Object.fromEntries(marks) };
-}
-
-/** In their order, which a map does not keep: the oldest marks are dropped first. */
-export function marksIn(value: AttributeValue | undefined): readonly Mark[] {
-  const marks: Item = value?.M ?? {};
-  return Object.entries(marks)
-    .map(([process, { M: mark = {} }]) => ({
-      at: numberIn(mark, 'at') ?? 0,
-      mark: { process, number: numberIn(mark, 'n') ?? 0, until: numberIn(mark, 'until') ?? 0 },
-    }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ mark }) => mark);
-}
-
-/** A condition: the marks of this attribute do not say that the hold has ended. */
-export function isNotEnded(aliases: Aliases, attribute: string, { process, number: count }: HoldId): string {
-  const mark = `${aliases.name(attribute)}.${aliases.name(process)}`;
-  return `(attribute_not_exists(${mark}) OR ${mark}.${aliases.name('n')} < ${aliases.value(number(count))})`;
 }

@@ -1,8 +1,8 @@
 /** How a lock is stored in an item: all that differs between Holdfast's own records and those of other software. */
 import type { Claim, Command, InstanceLocks, State } from '../../protocol/index.js';
 import type { Reading, StoreTime } from '../compare-and-swap/register.js';
-import type { Calls } from './client.js';
 import type { Aliases, Item } from './item.js';
+import type { Items } from './items.js';
 
 /** The table that a layout needs. */
 export interface TableShape {
@@ -49,20 +49,18 @@ export interface Layout {
    * as seen: equal, or absent.
    */
   readonly versionAttributes: readonly string[];
-  /** Without it, a claim on a key that was not read assumes that the item is absent. */
-  readonly ifFree?: FreeCondition;
+  readonly ifFree: FreeCondition;
   /** A filter for scans: less data, at the same price. */
-  filter?(aliases: Aliases, prefix: string): string;
+  filter(aliases: Aliases, prefix: string): string;
   /** Throws an `UnsupportedError` for a command that an item of this layout cannot store. */
   check?(command: Command): void;
   /** For a layout whose holders are instances, which may act without a hold. */
   instancesOn?(table: TimedTable): InstanceLocks;
 }
 
-/** A table, the calls that reach it, and its time. */
+/** A table and its time. */
 export interface TimedTable {
-  readonly calls: Calls;
-  readonly name: string;
+  readonly items: Items;
   readonly time: StoreTime;
   /** The store's time; asks the store where it is not known. */
   now(): Promise<Reading>;

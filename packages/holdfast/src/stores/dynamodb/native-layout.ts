@@ -12,33 +12,13 @@
  *   ended           M  process → { n: the number of its last ended hold, until, at: its position }
  *   ttl             N  epoch seconds, two days after the last use. For clean-up only: nothing is decided by it
  */
-import {
-  type Claim,
-  checkVersion,
-  expendableAt,
-  STATE_VERSION,
-  type State,
-  UnsupportedError,
-} from '../../protocol/index.js';
-import {
-  type Aliases,
-  type Item,
-  isAbsent,
-  isNotEnded,
-  marksIn,
-  marksOf,
-  number,
-  numberIn,
-  text,
-  textIn,
-} from './item.js';
+import { expendableAt, type State, UnsupportedError } from '../../protocol/index.js';
+import { type Item, isAbsent, numberIn, text, textIn } from './item.js';
 import type { Layout, TableShape } from './layout.js';
+import { isOlder, marksIn, marksOf, numbersIn, numbersOf, timeToLive } from './state-parts.js';
 
 const LISTS = ['holders', 'rests', 'waiters'] as const;
 const OWN = ['version', 'token', 'decision', ...LISTS, 'ended'] as const;
-
-/** How long records are kept after their last use. DynamoDB may delete them days later. */
-const KEPT_MS = 2 * 24 * 60 * 60 * 1_000;
 
 export interface NativeNames {
   readonly partitionKey: string;
@@ -66,13 +46,22 @@ export function nativeLayout({ partitionKey, sortKey, ttlAttribute }: NativeName
       return isOurs && isRecord(item) ? (textIn(item, partitionKey) ?? null) : null;
     },
     attributes: [...OWN, ttlAttribute],
-    encode: (_key, state, now) => ({ ...encoded(state), [ttlAttribute]: number(ttlOf(state, now)) }),
+    encode: (_key, state, now) => ({
+      ...encoded(state),
+      [ttlAttribute]: timeToLive(Math.max(now, expendableAt(state))),
+    }),
     decode,
     versionAttributes: ['decision'],
     ifFree: {
       // Marks stay; and attributes that the condition requires to be absent need not be removed.
       keeps: ['rests', 'waiters', 'ended'],
-      condition: (aliases, claim, next) => freeCondition(aliases, claim, next, partitionKey),
+      condition(aliases, claim, next) {
+        const free = [
+          ...LISTS.map((list) => isAbsent(aliases, list)),
+          isOlder(aliases, (name) => aliases.name(name), 'ended', claim, next),
+        ];
+        return `${isAbsent(aliases, partitionKey)} OR (${free.join(' AND ')})`;
+      },
     },
     filter(aliases, prefix) {
       const inUse = LISTS.map((list) => `attribute_exists(${aliases.name(list)})`).join(' OR ');
@@ -89,20 +78,13 @@ function isRecord(item: Item): boolean {
   return numberIn(item, 'version') !== undefined && numberIn(item, 'decision') !== undefined;
 }
 
-function ttlOf(state: State, now: number): number {
-  return Math.ceil((Math.max(now, expendableAt(state)) + KEPT_MS) / 1_000);
-}
-
 function encoded(state: State): Item {
-  const { version, token, decision, ended } = state;
-  const item: Record<string, Item[string]> = {
-    version: number(version),
-    token: number(token),
-    decision: number(decision),
+  const lists = LISTS.filter((list) => state[list].length > 0);
+  return {
+    ...numbersOf(state),
+    ...Object.fromEntries(lists.map((list) => [list, text(JSON.stringify(state[list]))])),
+    ...(state.ended.length > 0 && { ended: marksOf(state.ended) }),
   };
-  for (const list of LISTS) if (state[list].length > 0) item[list] = text(JSON.stringify(state[list]));
-  if (ended.length > 0) item.ended = marksOf(ended);
-  return item;
 }
 
 function decode(key: string, item: Item): State {
@@ -113,11 +95,8 @@ function decode(key: string, item: Item): State {
       { key },
     );
   }
-  checkVersion(numberIn(item, 'version'), key);
   return {
-    version: numberIn(item, 'version') ?? 0,
-    token: numberIn(item, 'token') ?? 0,
-    decision: numberIn(item, 'decision') ?? 0,
+    ...numbersIn(item, key),
     holders: listIn(item, 'holders'),
     rests: listIn(item, 'rests'),
     waiters: listIn(item, 'waiters'),
@@ -128,20 +107,4 @@ function decode(key: string, item: Item): State {
 function listIn<T>(item: Item, list: (typeof LISTS)[number]): readonly T[] {
   const json = textIn(item, list);
   return json === undefined ? [] : (JSON.parse(json) as readonly T[]);
-}
-
-/**
- * Absent, or free with lower numbers than the grant's. A late duplicate finds its own decision, or a higher one, and
- * fails; a claim that its withdrawal overtook finds the mark, and fails too.
- */
-function freeCondition(aliases: Aliases, { hold }: Claim, next: State, partitionKey: string): string {
-  const first = Math.min(next.token, ...next.holders.map(({ token }) => token));
-  const free = [
-    ...LISTS.map((list) => isAbsent(aliases, list)),
-    `${aliases.name('token')} < ${aliases.value(number(first))}`,
-    `${aliases.name('decision')} < ${aliases.value(number(next.decision))}`,
-    isNotEnded(aliases, 'ended', hold),
-    `${aliases.name('version')} <= ${aliases.value(number(STATE_VERSION))}`,
-  ];
-  return `${isAbsent(aliases, partitionKey)} OR (${free.join(' AND ')})`;
 }

@@ -3,7 +3,8 @@
  * knows how long that makes sense; the SDK's own retries are off.
  */
 import { type Candidate, CONNECT_MS_MAX, importError, type OpenedClient } from '../clients/opened-client.js';
-import type { DynamodbTableClient } from './index.js';
+import { given } from '../clients/url.js';
+import type { DynamodbTableClient } from './client.js';
 
 /** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
 const REQUEST_MS_MAX = 3_000;
@@ -29,9 +30,7 @@ export const DYNAMODB_CLIENTS: readonly Candidate<Opener>[] = [
       return (target) => {
         const { region, endpoint, credentials } = target;
         const client = new DynamoDB({
-          ...(region === undefined ? {} : { region }),
-          ...(endpoint === undefined ? {} : { endpoint }),
-          ...(credentials === undefined ? {} : { credentials }),
+          ...given({ region, endpoint, credentials }),
           maxAttempts: 1,
           requestHandler: {
             connectionTimeout: CONNECT_MS_MAX,

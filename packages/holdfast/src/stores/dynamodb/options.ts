@@ -1,10 +1,20 @@
 /** The options, checked: the table, and the layout of its items. */
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import { checkTableName } from './errors.js';
 import type { Layout } from './layout.js';
-import { type LayoutName, layoutNamed } from './layouts/index.js';
+import { dynamodbLockGo } from './layouts/dynamodb-lock-go.js';
+import { lockServiceCentral } from './layouts/lock-service-central.js';
+import { singleTable } from './layouts/single-table.js';
 import { nativeLayout, RESERVED } from './native-layout.js';
+
+export type LayoutName = 'single-table' | 'dynamodb-lock-go' | 'lock-service-central';
+
+/** The layouts of other software. */
+const LAYOUTS: ReadonlyMap<unknown, Layout> = new Map(
+  [singleTable, dynamodbLockGo, lockServiceCentral].map((layout) => [layout.name, layout]),
+);
+/** A name, or the ARN of a table in another account. */
+const TABLE = /^(arn:[^\s]{10,1000}|[A-Za-z0-9_.-]{3,255})$/;
 
 export interface DynamodbTableOptions {
   /** Default `holdfast`. */
@@ -37,8 +47,12 @@ const NAMES = ['partitionKey', 'sortKey', 'ttlAttribute'] as const;
 /** `queue` belongs to the store; `createTable` accepts and ignores it, so that both can have the same options. */
 export function placeOf(options: DynamodbStoreOptions): Place & { readonly queue: boolean } {
   checkOptionNames(options, ['table', ...NAMES, 'layout', 'queue']);
-  const table = checkTableName(options.table ?? 'holdfast');
-  const { queue = false, layout } = options;
+  const { table = 'holdfast', queue = false, layout } = options;
+  if (typeof table !== 'string' || !TABLE.test(table)) {
+    throw new InvalidArgumentError(
+      'The table has to be a name of 3 to 255 letters, digits, dots, dashes or underscores, or the ARN of a table.',
+    );
+  }
   if (typeof queue !== 'boolean') throw new InvalidArgumentError('queue has to be true or false.');
   if (layout === undefined) return { table, layout: nativeOf(options), queue };
   const extra = NAMES.find((name) => options[name] !== undefined);
@@ -46,7 +60,11 @@ export function placeOf(options: DynamodbStoreOptions): Place & { readonly queue
     throw new InvalidArgumentError(`${extra} cannot be given with a layout, which has its own names.`);
   }
   if (queue) throw new InvalidArgumentError(`The items of the layout "${layout}" cannot store a queue.`);
-  return { table, layout: layoutNamed(layout), queue };
+  const foreign = LAYOUTS.get(layout);
+  if (foreign) return { table, layout: foreign, queue };
+  throw new InvalidArgumentError(
+    `There is no layout "${String(layout)}" for DynamoDB. Layouts: ${[...LAYOUTS.keys()].join(', ')}.`,
+  );
 }
 
 function nativeOf({ partitionKey = 'key', sortKey, ttlAttribute = 'ttl' }: DynamodbTableOptions): Layout {

@@ -17,21 +17,13 @@
  *
  * There are no wake-ups: waiters poll.
  */
-import {
-  keysInOrder,
-  type ListQuery,
-  type Snapshot,
-  type Store,
-  snapshotOf,
-  type Traits,
-} from '../../protocol/index.js';
+import { keysInOrder, type Snapshot, type Store, snapshotOf, type Traits } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
-import { type Calls, callsOf, checkClient, type DynamodbClient } from './client.js';
+import { checkClient, type DynamodbClient } from './client.js';
 import { CLOCK_ERROR_MS, timeOf } from './dynamodb-time.js';
-import { explainedError } from './errors.js';
-import { Aliases, type Item } from './item.js';
+import type { Item } from './item.js';
 import { itemRegister } from './item-register.js';
-import type { Layout } from './layout.js';
+import { Items } from './items.js';
 import { type DynamodbStoreOptions, placeOf } from './options.js';
 import { probe } from './probe.js';
 
@@ -41,39 +33,25 @@ import { probe } from './probe.js';
  */
 export function dynamodbStore(client: DynamodbClient, options: DynamodbStoreOptions = {}): Store {
   checkClient(client);
-  const { table, layout, queue } = placeOf(options);
-  const calls = callsOf(client);
-  const register = itemRegister(calls, table, layout);
-  const time = timeOf(client, () => sampleTime());
-  const swap = new CompareAndSwap(register, time, { name: 'DynamoDB', queue });
+  const place = placeOf(options);
+  const { layout, queue } = place;
+  const items = new Items(client, place.table);
+  // A key that no lock has.
+  const time = timeOf(client, () => items.getAnything(layout.keyOf('default/holdfast-time')));
+  const swap = new CompareAndSwap(itemRegister(items, layout), time, { name: 'DynamoDB', queue });
+  const instances = layout.instancesOn?.({ items, time, now: () => swap.now() });
 
-  const instances = layout.instancesOn?.({ calls, name: table, time, now: () => swap.now() });
-
-  /** Reads a key that no lock has: half a read unit. */
-  async function sampleTime(): Promise<void> {
-    const aliases = new Aliases();
-    const ProjectionExpression = aliases.name(layout.table.partitionKey);
-    const Key = layout.keyOf('default/holdfast-time');
-    try {
-      await calls.get({
-        TableName: table,
-        Key,
-        ConsistentRead: false,
-        ProjectionExpression,
-        ...aliases.parts,
-      });
-    } catch (error) {
-      throw explainedError(error, table);
+  /**
+   * DynamoDB has no order over partition keys, so this scans every item of the table, whatever the prefix: n KB cost n / 4
+   * read units, and a call per megabyte. For people and repair, not for each request.
+   */
+  async function itemsByKey(prefix: string): Promise<ReadonlyMap<string, Item>> {
+    const found = new Map<string, Item>();
+    for await (const item of items.scan((aliases) => layout.filter(aliases, prefix))) {
+      const key = layout.keyIn(item);
+      if (key?.startsWith(prefix)) found.set(key, item);
     }
-  }
-
-  async function snapshots(query: ListQuery): Promise<readonly Snapshot[]> {
-    const items = await scanItems(calls, table, layout, query.prefix);
-    const { earliest } = await swap.now();
-    return keysInOrder(items.keys(), query).flatMap((key) => {
-      const item = items.get(key);
-      return (item && snapshotOf(key, layout.decode(key, item), earliest)) ?? [];
-    });
+    return found;
   }
 
   return {
@@ -83,19 +61,25 @@ export function dynamodbStore(client: DynamodbClient, options: DynamodbStoreOpti
     ...(instances && { instances }),
     read: (key) => swap.read(key),
     async *list(query) {
-      await swap.now();
+      swap.checkOpen();
       const { limit = Number.POSITIVE_INFINITY } = query;
       if (limit <= 0) return;
-      yield* (await snapshots(query)).slice(0, limit);
+      const found = await itemsByKey(query.prefix);
+      const { earliest } = await swap.now();
+      const snapshots = keysInOrder(found.keys(), query).flatMap((key): Snapshot | [] => {
+        const item = found.get(key);
+        return (item && snapshotOf(key, layout.decode(key, item), earliest)) ?? [];
+      });
+      yield* snapshots.slice(0, limit);
     },
     async probe() {
-      await swap.now();
+      swap.checkOpen();
       await time.sample();
-      return probe(client, { table, layout }, await swap.now());
+      return probe(client, place, await swap.now());
     },
     async close() {
       swap.close();
-      calls.giveUp();
+      items.close();
     },
   };
 }
@@ -109,42 +93,3 @@ const TRAITS: Omit<Traits, 'queue'> = {
   livenessPollMs: null,
   metered: true,
 };
-
-/**
- * The items of locks by key. DynamoDB has no order over partition keys, so this scans every item of the table, whatever
- * the prefix: n KB cost n / 4 read units, and a call per megabyte. For people and repair, not for each request.
- */
-async function scanItems(
-  calls: Calls,
-  table: string,
-  layout: Layout,
-  prefix: string,
-): Promise<ReadonlyMap<string, Item>> {
-  const aliases = new Aliases();
-  const filter = layout.filter?.(aliases, prefix);
-  const input = {
-    TableName: table,
-    ConsistentRead: true,
-    ...(filter !== undefined && { FilterExpression: filter }),
-    ...aliases.parts,
-  };
-  const items = new Map<string, Item>();
-  let from: Item | undefined;
-  do {
-    const page = await pageOf(calls, { ...input, ...(from && { ExclusiveStartKey: from }) }, table);
-    for (const item of page.Items ?? []) {
-      const key = layout.keyIn(item);
-      if (key?.startsWith(prefix)) items.set(key, item);
-    }
-    from = page.LastEvaluatedKey;
-  } while (from);
-  return items;
-}
-
-async function pageOf(calls: Calls, input: Parameters<Calls['scan']>[0], table: string) {
-  try {
-    return await calls.scan(input);
-  } catch (error) {
-    throw explainedError(error, table);
-  }
-}

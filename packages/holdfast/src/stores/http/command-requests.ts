@@ -1,8 +1,14 @@
 /** Commands as requests: which commands share a request, and which reply belongs to which command. */
-import type { Command, Reply } from '../../protocol/index.js';
+import { systemClock } from '../../clock.js';
+import { ATTEMPT_MS, type Command, type Reply } from '../../protocol/index.js';
 import type { Connection } from './connection.js';
 import { errorOf, problemIn, RefusedRequestError } from './errors.js';
-import { type Batch, fits, RequestLane } from './request-lane.js';
+
+/** The service accepts no more in one request. */
+const COMMANDS_MAX = 512;
+/** Half of what the service accepts: proxies have limits of their own. */
+const BYTES_MAX = 512 * 1_024;
+const REQUESTS_MAX = 4;
 
 interface PendingCommand {
   readonly command: Command;
@@ -11,37 +17,61 @@ interface PendingCommand {
   readonly reject: (error: unknown) => void;
 }
 
-type LaneName = 'renewals' | 'others';
+/** Commands that travel in one request. */
+interface Batch {
+  readonly commands: PendingCommand[];
+  bytes: number;
+}
+
+/** Adds the commands of the other batch; false where they do not fit. A command that is too large travels alone. */
+function join(batch: Batch, { commands, bytes }: Batch): boolean {
+  const isFull = batch.commands.length + commands.length > COMMANDS_MAX || batch.bytes + bytes > BYTES_MAX;
+  if (isFull && batch.commands.length > 0) return false;
+  batch.commands.push(...commands);
+  batch.bytes += bytes;
+  return true;
+}
 
 export class CommandRequests {
   readonly #connection: Connection;
   /** Renewals have requests of their own, so that they never wait behind claims (F14). */
-  readonly #lanes: Readonly<Record<LaneName, RequestLane<PendingCommand>>>;
+  readonly #renewals = new RequestLane((commands) => this.#send(commands));
+  readonly #others = new RequestLane((commands) => this.#send(commands));
 
   constructor(connection: Connection) {
     this.#connection = connection;
-    const send = (commands: readonly PendingCommand[]): Promise<void> => this.#send(commands);
-    this.#lanes = { renewals: new RequestLane(send), others: new RequestLane(send) };
   }
 
   apply(commands: readonly Command[]): readonly Promise<Reply>[] {
-    const pending: PendingCommand[] = [];
+    const batches = new Map<RequestLane, Batch[]>();
+    /** All commands of a key are in the lane of its first one, in order. */
+    const laneOf = new Map<string, RequestLane>();
     const replies = commands.map(
       (command) =>
         new Promise<Reply>((resolve, reject) => {
-          pending.push({ command, text: JSON.stringify(command), resolve, reject });
+          const text = JSON.stringify(command);
+          const lane = laneOf.get(command.key) ?? (command.kind === 'renew' ? this.#renewals : this.#others);
+          laneOf.set(command.key, lane);
+          const one = {
+            commands: [{ command, text, resolve, reject }],
+            bytes: Buffer.byteLength(text) + 1,
+          };
+          const known = batches.get(lane);
+          const last = known?.at(-1);
+          if (!known) batches.set(lane, [one]);
+          else if (!last || !join(last, one)) known.push(one);
         }),
     );
-    for (const [lane, batches] of batchesOf(pending)) {
-      const [first] = batches;
-      if (first && batches.length === 1) this.#lanes[lane].add(first);
-      else void this.#sendInOrder(batches);
+    for (const [lane, all] of batches) {
+      const [first] = all;
+      if (first && all.length === 1) lane.add(first);
+      else void this.#sendInOrder(all);
     }
     return replies;
   }
 
   /** One after the other: commands of one key may be in two of the batches. */
-  async #sendInOrder(batches: readonly Batch<PendingCommand>[]): Promise<void> {
+  async #sendInOrder(batches: readonly Batch[]): Promise<void> {
     for (const { commands } of batches) await this.#send(commands);
   }
 
@@ -52,45 +82,58 @@ export class CommandRequests {
       const replies = repliesIn(await this.#connection.request('/v2/batch', body), commands.length);
       for (const [index, command] of commands.entries()) settle(command, replies[index]);
     } catch (error) {
-      if (commands.length > 1 && error instanceof RefusedRequestError) await this.#sendHalves(commands);
-      else for (const { reject } of commands) reject(error);
+      if (commands.length > 1 && error instanceof RefusedRequestError) {
+        // One invalid command must not fail the others of its request. Nothing of the request was executed.
+        const half = Math.ceil(commands.length / 2);
+        await this.#send(commands.slice(0, half));
+        await this.#send(commands.slice(half));
+      } else for (const { reject } of commands) reject(error);
     }
   }
-
-  /** One invalid command must not fail the others of its request. Nothing of the request was executed. */
-  async #sendHalves(commands: readonly PendingCommand[]): Promise<void> {
-    const half = Math.ceil(commands.length / 2);
-    await this.#send(commands.slice(0, half));
-    await this.#send(commands.slice(half));
-  }
 }
 
-/** All commands of a key are in the lane of its first one, in order. */
-function batchesOf(
-  pending: readonly PendingCommand[],
-): ReadonlyMap<LaneName, readonly Batch<PendingCommand>[]> {
-  const batches = new Map<LaneName, Batch<PendingCommand>[]>();
-  const laneOf = new Map<string, LaneName>();
-  for (const one of pending) {
-    const { key, kind } = one.command;
-    const lane = laneOf.get(key) ?? (kind === 'renew' ? 'renewals' : 'others');
-    laneOf.set(key, lane);
-    const known = batches.get(lane) ?? [];
-    batches.set(lane, known);
-    add(known, one);
-  }
-  return batches;
-}
+/**
+ * Requests of one kind, a few at a time. Commands that arrive while those are unanswered share the next request. A
+ * request that is not answered soon no longer counts, so that a service that hangs blocks nobody: the core sends its
+ * commands again, and that starts the next request.
+ */
+class RequestLane {
+  readonly #send: (commands: readonly PendingCommand[]) => Promise<void>;
+  #waiting: Batch[] = [];
+  readonly #unanswered = new Set<{ readonly sentMs: number }>();
 
-function add(batches: Batch<PendingCommand>[], pending: PendingCommand): void {
-  const one = { commands: [pending], bytes: Buffer.byteLength(pending.text) + 1 };
-  const last = batches.at(-1);
-  if (!last || !fits(last, one)) {
-    batches.push(one);
-    return;
+  /** `send` never rejects. */
+  constructor(send: (commands: readonly PendingCommand[]) => Promise<void>) {
+    this.#send = send;
   }
-  last.commands.push(pending);
-  last.bytes += one.bytes;
+
+  add(batch: Batch): void {
+    this.#waiting.push(batch);
+    this.#flush();
+  }
+
+  #flush(): void {
+    while (this.#waiting.length > 0 && this.#countUnanswered() < REQUESTS_MAX) void this.#sendNext();
+  }
+
+  #countUnanswered(): number {
+    const fromMs = systemClock.monotonicMs() - ATTEMPT_MS;
+    let count = 0;
+    for (const { sentMs } of this.#unanswered) if (sentMs > fromMs) count += 1;
+    return count;
+  }
+
+  /** As many of the waiting batches as fit into one request, in order. */
+  async #sendNext(): Promise<void> {
+    const all: Batch = { commands: [], bytes: 0 };
+    const left = this.#waiting.findIndex((batch) => !join(all, batch));
+    this.#waiting = left === -1 ? [] : this.#waiting.slice(left);
+    const request = { sentMs: systemClock.monotonicMs() };
+    this.#unanswered.add(request);
+    await this.#send(all.commands);
+    this.#unanswered.delete(request);
+    this.#flush();
+  }
 }
 
 function repliesIn(body: unknown, count: number): readonly unknown[] {
@@ -103,11 +146,7 @@ function repliesIn(body: unknown, count: number): readonly unknown[] {
 function settle({ command, resolve, reject }: PendingCommand, reply: unknown): void {
   if (typeof reply !== 'object' || reply === null) {
     reject(new Error('The service left a command unanswered.'));
-    return;
-  }
-  if (!('problem' in reply)) {
-    resolve(reply as Reply);
-    return;
-  }
-  reject(errorOf(problemIn(reply.problem) ?? { code: 'unknown', detail: 'no reason given' }, command.key));
+  } else if ('problem' in reply) {
+    reject(errorOf(problemIn(reply.problem) ?? { code: 'unknown', detail: 'no reason given' }, command.key));
+  } else resolve(reply as Reply);
 }

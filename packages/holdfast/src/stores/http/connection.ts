@@ -162,26 +162,19 @@ function unlessAborted<T>(signal: AbortSignal, answer: Promise<T>): Promise<T> {
   return Promise.race([answer, aborted]);
 }
 
+/** The JSON of a success. Throws the error of any other response. */
 function bodyOf(url: string, { status, headers }: ResponseLike, text: string): unknown {
   const type = headers.get('content-type');
-  const isJson = /^application\/(?:problem\+)?json\b/.test(type ?? '');
+  let body: unknown;
+  let cause: unknown;
+  try {
+    if (/^application\/(?:problem\+)?json\b/.test(type ?? '')) body = JSON.parse(text);
+  } catch (error) {
+    cause = error;
+  }
   if (status < 200 || status >= 300) {
-    const problem = isJson ? problemIn(parsed(text)) : null;
-    throw errorOfStatus({ url, status, location: headers.get('location'), text, problem });
+    throw errorOfStatus({ url, status, location: headers.get('location'), text, problem: problemIn(body) });
   }
-  if (!isJson) throw notJson(url, type, text);
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    throw notJson(url, type, text, error);
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+  if (body === undefined) throw notJson(url, type, text, cause);
+  return body;
 }

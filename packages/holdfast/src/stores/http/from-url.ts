@@ -5,7 +5,7 @@
  */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { connectedStore } from '../clients/opened-client.js';
-import { parseServerUrl } from '../clients/url.js';
+import { hostAndPort, parseServerUrl } from '../clients/url.js';
 import { type HttpStoreOptions, httpStore } from './index.js';
 
 export async function openStore(scheme: string, rest: string): Promise<Store> {
@@ -32,10 +32,9 @@ export function httpTarget(
     );
   }
   const path = url.path.split('/').map(encodeURIComponent).join('/');
-  const urls = url.addresses.map(({ host, port }) => {
-    const name = host.includes(':') ? `[${host}]` : host;
-    return `${scheme}://${name}${port === null ? '' : `:${port}`}/${path}`.replace(/\/+$/, '');
-  });
+  const urls = url.addresses.map(({ host, port }) =>
+    `${scheme}://${hostAndPort(host, port)}/${path}`.replace(/\/+$/, ''),
+  );
   const apiKey = url.user ?? (keyOfEnvironment || undefined);
   return apiKey === undefined ? { urls } : { urls, apiKey };
 }

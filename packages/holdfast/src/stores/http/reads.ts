@@ -1,5 +1,7 @@
 /** Reads of keys, and of the guarantees of the service's store. */
 import type { Finding, Guarantees, ListQuery, Snapshot, Store } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
+import { findingsOf, good, note, warning } from '../clients/findings.js';
 import type { Connection } from './connection.js';
 
 /** The most that a service lists in one response. */
@@ -12,9 +14,10 @@ interface Page {
 
 export function reads(connection: Connection): Pick<Store, 'read' | 'list'> {
   async function page(query: Readonly<Record<string, string>>): Promise<Page> {
-    return pageIn(
-      await connection.request(`/v2/locks?${new URLSearchParams({ ...query, metadata: 'text' })}`),
-    );
+    const search = new URLSearchParams({ ...query, metadata: 'text' });
+    const { locks, next = null } = objectIn(await connection.request(`/v2/locks?${search}`));
+    if (!Array.isArray(locks)) throw new Error('The response of the service is not a list of locks.');
+    return { locks: locks.map(snapshotIn), next: typeof next === 'string' ? next : null };
   }
   return {
     async read(key) {
@@ -40,12 +43,6 @@ export function reads(connection: Connection): Pick<Store, 'read' | 'list'> {
   };
 }
 
-function pageIn(body: unknown): Page {
-  const { locks, next = null } = objectIn(body);
-  if (!Array.isArray(locks)) throw new Error('The response of the service is not a list of locks.');
-  return { locks: locks.map(snapshotIn), next: typeof next === 'string' ? next : null };
-}
-
 function snapshotIn(lock: unknown): Snapshot {
   const { key, now, token, holders, waiters } = objectIn(lock);
   if (typeof key === 'string' && Array.isArray(holders) && Array.isArray(waiters)) {
@@ -54,43 +51,27 @@ function snapshotIn(lock: unknown): Snapshot {
   throw new Error('The response of the service contains an entry that is not a lock.');
 }
 
-export interface ConnectionState {
-  /** Why no wake-ups arrive now; null while they do. */
-  readonly listenError: unknown;
-  /** Whether an API key or a JWT travels unencrypted. */
-  readonly isExposed: boolean;
-}
-
+/** `listenError`: why no wake-ups arrive now. `isExposed`: an API key or a JWT travels unencrypted. */
 export async function probe(
   connection: Connection,
-  { listenError, isExposed }: ConnectionState,
+  listenError: unknown,
+  isExposed: boolean,
 ): Promise<Guarantees> {
   const { server, now, findings, traits } = objectIn(await connection.request('/v2/probe'));
   if (typeof server !== 'string' || typeof now !== 'number' || !Array.isArray(findings)) {
     throw new Error('The response of the service says nothing about its store.');
   }
-  const own: Finding[] = [
-    {
-      level: 'good',
-      text: `Commands go through the lock service at ${connection.url}, and its store decides.`,
-    },
-  ];
-  if (connection.serviceCount > 1 && objectIn(traits).shared === 'process') {
-    own.push({
-      level: 'warning',
-      text: 'Each of these services keeps locks of its own in its memory: urls are for services on one store.',
-    });
-  }
-  if (isExposed) {
-    own.push({
-      level: 'warning',
-      text: 'The API key or JWT is sent over plain HTTP, where others can read it: use https.',
-    });
-  }
-  if (listenError) {
-    const why = listenError instanceof Error ? listenError.message : String(listenError);
-    own.push({ level: 'note', text: `No wake-ups arrive now, so waiters ask more often: ${why}` });
-  }
+  const own = findingsOf(
+    good(`Commands go through the lock service at ${connection.url}, and its store decides.`),
+    connection.serviceCount > 1 &&
+      objectIn(traits).shared === 'process' &&
+      warning(
+        'Each of these services keeps locks of its own in its memory: urls are for services on one store.',
+      ),
+    isExposed && warning('The API key or JWT is sent over plain HTTP, where others can read it: use https.'),
+    listenError !== null &&
+      note(`No wake-ups arrive now, so waiters ask more often: ${messageOf(listenError)}`),
+  );
   return {
     server: `${server}, through a Holdfast service`,
     now,

@@ -54,7 +54,7 @@ export function httpStore(options: HttpStoreOptions): Store {
       return await listeners.listen(inbox, onWake, onListening);
     },
     ...reads(connection),
-    probe: () => probe(connection, { listenError: listeners.error(), isExposed }),
+    probe: () => probe(connection, listeners.error(), isExposed),
     async close() {
       listeners.close();
       connection.close();

@@ -6,11 +6,11 @@ import { systemClock, type Timer } from '../../clock.js';
 import { type Stop, UnsupportedError } from '../../protocol/index.js';
 import type { OnListening, OnWake } from '../clients/wake-up.js';
 import type { Connection } from './connection.js';
-import { WakeStream } from './wake-stream.js';
+import { type WakeStream, wakeStream } from './wake-stream.js';
 
 /** The pause after a failed attempt, doubling. */
-const RETRY_MS = 250;
-const RETRY_MS_MAX = 5_000;
+const OPEN_AGAIN_MS = 250;
+const OPEN_AGAIN_MS_MAX = 5_000;
 /** The pause after a refusal: the service has no wake-ups until it gets another store. */
 const REFUSED_MS = 60_000;
 
@@ -58,8 +58,7 @@ export class WakeListeners {
 
 class WakeListener {
   readonly #connection: Connection;
-  readonly #inbox: string;
-  readonly #onWake: OnWake;
+  readonly #connectStream: () => WakeStream;
   readonly #onListening: OnListening;
   #stream: WakeStream | null = null;
   #retry: Timer | null = null;
@@ -70,9 +69,9 @@ class WakeListener {
 
   constructor(connection: Connection, inbox: string, onWake: OnWake, onListening: OnListening) {
     this.#connection = connection;
-    this.#inbox = inbox;
-    this.#onWake = onWake;
     this.#onListening = onListening;
+    this.#connectStream = () =>
+      wakeStream(connection, inbox, onWake, (listening) => this.#setListening(listening));
   }
 
   /** A store without wake-ups behind the service is no failure: `onListening` is told. */
@@ -97,9 +96,7 @@ class WakeListener {
   }
 
   async #connect(): Promise<void> {
-    const stream = new WakeStream(this.#connection, this.#inbox, this.#onWake, (listening) =>
-      this.#setListening(listening),
-    );
+    const stream = this.#connectStream();
     this.#stream = stream;
     try {
       await stream.ready;
@@ -143,7 +140,9 @@ class WakeListener {
   #retryLater(): void {
     if (this.#stopped) return;
     const isRefused = this.error instanceof UnsupportedError;
-    const pauseMs = isRefused ? REFUSED_MS : Math.min(RETRY_MS * 2 ** (this.#failures - 1), RETRY_MS_MAX);
+    const pauseMs = isRefused
+      ? REFUSED_MS
+      : Math.min(OPEN_AGAIN_MS * 2 ** (this.#failures - 1), OPEN_AGAIN_MS_MAX);
     this.#retry = systemClock.timer(pauseMs, () => void this.#reconnect());
     this.#retry.keepAlive(false);
   }

@@ -9,87 +9,84 @@ const READY_MS_MAX = 10_000;
 /** The service sends something every 15 s. A connection that is silent three times as long is gone. */
 const SILENCE_MS_MAX = 45_000;
 
-export class WakeStream {
+export interface WakeStream {
   /** The service it comes from. */
   readonly url: string;
   /** Resolves when the service listens; rejects when it never will. */
   readonly ready: Promise<void>;
   /** Resolves with the reason, once the stream has ended. */
   readonly ended: Promise<unknown>;
-  readonly #controller = new AbortController();
-  readonly #onWake: OnWake;
-  /** Called when the service's own store stops receiving wake-ups, and when it does again. */
-  readonly #onListening: OnListening;
-  #receivedMs = systemClock.monotonicMs();
-  #isReady = false;
-  #onReady: () => void = () => undefined;
-  #silenceTimer: Timer | null = null;
+  end(why: string): void;
+}
 
-  constructor(connection: Connection, inbox: string, onWake: OnWake, onListening: OnListening) {
-    this.#onWake = onWake;
-    this.#onListening = onListening;
-    this.url = connection.url;
-    const ready = new Promise<void>((resolve) => {
-      this.#onReady = resolve;
-    });
-    const reading = this.#read(connection, inbox);
-    this.ended = reading.catch((error: unknown) => error);
-    this.ready = Promise.race([ready, reading]);
-  }
+/** `onListening` is called when the service's own store stops receiving wake-ups, and when it does again. */
+export function wakeStream(
+  connection: Connection,
+  inbox: string,
+  onWake: OnWake,
+  onListening: OnListening,
+): WakeStream {
+  const controller = new AbortController();
+  let receivedMs = systemClock.monotonicMs();
+  let isReady = false;
+  let onReady: () => void = () => undefined;
+  let silenceTimer: Timer | null = null;
 
-  end(why: string): void {
-    this.#controller.abort(new Error(why));
-  }
+  const end = (why: string): void => controller.abort(new Error(why));
 
-  async #read(connection: Connection, inbox: string): Promise<never> {
-    const { signal } = this.#controller;
-    try {
-      this.#watchSilence();
-      const path = `/v2/inboxes/${encodeURIComponent(inbox)}/events`;
-      const events = new EventStream();
-      for await (const bytes of await connection.open(path, this.#controller)) {
-        // Nothing is delivered after `end`, even if it had been received before.
-        signal.throwIfAborted();
-        this.#receivedMs = systemClock.monotonicMs();
-        for (const event of events.push(bytes)) this.#take(event);
-      }
-    } finally {
-      this.#silenceTimer?.cancel();
-      // Also where reading failed: the connection is of no further use.
-      this.#controller.abort();
-    }
-    throw new Error('The service ended the stream of wake-ups.');
-  }
-
-  #watchSilence(): void {
-    const untilMs = this.#receivedMs + (this.#isReady ? SILENCE_MS_MAX : READY_MS_MAX);
+  function watchSilence(): void {
+    const untilMs = receivedMs + (isReady ? SILENCE_MS_MAX : READY_MS_MAX);
     const leftMs = untilMs - systemClock.monotonicMs();
-    if (leftMs <= 0) {
-      this.end('The stream of wake-ups fell silent.');
-      return;
-    }
-    this.#silenceTimer = systemClock.timer(leftMs, () => this.#watchSilence());
-    this.#silenceTimer.keepAlive(false);
+    if (leftMs > 0) {
+      silenceTimer = systemClock.timer(leftMs, watchSilence);
+      silenceTimer.keepAlive(false);
+    } else end('The stream of wake-ups fell silent.');
   }
 
-  #take({ event, data }: ServerEvent): void {
+  function take({ event, data }: ServerEvent): void {
     switch (event) {
       case 'ready':
-        this.#isReady = true;
-        this.#onReady();
+        isReady = true;
+        onReady();
         return;
       case 'wake': {
         const { key, why } = JSON.parse(data) as { readonly key?: unknown; readonly why?: unknown };
-        if (typeof key !== 'string' || !isWhy(why)) return;
-        if (!this.#controller.signal.aborted) this.#onWake(key, why);
+        // Nothing is delivered after `end`, even if it had been received before.
+        if (typeof key === 'string' && isWhy(why) && !controller.signal.aborted) onWake(key, why);
         return;
       }
       case 'hears':
-        this.#onListening((JSON.parse(data) as { readonly hearing?: unknown }).hearing === true);
+        onListening((JSON.parse(data) as { readonly hearing?: unknown }).hearing === true);
         return;
       case 'trouble':
         throw new Error('The service cannot listen to its store now.');
       default:
     }
   }
+
+  async function read(): Promise<never> {
+    try {
+      watchSilence();
+      const path = `/v2/inboxes/${encodeURIComponent(inbox)}/events`;
+      const events = new EventStream();
+      for await (const bytes of await connection.open(path, controller)) {
+        controller.signal.throwIfAborted();
+        receivedMs = systemClock.monotonicMs();
+        for (const event of events.push(bytes)) take(event);
+      }
+    } finally {
+      silenceTimer?.cancel();
+      // Also where reading failed: the connection is of no further use.
+      controller.abort();
+    }
+    throw new Error('The service ended the stream of wake-ups.');
+  }
+
+  const { url } = connection;
+  const listening = new Promise<void>((resolve) => {
+    onReady = resolve;
+  });
+  const reading = read();
+  const ended = reading.catch((error: unknown) => error);
+  return { url, ready: Promise.race([listening, reading]), ended, end };
 }

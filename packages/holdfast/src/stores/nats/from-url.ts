@@ -2,14 +2,7 @@
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
-import {
-  checkedCount,
-  contentOf,
-  given,
-  hostAndPort,
-  parseServerUrl,
-  type ServerUrl,
-} from '../clients/url.js';
+import { contentOf, countIn, given, hostAndPort, parseServerUrl, type ServerUrl } from '../clients/url.js';
 import { bucketConfig, createBucket, type NatsStoreOptions, natsStore } from './index.js';
 import { NATS_CLIENTS, type Target } from './open-client.js';
 
@@ -59,7 +52,6 @@ export async function natsTarget(scheme: string, rest: string): Promise<NatsTarg
   const form = `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT/BUCKET`;
   const url = parseServerUrl(scheme, rest, form, OPTIONS);
   const { options } = url;
-  const replicas = options.get('replicas');
   return {
     target: {
       servers: (url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses).map(
@@ -72,7 +64,7 @@ export async function natsTarget(scheme: string, rest: string): Promise<NatsTarg
     // The store checks the names of bucket and layout.
     options: given({
       bucket: url.path.replace(/\/$/, '') || undefined,
-      replicas: replicas === undefined ? undefined : checkedCount('replicas', replicas, REPLICAS_MAX),
+      replicas: countIn(url, 'replicas', REPLICAS_MAX),
       layout: options.get('layout') as NatsStoreOptions['layout'],
     }),
   };

@@ -1,11 +1,10 @@
 /** What a NATS server and the bucket, as configured, guarantee: what a crash or a power failure costs. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
-import { good, note, warning } from '../clients/findings.js';
+import { findingsOf, good, note, warning } from '../clients/findings.js';
 import type { Reading } from '../compare-and-swap/register.js';
 import type { Bucket } from './bucket.js';
-import type { ApiResponse } from './connection.js';
-import type { Layout } from './layout.js';
+import type { ApiResponse, StreamConfig } from './connection.js';
 import { comparesTooEarly, isBefore, OLDEST } from './versions.js';
 import { wakeSubjectPrefix } from './wake-listener.js';
 
@@ -18,39 +17,54 @@ export interface ProbeParts {
 }
 
 const WAKE_MS_MAX = 1_000;
+const NOT_WOKEN = 'Waiters are not woken and poll instead, which is slower.';
 
 export async function probe({ bucket, info, time, errors }: ProbeParts): Promise<Guarantees> {
   const { connection, layout } = bucket;
   const { version = 'of unknown version', cluster } = connection.info ?? {};
   const { earliest, latest } = time;
+  const away = (info.cluster?.replicas ?? []).filter(({ current, offline }) => offline === true || !current);
   const findings = [
-    good(
-      `The clock of the server that timestamps the records decides, known here to ±${Math.ceil((latest - earliest) / 2)} ms: ` +
-        "no client's clock matters. On a cluster it is the clock of the stream leader: keep the clocks of its servers synchronised.",
+    ...findingsOf(
+      good(
+        `The clock of the server that timestamps the records decides, known here to ±${Math.ceil((latest - earliest) / 2)} ms: ` +
+          "no client's clock matters. On a cluster it is the clock of the stream leader: keep the clocks of its servers synchronised.",
+      ),
+      !layout.ownsBucket &&
+        note(
+          `With the layout ${layout.name}, the other software goes by the clocks of its own machines, which have to be right ` +
+            'to a second; and there is no queue of waiters, and no wake-ups.',
+        ),
     ),
-    ...layoutFindings(layout),
     ...versionFindings(bucket, info, version),
-    ...diskFindings(info, cluster),
-    ...replicaFindings(info),
-    ...ageFindings(info),
-    ...(layout.queue ? await wakeUpFindings(bucket, errors.wakeUps) : []),
-    ...errorFindings(errors),
+    ...(info.config ? diskFindings(info.config, cluster) : []),
+    ...findingsOf(
+      away.length > 0 &&
+        warning(
+          `Replicas that are away or behind: ${away.map(({ name }) => name).join(', ')}. Another loss may stop all locks.`,
+        ),
+      info.config && ageFinding(info.config),
+      layout.queue && (await publishFinding(bucket)),
+      layout.queue &&
+        errors.wakeUps !== undefined &&
+        note(`The last error while listening: ${messageOf(errors.wakeUps)}. ${NOT_WOKEN}`),
+      isForbidden(errors.cleanup) &&
+        note(
+          'Records of released locks may not be deleted, and stay until the bucket deletes them by their age. Remedy: allow ' +
+            'publishing to $JS.API.STREAM.MSG.DELETE of its stream.',
+        ),
+      isForbidden(errors.writes) &&
+        note(
+          `Answers to writes need one subscription each, which is slower: ${messageOf(errors.writes)}. Remedy: allow ` +
+            'subscribing to everything below the inbox prefix of the connection, by default "_INBOX.>".',
+        ),
+    ),
   ];
   return {
     server: `NATS ${version}${cluster === undefined ? '' : `, cluster ${cluster}`}`,
     now: Math.round((earliest + latest) / 2),
     findings,
   };
-}
-
-function layoutFindings({ name, ownsBucket }: Layout): readonly Finding[] {
-  if (ownsBucket) return [];
-  return [
-    note(
-      `With the layout ${name}, the other software goes by the clocks of its own machines, which have to be right to a ` +
-        'second; and there is no queue of waiters, and no wake-ups.',
-    ),
-  ];
 }
 
 function versionFindings(
@@ -61,28 +75,26 @@ function versionFindings(
   if (isBefore(version, OLDEST)) {
     return [warning(`NATS ${version} is too old: locks need NATS 2.9 or later.`)];
   }
-  const ttls = good(
-    'Nothing depends on TTLs of single keys, which servers before 2.11 ignore without a word: they would only clean up.',
+  const others = layout.ownsBucket
+    ? 'Other software that writes to this bucket does not.'
+    : 'The other software that takes these locks does not, so that two may get one.';
+  return findingsOf(
+    good(
+      'Nothing depends on TTLs of single keys, which servers before 2.11 ignore without a word: they would only clean up.',
+    ),
+    comparesTooEarly(connection.info, config?.num_replicas ?? 1) &&
+      (layout.ownsBucket ? note : warning)(
+        `NATS ${version} may accept two updates of one revision in a bucket with replicas. Holdfast makes up for it with ` +
+          `message ids, and leaves records of released locks to the bucket's max_age. ${others} Remedy: NATS 2.9.21 or later.`,
+      ),
   );
-  if (!comparesTooEarly(connection.info, config?.num_replicas ?? 1)) return [ttls];
-  const text =
-    `NATS ${version} may accept two updates of one revision in a bucket with replicas. Holdfast makes up for it with ` +
-    "message ids, and leaves records of released locks to the bucket's max_age.";
-  const remedy = 'Remedy: NATS 2.9.21 or later.';
-  return [
-    ttls,
-    layout.ownsBucket
-      ? note(`${text} Other software that writes to this bucket does not. ${remedy}`)
-      : warning(
-          `${text} The other software that takes these locks does not, so that two may get one. ${remedy}`,
-        ),
-  ];
 }
 
 /** What a power failure costs. The token rises in every case: it follows the clock. */
-function diskFindings({ config }: ApiResponse, cluster: string | undefined): readonly Finding[] {
-  if (!config) return [];
-  const { storage, num_replicas: replicas } = config;
+function diskFindings(
+  { storage, num_replicas: replicas }: StreamConfig,
+  cluster: string | undefined,
+): readonly Finding[] {
   if (storage !== 'file') {
     const servers = replicas === 1 ? 'the server' : 'its servers';
     return [
@@ -118,66 +130,32 @@ function diskFindings({ config }: ApiResponse, cluster: string | undefined): rea
   ];
 }
 
-function replicaFindings({ cluster }: ApiResponse): readonly Finding[] {
-  const away = (cluster?.replicas ?? []).filter(({ current, offline }) => offline === true || !current);
-  if (away.length === 0) return [];
-  const names = away.map(({ name }) => name).join(', ');
-  return [warning(`Replicas that are away or behind: ${names}. Another loss may stop all locks.`)];
-}
-
-function ageFindings({ config }: ApiResponse): readonly Finding[] {
-  if (!config) return [];
-  const hours = Math.round((config.max_age / 3_600_000_000_000) * 10) / 10;
-  return [
-    config.max_age === 0
-      ? note(
-          'The bucket has no max_age: records that crashed processes leave stay for ever. Remedy: a max_age of 2 days.',
-        )
-      : good(
-          `Records that crashed processes leave go after ${hours} hours; a lock may be taken for half of that at a time.`,
-        ),
-  ];
+function ageFinding({ max_age }: StreamConfig): Finding {
+  const hours = Math.round((max_age / 3_600_000_000_000) * 10) / 10;
+  return max_age === 0
+    ? note(
+        'The bucket has no max_age: records that crashed processes leave stay for ever. Remedy: a max_age of 2 days.',
+      )
+    : good(
+        `Records that crashed processes leave go after ${hours} hours; a lock may be taken for half of that at a time.`,
+      );
 }
 
 /** Sends a request to a subject without listeners, to learn whether that is allowed: a publication is refused silently. */
-async function wakeUpFindings({ connection, name }: Bucket, lastError: unknown): Promise<readonly Finding[]> {
+async function publishFinding({ connection, name }: Bucket): Promise<Finding | null> {
   const prefix = wakeSubjectPrefix(name);
-  const slow = 'Waiters are not woken and poll instead, which is slower.';
-  const findings: Finding[] = [];
   try {
     await connection.request(`${prefix}probe`, '', { timeout: WAKE_MS_MAX });
+    return null;
   } catch (error) {
-    const remedy = `Remedy: allow publishing and subscribing to ${prefix}>.`;
-    if (isForbidden(error)) findings.push(warning(`Wake-ups may not be published. ${slow} ${remedy}`));
+    if (!isForbidden(error)) return null;
+    return warning(
+      `Wake-ups may not be published. ${NOT_WOKEN} Remedy: allow publishing and subscribing to ${prefix}>.`,
+    );
   }
-  if (lastError !== undefined) {
-    findings.push(note(`The last error while listening: ${messageOf(lastError)}. ${slow}`));
-  }
-  return findings;
 }
 
 function isForbidden(error: unknown): boolean {
   const reason = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return reason instanceof Error && /permission/i.test(`${reason.name} ${reason.message}`);
-}
-
-function errorFindings({ cleanup, writes }: ProbeParts['errors']): readonly Finding[] {
-  const findings: Finding[] = [];
-  if (isForbidden(cleanup)) {
-    findings.push(
-      note(
-        'Records of released locks may not be deleted, and stay until the bucket deletes them by their age. Remedy: allow ' +
-          'publishing to $JS.API.STREAM.MSG.DELETE of its stream.',
-      ),
-    );
-  }
-  if (isForbidden(writes)) {
-    findings.push(
-      note(
-        `Answers to writes need one subscription each, which is slower: ${messageOf(writes)}. Remedy: allow subscribing to ` +
-          'everything below the inbox prefix of the connection, by default "_INBOX.>".',
-      ),
-    );
-  }
-  return findings;
 }

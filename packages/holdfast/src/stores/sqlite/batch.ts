@@ -2,16 +2,10 @@
  * A batch of commands as one transaction: decide everything, then write what changed. A command that cannot be decided
  * fails alone; an error of SQLite undoes them all.
  */
-import {
-  type Command,
-  type Decision,
-  decide,
-  type HoldId,
-  type Reply,
-  type State,
-} from '../../protocol/index.js';
+import { type Command, decide, type HoldId, type Reply, type State } from '../../protocol/index.js';
+import { groupedBy } from '../clients/grouped.js';
 import { BUSY_MS, immediately, resultCode, SQLITE_BUSY, type SqliteDatabase } from './database.js';
-import type { Hint } from './inbox-file.js';
+import type { WakeUp } from './inbox-file.js';
 import { ALIVE, type Findings, type Liveness } from './liveness.js';
 import type { Records } from './records.js';
 
@@ -21,7 +15,7 @@ export interface Batch {
   /** One per command, in order. */
   readonly outcomes: readonly Outcome[];
   /** Per inbox; to be delivered after the commit. */
-  readonly hints: ReadonlyMap<string, readonly Hint[]>;
+  readonly wakeUps: ReadonlyMap<string, readonly WakeUp[]>;
   /** Holds of other processes that this process has adopted. */
   readonly adopted: readonly HoldId[];
 }
@@ -74,12 +68,8 @@ export function batches(parts: BatchParts): (commands: readonly Command[]) => Ba
 
 /** Processes that claim for the first time. */
 function firstClaimants(commands: readonly Command[], liveness: Liveness): readonly string[] {
-  const names = new Set<string>();
-  for (const command of commands) {
-    if (command.kind !== 'claim') continue;
-    if (!liveness.isOwn(command.hold.process)) names.add(command.hold.process);
-  }
-  return [...names];
+  const claimants = commands.flatMap((command) => (command.kind === 'claim' ? command.hold.process : []));
+  return [...new Set(claimants)].filter((process) => !liveness.isOwn(process));
 }
 
 function decideAll(
@@ -89,7 +79,7 @@ function decideAll(
 ): Batch {
   const states = new Map<string, State | null>();
   const changed = new Map<string, State>();
-  const hints = new Map<string, Hint[]>();
+  const wakeUps: (WakeUp & { readonly inbox: string })[] = [];
   const adopted: HoldId[] = [];
   const at = now();
 
@@ -100,7 +90,7 @@ function decideAll(
     const decision = decide(state, command, at);
     states.set(key, decision.state);
     if (decision.changed) changed.set(key, decision.state);
-    addHints(hints, key, decision);
+    for (const { inbox, why } of decision.wakes) wakeUps.push({ inbox, key, why });
     if (liveness) noteHands(command, decision.reply, liveness, adopted);
     return decision.reply;
   }
@@ -115,7 +105,7 @@ function decideAll(
   });
   for (const [key, state] of changed) records.save(key, state);
   if (changed.size > 0) records.cleanUp(at, changed.size * CLEANUP_PER_CHANGE);
-  return { outcomes, hints, adopted };
+  return { outcomes, wakeUps: groupedBy(wakeUps, ({ inbox }) => inbox), adopted };
 }
 
 /** A process that renews the hold of another, or one that it handed off itself, adopts it. */
@@ -125,13 +115,5 @@ function noteHands(command: Command, reply: Reply, liveness: Liveness, adopted: 
     adopted.push(command.hold);
   } else if (command.kind === 'release' || (command.kind === 'renew' && reply.kind === 'lost')) {
     liveness.ended(command.hold);
-  }
-}
-
-function addHints(hints: Map<string, Hint[]>, key: string, { wakes }: Decision): void {
-  for (const { inbox, why } of wakes) {
-    const those = hints.get(inbox) ?? [];
-    those.push({ key, why });
-    hints.set(inbox, those);
   }
 }

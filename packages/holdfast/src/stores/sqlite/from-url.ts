@@ -3,6 +3,7 @@
  * %25. `?liveness=off`: the lock may outlive the process that claims it.
  */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { decoded } from '../clients/url.js';
 import { sqliteStore } from './index.js';
 
 export async function openStore(_scheme: string, rest: string): Promise<Store> {
@@ -32,14 +33,4 @@ function livenessIn(query: URLSearchParams): boolean {
     }
   }
   return query.get('liveness') !== 'off';
-}
-
-function decoded(path: string): string {
-  try {
-    return decodeURIComponent(path);
-  } catch (cause) {
-    throw new InvalidArgumentError(`"${path}" has a % that is not the start of an escape: write it %25.`, {
-      cause,
-    });
-  }
 }

@@ -15,9 +15,10 @@ import {
   writeSync,
 } from 'node:fs';
 import type { Why } from '../../protocol/index.js';
+import { isWhy } from '../clients/wake-up.js';
 import type { NotedProcess } from './process-table.js';
 
-export interface Hint {
+export interface WakeUp {
   readonly key: string;
   readonly why: Why;
 }
@@ -26,18 +27,17 @@ export interface InboxFile {
   readonly path: string;
   readonly mode: number;
   readonly owner: NotedProcess;
-  heard(hint: Hint): void;
-  failed(error: unknown): void;
+  onWakeUp(wakeUp: WakeUp): void;
+  onError(error: unknown): void;
   /** Another process deleted the file. */
-  removed(): void;
+  onRemoved(): void;
 }
 
 /** A file of this size is emptied after reading. */
 const READ_BYTES_MAX = 16 * 1024;
-const WHYS: readonly string[] = ['turn', 'waiting', 'evicted'] satisfies Why[];
 const NEWLINE = 0x0a;
 
-export function lineOf({ key, why }: Hint): string {
+export function lineOf({ key, why }: WakeUp): string {
   return `${why} ${JSON.stringify(key)}\n`;
 }
 
@@ -48,7 +48,7 @@ export function ownerOf(text: string): NotedProcess | null {
 }
 
 /** Returns a function that stops it. */
-export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxFile): () => void {
+export function watchInbox({ path, mode, owner, onWakeUp, onError, onRemoved }: InboxFile): () => void {
   const file = openSync(path, 'w+');
   fchmodSync(file, mode & 0o666);
   const start = writeSync(file, `${JSON.stringify(owner)}\n`);
@@ -56,16 +56,16 @@ export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxF
   let offset = start;
   let stopped = false;
 
-  function hear(line: string): void {
-    const [why = '', ...rest] = line.split(' ');
-    if (!WHYS.includes(why)) throw new SyntaxError(`Not a hint: ${line}`);
-    heard({ why: why as Why, key: JSON.parse(rest.join(' ')) as string });
+  function deliver(line: string): void {
+    const [why, ...rest] = line.split(' ');
+    if (!isWhy(why)) throw new SyntaxError(`Not a wake-up: ${line}`);
+    onWakeUp({ why, key: JSON.parse(rest.join(' ')) as string });
   }
 
   function readNew(): void {
     const { size, nlink } = fstatSync(file);
     if (nlink === 0) {
-      removed();
+      onRemoved();
       return;
     }
     if (size < offset) offset = start;
@@ -74,7 +74,7 @@ export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxF
       const end = bytes.lastIndexOf(NEWLINE) + 1;
       if (end === 0) break;
       offset += end;
-      for (const line of bytes.toString('utf8', 0, end - 1).split('\n')) hear(line);
+      for (const line of bytes.toString('utf8', 0, end - 1).split('\n')) deliver(line);
     }
     if (offset < READ_BYTES_MAX) return;
     // A wake-up between reading and this is lost, once in hundreds; its waiter polls as well.
@@ -87,7 +87,7 @@ export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxF
     try {
       readNew();
     } catch (error) {
-      failed(error);
+      onError(error);
     }
   }
 
@@ -102,7 +102,7 @@ export function watchInbox({ path, mode, owner, heard, failed, removed }: InboxF
   let watcher: FSWatcher | undefined;
   try {
     watcher = watch(path, { persistent: false }, changed);
-    watcher.on('error', failed);
+    watcher.on('error', onError);
   } catch (error) {
     stop();
     throw error;

@@ -7,6 +7,7 @@
  * nothing, until it is adopted, then those of the process that renews it.
  */
 import type { HoldId, State } from '../../protocol/index.js';
+import { groupedBy } from '../clients/grouped.js';
 import type { SqliteDatabase } from './database.js';
 import { isProvablyGone, type NotedProcess, note, type ProcessTable } from './process-table.js';
 import type { Records } from './records.js';
@@ -22,30 +23,6 @@ export type Findings = Map<string, Finding>;
 
 export const ALIVE: Finding = { gone: false, holds: new Map() };
 
-/** All but `isOwn`, `isResponsible` and `accept` are called inside a transaction. */
-export interface Liveness {
-  isOwn(process: string): boolean;
-  /** Whether this process made the hold and never gave it away, or adopted it. */
-  isResponsible(hold: HoldId): boolean;
-  /** Notes a process that claims for the first time. */
-  introduce(process: string): void;
-  /** This process is responsible for the hold from now on. */
-  adopt(hold: HoldId): void;
-  /** The transaction with these introductions and adoptions was committed. */
-  accept(processes: Iterable<string>, adopted: Iterable<HoldId>): void;
-  /** No process is responsible from now on: only the ttl ends the hold. */
-  handOff(hold: HoldId): void;
-  /** The hold has ended: its notes are not needed any more. */
-  ended(hold: HoldId): void;
-  /** The state with everything provably gone expired at `now`. */
-  expireGone(state: State, now: number, findings: Findings): State;
-  /** Notes another process id for all holds of this store, now and later. */
-  record(pid: number): void;
-  forget(pid: number): void;
-  /** Removes the notes of this store. */
-  leave(): void;
-}
-
 type Entry = { readonly hold: HoldId; readonly expiresAt: number };
 
 /** The note of a hold that was handed off and not adopted yet: it proves nothing, so the ttl decides. */
@@ -58,7 +35,10 @@ const NOTES_CHECKED = 4;
 /** How many handed-off holds are remembered. A forgotten one counts as alive until its ttl. */
 const REMEMBERED = 4_096;
 
-export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Records): Liveness {
+export type Liveness = ReturnType<typeof liveness>;
+
+/** All methods but `isOwn`, `isResponsible` and `accept` are called inside a transaction. */
+export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Records) {
   const notes = processNotes(database);
   const own = new Set<string>();
   /** Names of holds that this process made and handed off, and of holds that it adopted. */
@@ -69,6 +49,7 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
   const areGone = (those: readonly NotedProcess[]): boolean =>
     those.length > 0 && those.every((noted) => isProvablyGone(noted, table));
 
+  /** Whether this process made the hold and never gave it away, or adopted it. */
   function isResponsible(hold: HoldId): boolean {
     if (own.has(hold.process)) return away.size === 0 || !away.has(holdName(hold));
     return adopted.size > 0 && adopted.has(holdName(hold));
@@ -109,55 +90,60 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
   }
 
   return {
-    isOwn: (name) => own.has(name),
+    isOwn: (process: string) => own.has(process),
     isResponsible,
-    introduce(name) {
+    /** Notes a process that claims for the first time. */
+    introduce(name: string): void {
       tidy();
       for (const noted of pids.values()) notes.write(name, noted);
     },
-    adopt(hold) {
+    /** This process is responsible for the hold from now on. */
+    adopt(hold: HoldId): void {
       tidy();
       // The notes of this process count again for a hold that it made itself.
       replace(holdName(hold), own.has(hold.process) ? [] : pids.values());
     },
-    accept(names, holds) {
+    /** The transaction with these introductions and adoptions was committed. */
+    accept(names: Iterable<string>, holds: Iterable<HoldId>): void {
       for (const name of names) own.add(name);
       for (const hold of holds) {
         if (own.has(hold.process)) away.delete(holdName(hold));
         else remember(adopted, holdName(hold));
       }
     },
-    handOff(hold) {
+    /** No process is responsible from now on: only the ttl ends the hold. */
+    handOff(hold: HoldId): void {
       replace(holdName(hold), [NOBODY]);
       adopted.delete(holdName(hold));
       if (own.has(hold.process)) remember(away, holdName(hold));
     },
-    ended(hold) {
+    /** The hold has ended: its notes are not needed any more. */
+    ended(hold: HoldId): void {
       if (adopted.size > 0 && adopted.delete(holdName(hold))) notes.remove(holdName(hold));
     },
-    expireGone(state, now, findings) {
-      const gone = new Set<Entry>();
-      for (const holder of state.holders) if (isGone(holder, findings)) gone.add(holder);
-      for (const waiter of state.waiters.slice(0, WAITERS_CHECKED)) {
-        if (isGone(waiter, findings)) gone.add(waiter);
-      }
+    /** The state with everything provably gone expired at `now`. */
+    expireGone(state: State, now: number, findings: Findings): State {
+      const checked: readonly Entry[] = [...state.holders, ...state.waiters.slice(0, WAITERS_CHECKED)];
+      const gone = new Set(checked.filter((entry) => isGone(entry, findings)));
       if (gone.size === 0) return state;
       const expire = <T extends Entry>(entry: T): T =>
         gone.has(entry) ? { ...entry, expiresAt: Math.min(entry.expiresAt, now) } : entry;
       return { ...state, holders: state.holders.map(expire), waiters: state.waiters.map(expire) };
     },
-    record(pid) {
+    /** Notes another process id for all holds of this store, now and later. */
+    record(pid: number): void {
       if (pid === process.pid) return;
       const noted = note(pid, table);
       for (const name of [...own, ...adopted]) notes.write(name, noted);
       pids.set(pid, noted);
     },
-    forget(pid) {
+    forget(pid: number): void {
       if (pid === process.pid) return;
       for (const name of [...own, ...adopted]) notes.removeOne(name, pid);
       pids.delete(pid);
     },
-    leave() {
+    /** Removes the notes of this store. */
+    leave(): void {
       for (const name of own) for (const pid of pids.keys()) notes.removeOne(name, pid);
       // Without a note, the process that made the hold would count again, and that one may be gone.
       for (const name of adopted) replace(name, [NOBODY]);
@@ -175,20 +161,6 @@ function remember(names: Set<string>, name: string): void {
   if (names.size > REMEMBERED && oldest !== undefined) names.delete(oldest);
 }
 
-/**
- * The table of notes. A note is for all holds of a process, under the process's name, or for one handed-off hold, under the
- * hold's name. No random process id contains a slash.
- */
-interface ProcessNotes {
-  write(name: string, noted: NotedProcess): void;
-  remove(name: string): void;
-  removeOne(name: string, pid: number): void;
-  /** The notes of a process, by name: for all its holds, and for single holds. */
-  of(process: string): ReadonlyMap<string, readonly NotedProcess[]>;
-  /** Some names, at random. */
-  some(count: number): readonly string[];
-}
-
 function holdName({ process, number }: HoldId): string {
   return `${process}/${number}`;
 }
@@ -198,7 +170,11 @@ function processOf(name: string): string {
   return slash === -1 ? name : name.slice(0, slash);
 }
 
-function processNotes(database: SqliteDatabase): ProcessNotes {
+/**
+ * The table of notes. A note is for all holds of a process, under the process's name, or for one handed-off hold, under the
+ * hold's name. No random process id contains a slash.
+ */
+function processNotes(database: SqliteDatabase) {
   const insert = database.prepare('INSERT OR REPLACE INTO holdfast_processes VALUES (?, ?, ?, ?, ?)');
   const columns = 'SELECT process, pid, started, boot, namespace FROM holdfast_processes';
   // '0' is what follows the slash.
@@ -210,27 +186,17 @@ function processNotes(database: SqliteDatabase): ProcessNotes {
   const some = database.prepare('SELECT DISTINCT process FROM holdfast_processes ORDER BY random() LIMIT ?');
 
   return {
-    write(name, { pid, started, boot, namespace }) {
+    write(name: string, { pid, started, boot, namespace }: NotedProcess): void {
       insert.run(name, pid, started, boot, namespace);
     },
-    remove(name) {
-      remove.run(name);
+    remove: (name: string) => void remove.run(name),
+    removeOne: (name: string, pid: number) => void removeOne.run(name, pid),
+    /** The notes of a process, by name: for all its holds, and for single holds. */
+    of(process: string): ReadonlyMap<string, readonly NotedProcess[]> {
+      const rows = select.all(process, `${process}/`, `${process}0`);
+      return groupedBy(rows as (NotedProcess & { readonly process: string })[], (row) => row.process);
     },
-    removeOne(name, pid) {
-      removeOne.run(name, pid);
-    },
-    of(process) {
-      const rows = select.all(process, `${process}/`, `${process}0`) as (NotedProcess & {
-        readonly process: string;
-      })[];
-      const found = new Map<string, NotedProcess[]>();
-      for (const row of rows) {
-        const those = found.get(row.process) ?? [];
-        those.push(row);
-        found.set(row.process, those);
-      }
-      return found;
-    },
-    some: (count) => (some.all(count) as { process: string }[]).map(({ process }) => process),
+    /** Some names, at random. */
+    some: (count: number) => (some.all(count) as { process: string }[]).map(({ process }) => process),
   };
 }

@@ -5,6 +5,7 @@
 import { existsSync, mkdirSync, type Stats, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { HoldfastError, InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
 import {
   type OwnDatabase,
   PATIENT_MS,
@@ -126,40 +127,29 @@ function keepLogAhead(database: SqliteDatabase): void {
 export function explained<T>(file: string | null, work: () => T): T {
   try {
     return work();
-  } catch (error) {
-    if (error instanceof HoldfastError) throw error;
-    throw explain(file ?? NAMELESS, error);
+  } catch (cause) {
+    if (cause instanceof HoldfastError) throw cause;
+    const where = file ?? NAMELESS;
+    const isBusy = resultCode(cause) === SQLITE_BUSY;
+    const text = isBusy
+      ? 'was in use by another process for too long.'
+      : `cannot be opened: ${messageOf(cause)}`;
+    throw unusable(where, cause) ?? new StoreError(`${where} ${text}`, { operation: 'open', cause });
   }
-}
-
-function explain(where: string, cause: unknown): HoldfastError {
-  const text = cause instanceof Error ? cause.message : String(cause);
-  const unfit = unusable(where, cause);
-  if (unfit) return unfit;
-  if (resultCode(cause) === SQLITE_BUSY) {
-    return new StoreError(`${where} was in use by another process for too long.`, {
-      operation: 'open',
-      cause,
-    });
-  }
-  return new StoreError(`${where} cannot be opened: ${text}`, { operation: 'open', cause });
 }
 
 /** The error for a file that can never be used; null for everything else. */
 export function unusable(where: string, cause: unknown): HoldfastError | null {
-  const text = cause instanceof Error ? cause.message : String(cause);
   switch (resultCode(cause)) {
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-      return corrupt(where, text, cause);
+      return corrupt(where, messageOf(cause), cause);
     case SQLITE_READONLY:
       return readOnly(where, cause);
     case SQLITE_CANTOPEN:
       return new UnsupportedError(
-        `${where} cannot be opened: its folder must be writable, and file handles left. (${text})`,
-        {
-          cause,
-        },
+        `${where} cannot be opened: its folder must be writable, and file handles left. (${messageOf(cause)})`,
+        { cause },
       );
     default:
       return null;

@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { systemClock } from '../../clock.js';
 import type { Finding, Guarantees } from '../../protocol/index.js';
+import { findingsOf, good, note, warning } from '../clients/findings.js';
 import type { SqliteDatabase } from './database.js';
 import { errorCode } from './process-table.js';
 import type { WakeFiles } from './wake-files.js';
@@ -23,45 +24,40 @@ const NETWORK =
   /^(nfs\d?|cifs|smb\d?|smbfs|9p|afs|ceph|lustre|gfs2|ocfs2|fuse\.(sshfs|glusterfs|s3fs|rclone|gcsfuse|ceph.*))$/;
 
 export async function probe(probed: Probed): Promise<Guarantees> {
-  const { database, file, files } = probed;
+  const { database, file, files, canProve, wallClock } = probed;
   const now = probed.now();
   const { version } = database.prepare('SELECT sqlite_version() AS version').get() as { version: string };
-  const findings = file === null ? [inMemory()] : [journal(database), ...fileSystem(file), liveness(probed)];
-  findings.push(time(probed));
-  if (files) findings.push(await push(files));
+  const findings = findingsOf(
+    file === null
+      ? warning('The database is in memory: only callers in this process exclude each other.')
+      : journal(database),
+    file !== null && fileSystem(file),
+    file !== null &&
+      (canProve
+        ? good('A holder whose process died is noticed within 250 ms.')
+        : note('Dead processes are not told from living ones here: a dead holder counts until its ttl.')),
+    wallClock
+      ? warning('Time is the wall clock: setting it ends leases early or late.')
+      : good("Time is the machine's monotonic clock: setting the wall clock changes nothing."),
+    files && (await push(files)),
+  );
   return { server: `SQLite ${version}, ${file ?? 'in memory'}`, now, findings };
-}
-
-function inMemory(): Finding {
-  return {
-    level: 'warning',
-    text: 'The database is in memory: only callers in this process exclude each other.',
-  };
 }
 
 function journal(database: SqliteDatabase): Finding {
   const { journal_mode: mode } = database.prepare('PRAGMA journal_mode').get() as { journal_mode: string };
   const { synchronous } = database.prepare('PRAGMA synchronous').get() as { synchronous: number };
   const text = `Journal mode ${mode}, synchronous ${SYNCHRONOUS[synchronous] ?? synchronous}.`;
-  if (mode !== 'wal')
-    return { level: 'warning', text: `${text} Without a write-ahead log every command waits for the disk.` };
-  return {
-    level: 'good',
-    text: `${text} Survives the death of any process; a power cut may forget the last moments before it.`,
-  };
+  return mode === 'wal'
+    ? good(`${text} Survives the death of any process; a power cut may forget the last moments before it.`)
+    : warning(`${text} Without a write-ahead log every command waits for the disk.`);
 }
 
-function fileSystem(file: string): Finding[] {
+function fileSystem(file: string): Finding | null {
   const type = typeOfFileSystem(file);
-  if (type === null)
-    return [{ level: 'note', text: 'Which file system the file lies on cannot be told here.' }];
-  if (!NETWORK.test(type)) return [];
-  return [
-    {
-      level: 'warning',
-      text: `The file lies on ${type}. Locks there are not safe between machines: use a local disk.`,
-    },
-  ];
+  if (type === null) return note('Which file system the file lies on cannot be told here.');
+  if (!NETWORK.test(type)) return null;
+  return warning(`The file lies on ${type}. Locks there are not safe between machines: use a local disk.`);
 }
 
 /** The type of the longest mount point above the file. Null where unknown. */
@@ -88,53 +84,27 @@ function readMounts(): string {
   }
 }
 
-function liveness({ canProve }: Probed): Finding {
-  if (canProve) return { level: 'good', text: 'A holder whose process died is noticed within 250 ms.' };
-  return {
-    level: 'note',
-    text: 'Dead processes are not told from living ones here: a dead holder counts until its ttl.',
-  };
-}
-
-function time({ wallClock }: Probed): Finding {
-  if (!wallClock) {
-    return {
-      level: 'good',
-      text: "Time is the machine's monotonic clock: setting the wall clock changes nothing.",
-    };
-  }
-  return { level: 'warning', text: 'Time is the wall clock: setting it ends leases early or late.' };
-}
-
 /** Sends a wake-up to this process through a real file. */
 async function push(files: WakeFiles): Promise<Finding> {
   const inbox = systemClock.randomId();
-  const began = systemClock.monotonicMs();
-  let heardAt: number | null = null;
+  const sentMs = systemClock.monotonicMs();
+  let receivedMs: number | null = null;
+  let failure: unknown;
   try {
     const stop = files.listen(inbox, () => {
-      heardAt = systemClock.monotonicMs();
+      receivedMs = systemClock.monotonicMs();
     });
     files.send(inbox, [{ key: 'probe', why: 'turn' }]);
     // A read lets the event loop turn.
-    while (heardAt === null && systemClock.monotonicMs() - began < PUSH_MS_MAX) await stat('.');
+    while (receivedMs === null && systemClock.monotonicMs() - sentMs < PUSH_MS_MAX) await stat('.');
     stop();
   } catch (error) {
-    return noPush(error);
+    failure = error;
   }
-  if (heardAt !== null) {
-    return {
-      level: 'good',
-      text: `Push works: a hint through a file took ${(heardAt - began).toFixed(1)} ms.`,
-    };
+  if (receivedMs !== null) {
+    return good(`Push works: a wake-up through a file took ${(receivedMs - sentMs).toFixed(1)} ms.`);
   }
-  return noPush(files.error());
-}
-
-function noPush(trouble: unknown): Finding {
-  const why = trouble instanceof Error ? ` (${trouble.message})` : '';
-  return {
-    level: 'warning',
-    text: `Push does not work${why}: waiters find out by asking, a few times a second.`,
-  };
+  failure ??= files.error();
+  const why = failure instanceof Error ? ` (${failure.message})` : '';
+  return warning(`Push does not work${why}: waiters find out by asking, a few times a second.`);
 }

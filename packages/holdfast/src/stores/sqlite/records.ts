@@ -1,27 +1,13 @@
 /** Reads and writes the table of keys and their states. Decides nothing. */
 import { checkVersion, EMPTY_STATE, expendableAt, type State } from '../../protocol/index.js';
+import { isFree } from '../compare-and-swap/contention.js';
 import type { SqliteDatabase } from './database.js';
-
-export interface Row {
-  readonly key: string;
-  /** Parsed on demand: a record of a newer version must not hide those before it. */
-  state(): State;
-}
-
-export interface Records {
-  load(key: string): State | null;
-  save(key: string, state: State): void;
-  /** Deletes up to `count` expired records. */
-  cleanUp(now: number, count: number): void;
-  /** Keys in use, in order, from the prefix on and after this key. */
-  page(prefix: string, after: string): readonly Row[];
-  /** Whether a record in use names this process. */
-  mentions(process: string): boolean;
-}
 
 const ROWS_PER_PAGE = 256;
 
-export function records(database: SqliteDatabase): Records {
+export type Records = ReturnType<typeof records>;
+
+export function records(database: SqliteDatabase) {
   const select = database.prepare('SELECT state FROM holdfast_records WHERE key = ?');
   const upsert = database.prepare(
     `INSERT INTO holdfast_records (key, state, decided_at, expendable_at, in_use) VALUES (?, ?, ?, ?, ?)
@@ -43,41 +29,44 @@ export function records(database: SqliteDatabase): Records {
   );
 
   return {
-    load(key) {
+    load(key: string): State | null {
       const row = select.get(key) as { state: string } | undefined;
       return row ? unpack(key, row.state) : null;
     },
-    save(key, state) {
-      const used = state.holders.length > 0 || state.rests.length > 0 || state.waiters.length > 0;
+    save(key: string, state: State): void {
       const decidedAt = Math.floor(state.decision / 1_000);
-      upsert.run(key, pack(state), decidedAt, expendableAt(state), used ? 1 : 0);
+      upsert.run(key, pack(state), decidedAt, expendableAt(state), isFree(state) ? 0 : 1);
     },
-    cleanUp(now, count) {
+    /** Deletes up to `count` expired records. */
+    cleanUp(now: number, count: number): void {
       const rows = expendable.all(now, count) as { key: string }[];
       if (rows.length === 0) return;
       for (const { key } of rows) remove.run(key);
       reached.run(now);
     },
-    page(prefix, after) {
+    /**
+     * Keys in use, in order, from the prefix on and after this key. States are parsed on demand: a record of a newer version
+     * must not hide those before it.
+     */
+    page(prefix: string, after: string): readonly { readonly key: string; state(): State }[] {
       const rows = pageFrom.all(prefix, after, after) as { key: string; state: string }[];
       return rows.map(({ key, state }) => ({ key, state: () => unpack(key, state) }));
     },
-    mentions: (process) => mention.get(JSON.stringify(process)) !== undefined,
+    /** Whether a record in use names this process. */
+    mentions: (process: string) => mention.get(JSON.stringify(process)) !== undefined,
   };
 }
 
 /** Leaves empty lists out: most records are of released keys, and should stay small. */
-function pack(state: State): string {
-  const { version, token, decision, holders, rests, waiters, ended } = state;
-  return JSON.stringify({
-    version,
-    token,
-    decision,
-    holders: holders.length > 0 ? holders : undefined,
-    rests: rests.length > 0 ? rests : undefined,
-    waiters: waiters.length > 0 ? waiters : undefined,
-    ended: ended.length > 0 ? ended : undefined,
-  });
+function pack({ holders, rests, waiters, ended, ...numbers }: State): string {
+  const ifAny = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
+  const lists = {
+    holders: ifAny(holders),
+    rests: ifAny(rests),
+    waiters: ifAny(waiters),
+    ended: ifAny(ended),
+  };
+  return JSON.stringify({ ...numbers, ...lists });
 }
 
 function unpack(key: string, text: string): State {

@@ -27,7 +27,6 @@ import {
   type State,
   type Store,
   snapshotOf,
-  type Traits,
   UnsupportedError,
 } from '../../protocol/index.js';
 import { batches } from './batch.js';
@@ -58,18 +57,21 @@ export interface StoreParts {
   readonly now?: () => number;
 }
 
-/** The liveness poll: how often the first waiters ask, so that a death is noticed within 250 ms. */
-const VIGIL_MS = 200;
+/** How often the first waiters ask, so that a death is noticed within 250 ms. */
+const LIVENESS_POLL_MS = 200;
 
 export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStore {
   const { file } = prepareDatabase(database);
   const table = parts.table ?? explained(file, systemProcessTable);
-  const now = parts.now ?? explained(file, () => timeOf(database, file, table));
+  // A database in memory has one process, whose own clock will do.
+  const now =
+    parts.now ??
+    (file === null ? () => Math.floor(steadyMs()) : explained(file, () => storeTime(database, table.clock)));
   const kept = explained(file, () => records(database));
   const files = file === null ? null : wakeFiles(file, table);
   const inbox = inboxes(files);
   const canProve = file !== null && parts.liveness && table.boot !== null && table.namespace !== null;
-  const life: Liveness | null = canProve ? liveness(database, table, kept) : null;
+  const life = canProve ? liveness(database, table, kept) : null;
   const decideBatch = batches({ database, records: kept, liveness: life, now });
   const opened = file === null ? null : statSync(file).ino;
   let closed = false;
@@ -84,13 +86,13 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
     try {
       checkOpen();
-      const { outcomes, hints } = decideBatch(commands);
-      inbox.deliver(hints);
+      const { outcomes, wakeUps } = decideBatch(commands);
+      inbox.deliver(wakeUps);
       return outcomes.map((outcome) =>
         'reply' in outcome ? Promise.resolve(outcome.reply) : Promise.reject(outcome.error),
       );
     } catch (error) {
-      return commands.map(() => Promise.reject(inWords(error, file)));
+      return commands.map(() => Promise.reject(explainedCommand(error, file)));
     }
   }
 
@@ -110,13 +112,21 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
     try {
       if (life) immediately(database, () => work(life));
     } catch (error) {
-      throw inWords(error, file);
+      throw explainedCommand(error, file);
     }
   }
 
   return {
     name: 'sqlite',
-    traits: traitsOf(file, canProve),
+    traits: {
+      clock: 'machine',
+      clockErrorMs: 0,
+      push: true,
+      queue: true,
+      shared: file === null ? 'process' : 'machine',
+      durable: file !== null,
+      livenessPollMs: canProve ? LIVENESS_POLL_MS : null,
+    },
     apply,
     async listen(name, wake) {
       checkOpen();
@@ -170,25 +180,8 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
   };
 }
 
-/** A database in memory has one process, whose own clock will do. */
-function timeOf(database: SqliteDatabase, file: string | null, table: ProcessTable): () => number {
-  return file === null ? () => Math.floor(steadyMs()) : storeTime(database, table.clock);
-}
-
-function traitsOf(file: string | null, canProve: boolean): Traits {
-  return {
-    clock: 'machine',
-    clockErrorMs: 0,
-    push: true,
-    queue: true,
-    shared: file === null ? 'process' : 'machine',
-    durable: file !== null,
-    livenessPollMs: canProve ? VIGIL_MS : null,
-  };
-}
-
 /** A failed transaction is undone, unless it failed during the commit: then its outcome is unknown. */
-function inWords(cause: unknown, file: string | null): unknown {
+function explainedCommand(cause: unknown, file: string | null): unknown {
   if (!(cause instanceof Error) || resultCode(cause) === null) return cause;
   const where = file ?? 'The database';
   switch (resultCode(cause)) {

@@ -18,27 +18,22 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '../../clock.js';
-import type { Why } from '../../protocol/index.js';
-import { type Hint, lineOf, ownerOf, watchInbox } from './inbox-file.js';
+import type { OnWake } from '../clients/wake-up.js';
+import { lineOf, ownerOf, type WakeUp, watchInbox } from './inbox-file.js';
 import { errorCode, isProvablyGone, note, type ProcessTable } from './process-table.js';
-
-export interface WakeFiles {
-  send(inbox: string, hints: readonly Hint[]): void;
-  /** Returns a function that stops it. Throws where files cannot be watched: the engine then polls more often. */
-  listen(inbox: string, heard: (hint: Hint) => void): () => void;
-  /** The last error, if any. */
-  error(): unknown;
-}
 
 /** A file of this size is full: its listener is stopped, and will find out by polling. */
 const FILE_BYTES_MAX = 64 * 1024;
 /** How many other inboxes a new listener checks, to delete those of dead processes. */
 const INBOXES_CHECKED = 16;
 
-export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
+export type WakeFiles = ReturnType<typeof wakeFiles>;
+
+export function wakeFiles(database: string, table: ProcessTable) {
   const folder = `${database}-wake`;
   let lastError: unknown;
-  const failed = (error: unknown): void => {
+
+  const onError = (error: unknown): void => {
     lastError = error;
   };
 
@@ -46,7 +41,7 @@ export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
     try {
       work();
     } catch (error) {
-      failed(error);
+      onError(error);
     }
   }
 
@@ -79,35 +74,38 @@ export function wakeFiles(database: string, table: ProcessTable): WakeFiles {
   }
 
   return {
-    send(inbox, hints) {
+    send(inbox: string, wakeUps: readonly WakeUp[]): void {
       try {
-        append(inbox, hints.map(lineOf).join(''));
+        append(inbox, wakeUps.map(lineOf).join(''));
       } catch (error) {
         // No file: no process listens any more.
-        if (errorCode(error) !== 'ENOENT') failed(error);
+        if (errorCode(error) !== 'ENOENT') onError(error);
       }
     },
-    listen(inbox, heard) {
+    /** Returns a function that stops it. Throws where files cannot be watched: the engine then polls more often. */
+    listen(inbox: string, onWakeUp: (wakeUp: WakeUp) => void): () => void {
       let stop = (): void => undefined;
       const start = (): void => {
         const { mode } = statSync(database);
         makeFolder(mode);
         tidy();
         const owner = note(process.pid, table);
-        stop = watchInbox({ path: join(folder, fileName(inbox)), mode, owner, heard, failed, removed });
+        const path = join(folder, fileName(inbox));
+        stop = watchInbox({ path, mode, owner, onWakeUp, onError, onRemoved });
       };
-      const removed = (): void => {
+      const onRemoved = (): void => {
         attempt(stop);
         attempt(start);
       };
       try {
         start();
       } catch (error) {
-        failed(error);
+        onError(error);
         throw error;
       }
       return () => attempt(stop);
     },
+    /** The last error, if any. */
     error: () => lastError,
   };
 }
@@ -117,48 +115,38 @@ function fileName(inbox: string): string {
   return /^[A-Za-z0-9_-]{1,128}$/.test(inbox) ? inbox : `~${Buffer.from(inbox).toString('base64url')}`;
 }
 
-export type Listener = (key: string, why: Why) => void;
-
-export interface Inboxes {
-  /** Delivers wake-ups per inbox. After the commit, never before: the receiver must find the change. */
-  deliver(hints: ReadonlyMap<string, readonly Hint[]>): void;
-  /** Returns a function that stops it. */
-  add(inbox: string, listener: Listener): () => void;
-  close(): void;
-}
-
 interface Inbox {
-  readonly listeners: Set<Listener>;
+  readonly listeners: Set<OnWake>;
   readonly stop: () => void;
 }
 
 /** The listeners of this process, and the way to those of others. `files` is null where no other process can share the database. */
-export function inboxes(files: WakeFiles | null): Inboxes {
+export function inboxes(files: WakeFiles | null) {
   const here = new Map<string, Inbox>();
 
-  function tell(listeners: ReadonlySet<Listener>, { key, why }: Hint): void {
+  function tell(listeners: ReadonlySet<OnWake>, { key, why }: WakeUp): void {
     for (const listener of listeners) queueMicrotask(() => listener(key, why));
   }
 
   function open(name: string): Inbox {
-    const listeners = new Set<Listener>();
-    const inbox: Inbox = {
-      listeners,
-      stop: files?.listen(name, (hint) => tell(listeners, hint)) ?? (() => undefined),
-    };
+    const listeners = new Set<OnWake>();
+    const stop = files?.listen(name, (wakeUp) => tell(listeners, wakeUp)) ?? (() => undefined);
+    const inbox = { listeners, stop };
     here.set(name, inbox);
     return inbox;
   }
 
   return {
-    deliver(hints) {
-      for (const [name, those] of hints) {
+    /** Delivers wake-ups per inbox. After the commit, never before: the receiver must find the change. */
+    deliver(byInbox: ReadonlyMap<string, readonly WakeUp[]>): void {
+      for (const [name, wakeUps] of byInbox) {
         const inbox = here.get(name);
-        if (inbox) for (const hint of those) tell(inbox.listeners, hint);
-        else files?.send(name, those);
+        if (inbox) for (const wakeUp of wakeUps) tell(inbox.listeners, wakeUp);
+        else files?.send(name, wakeUps);
       }
     },
-    add(name, listener) {
+    /** Returns a function that stops it. */
+    add(name: string, listener: OnWake): () => void {
       const inbox = here.get(name) ?? open(name);
       inbox.listeners.add(listener);
       return () => {
@@ -168,7 +156,7 @@ export function inboxes(files: WakeFiles | null): Inboxes {
         inbox.stop();
       };
     },
-    close() {
+    close(): void {
       for (const inbox of here.values()) inbox.stop();
       here.clear();
     },

@@ -12,9 +12,10 @@
  * has our owner. Holdfast waits for a hold of the same owner as for any other: an owner is only a label here.
  */
 import { bareNameOf, keyOfBareName } from '../../compare-and-swap/foreign.js';
-import { type Item, number, text, textIn } from '../item.js';
+import { type Item, text, textIn } from '../item.js';
 import type { Layout } from '../layout.js';
-import { barePrefix, beginsWith, KEPT_SECONDS, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
+import { timeToLive } from '../state-parts.js';
+import { barePrefix, beginsWith, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
 
 const NAME = 'dynamodb-lock-go';
 /** It takes a lock only this long after its expiry. That covers differing clocks, so we add nothing. */
@@ -53,6 +54,6 @@ function item(owner: string, leasedUntil: string, createdMs: number, usedMs: num
     owner: text(owner),
     leasedUntil: text(leasedUntil),
     createdAt: text(secondsUp(createdMs)),
-    ttl: number(Math.ceil(usedMs / 1_000) + KEPT_SECONDS),
+    ttl: timeToLive(usedMs),
   };
 }

@@ -16,24 +16,25 @@
  * Clock: DynamoDB's, estimated. An expiry counts from the latest time possible. A lock has expired by the earliest, and a
  * second later than LockServiceCentral would say, because that uses other clocks.
  */
-import type { Instance, InstanceLease, InstanceLocks, InstanceRenewal } from '../../../protocol/index.js';
+import {
+  EMPTY_STATE,
+  type Instance,
+  type InstanceLease,
+  type InstanceLocks,
+  type InstanceRenewal,
+  UnsupportedError,
+} from '../../../protocol/index.js';
+import { TRIES_MAX, tooManyRaces } from '../../compare-and-swap/contention.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
 import type { Reading } from '../../compare-and-swap/register.js';
-import { explainedError, itemOfFailedCondition, wasSentAgain } from '../errors.js';
-import { Aliases, type Item, isAbsent, number, text, textIn, update } from '../item.js';
+import { type Aliases, type Item, isAbsent, number, numberIn, text, textIn, update } from '../item.js';
+import type { Change, Outcome } from '../items.js';
 import type { TimedTable } from '../layout.js';
-import {
-  highestIn,
-  isLater,
-  isLaterOperation,
-  isOf,
-  isSame,
-  leaseIn,
-  type NumberedWrite,
-  numbered,
-  numbersOf,
-  OPERATION,
-} from './instance-item.js';
+import { isAbsentOrOlder, ownAttributes, ownStateIn } from './shape.js';
+
+/** The number of the item's last write, padded because it is compared as a text, and the id of its caller. */
+export const OPERATION = 'holdfastOperation';
+const DIGITS = String(Number.MAX_SAFE_INTEGER).length;
 
 /** The shape of the items. */
 export interface InstanceShape {
@@ -42,26 +43,17 @@ export interface InstanceShape {
   free(sinceMs: number, key: string): Item;
 }
 
-/** After this many lost races the outcome counts as unknown. */
-const TRIES_MAX = 24;
 /** A lock that expired this long ago was released. Other expired locks are only taken by a fresh time. */
 const RELEASED_SECONDS = 12 * 60 * 60;
-/** One attempt: its time, and its number. */
-interface Attempt extends NumberedWrite {
+/** One attempt to write: its time, and its number. */
+interface Attempt {
   readonly time: Reading;
   /** Locks with a lower expiry have expired. */
   readonly expiredBelow: number;
+  readonly number: number;
+  /** Unique per write. */
+  readonly operation: string;
 }
-
-interface Change {
-  readonly condition: string;
-  readonly update: string;
-}
-
-type Outcome =
-  | { readonly kind: 'written'; readonly item: Item }
-  /** The item that is there. `isRepeated`: an earlier attempt of the SDK may have been executed before. */
-  | { readonly kind: 'refused'; readonly item: Item | null; readonly isRepeated: boolean };
 
 export class InstanceRecords implements InstanceLocks {
   readonly #table: TimedTable;
@@ -74,7 +66,7 @@ export class InstanceRecords implements InstanceLocks {
   }
 
   async read(key: string): Promise<InstanceLease | null> {
-    const item = await this.#read(key);
+    const item = await this.#table.items.get(this.#shape.keyOf(key), key);
     const lease = item && leaseIn(item, key);
     return lease && lease.expiry >= expiredBelow(await this.#table.now()) ? lease : null;
   }
@@ -100,7 +92,12 @@ export class InstanceRecords implements InstanceLocks {
         };
       });
       if (isDone(outcome, attempt)) {
-        if (time.jumps !== jumps) throw jumpedError(key);
+        if (time.jumps !== jumps) {
+          throw new Error(
+            `A clock stood still while the record of "${key}" was written: that of DynamoDB or of this machine. The expiry ` +
+              'that was written may be wrong.',
+          );
+        }
         return { answer: leaseIn(outcome.item, key) };
       }
       const other = outcome.item && leaseIn(outcome.item, key);
@@ -144,7 +141,8 @@ export class InstanceRecords implements InstanceLocks {
       const left = found.expiry + seconds - now;
       if (left > secondsMax) return { answer: { kind: 'too-long', seconds: left } };
       // The first attempt may have been executed before another write: repeating and skipping may both be wrong.
-      if (outcome.isRepeated) throw new Error(`It is unknown whether the renewal of "${key}" was executed.`);
+      if (outcome.kind === 'refused' && outcome.isRepeated)
+        throw new Error(`It is unknown whether the renewal of "${key}" was executed.`);
       return { instead: outcome.item };
     });
   }
@@ -178,50 +176,21 @@ export class InstanceRecords implements InstanceLocks {
       const time = await this.#table.now();
       const next = Math.max(time.latest * 1_000, this.#last + 1, above + 1);
       this.#last = next;
-      const result = await run({ time, expiredBelow: expiredBelow(time), ...numbered(next, id) });
+      const operation = `${String(next).padStart(DIGITS, '0')}-${id}`;
+      const result = await run({ time, expiredBelow: expiredBelow(time), number: next, operation });
       if ('answer' in result) return result.answer;
       above = result.instead ? highestIn(result.instead, key) : 0;
     }
-    throw new Error(
-      `Other processes changed the record of "${key}" ${TRIES_MAX} times in a row before this one could.`,
-    );
+    throw tooManyRaces(key);
   }
 
   async #write(key: string, changeOf: (aliases: Aliases) => Change): Promise<Outcome> {
-    const { calls, name } = this.#table;
-    const aliases = new Aliases();
-    const { condition, update: UpdateExpression } = changeOf(aliases);
-    try {
-      const { Attributes: item = {} } = await calls.update({
-        TableName: name,
-        Key: this.#shape.keyOf(key),
-        ConditionExpression: condition,
-        UpdateExpression,
-        ReturnValues: 'ALL_NEW',
-        ReturnValuesOnConditionCheckFailure: 'ALL_OLD',
-        ...aliases.parts,
-      });
-      return { kind: 'written', item };
-    } catch (error) {
-      const item = itemOfFailedCondition(error);
-      if (item === undefined) throw explainedError(error, name, key);
-      // There was no item, or the endpoint does not return it.
-      return { kind: 'refused', item: item ?? (await this.#read(key)), isRepeated: wasSentAgain(error) };
-    }
-  }
-
-  async #read(key: string): Promise<Item | null> {
-    const { calls, name } = this.#table;
-    try {
-      const { Item: item } = await calls.get({
-        TableName: name,
-        Key: this.#shape.keyOf(key),
-        ConsistentRead: true,
-      });
-      return item ?? null;
-    } catch (error) {
-      throw explainedError(error, name, key);
-    }
+    const { items } = this.#table;
+    const Key = this.#shape.keyOf(key);
+    const outcome = await items.change(Key, key, true, changeOf);
+    // A refusal without an item: there was none, or the endpoint does not return it.
+    const item = outcome.item ?? (outcome.kind === 'written' ? {} : await items.get(Key, key));
+    return { ...outcome, item };
   }
 }
 
@@ -231,14 +200,50 @@ function expiredBelow({ earliest }: Reading): number {
 
 /** Written now, or by an earlier attempt of the SDK. */
 function isDone(outcome: Outcome, { operation }: Attempt): outcome is Outcome & { readonly item: Item } {
-  return (
-    outcome.kind === 'written' || (outcome.item !== null && textIn(outcome.item, OPERATION) === operation)
-  );
+  return outcome.kind === 'written' || textIn(outcome.item ?? {}, OPERATION) === operation;
 }
 
-function jumpedError(key: string): Error {
-  return new Error(
-    `A clock stood still while the record of "${key}" was written: that of DynamoDB or of this machine. The expiry that ` +
-      'was written may be wrong.',
-  );
+function isOf(aliases: Aliases, { owner, instanceId }: Instance): string {
+  const isOwner = `${aliases.name('owner')} = ${aliases.value(text(owner))}`;
+  return `(${isOwner} AND ${aliases.name('instanceId')} = ${aliases.value(text(instanceId))})`;
+}
+
+function isLater(aliases: Aliases, attempt: Attempt): string {
+  return `${isLaterOperation(aliases, attempt)} AND ${isAbsentOrOlder(aliases, attempt.number)}`;
+}
+
+function isLaterOperation(aliases: Aliases, { operation }: Attempt): string {
+  const name = aliases.name(OPERATION);
+  return `(attribute_not_exists(${name}) OR ${name} < ${aliases.value(text(operation))})`;
+}
+
+function numbersOf({ number: next, operation }: Attempt): Item {
+  return {
+    ...ownAttributes({ ...EMPTY_STATE, token: next, decision: next }),
+    [OPERATION]: text(operation),
+  };
+}
+
+/** The highest number in an item. Throws for one that a newer library wrote. */
+function highestIn(item: Item, key: string): number {
+  const own = ownStateIn(item, key) ?? EMPTY_STATE;
+  const operation = Number.parseInt(textIn(item, OPERATION) ?? '0', 10);
+  return Math.max(own.token, own.decision, Number.isSafeInteger(operation) ? operation : 0);
+}
+
+function leaseIn(item: Item, key: string): InstanceLease {
+  const owner = textIn(item, 'owner');
+  const instanceId = textIn(item, 'instanceId');
+  const expiry = numberIn(item, 'expiry');
+  if (owner === undefined || instanceId === undefined || expiry === undefined) {
+    throw new UnsupportedError(
+      `The item of "${key}" is not a lock of LockServiceCentral: it needs owner, instanceId and expiry. Nothing was changed.`,
+      { key },
+    );
+  }
+  return { owner, instanceId, leaseDuration: numberIn(item, 'leaseDuration') ?? 0, expiry };
+}
+
+function isSame(a: Instance, b: Instance): boolean {
+  return a.owner === b.owner && a.instanceId === b.instanceId;
 }

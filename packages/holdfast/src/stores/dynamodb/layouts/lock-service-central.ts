@@ -17,8 +17,7 @@ import { type Holder, type Rest, UnsupportedError } from '../../../protocol/inde
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
 import { type Item, number, numberIn, text, textIn } from '../item.js';
 import type { Layout } from '../layout.js';
-import { OPERATION } from './instance-item.js';
-import { InstanceRecords } from './instance-records.js';
+import { InstanceRecords, OPERATION } from './instance-records.js';
 import { beginsWith, layoutOf, type Shape } from './shape.js';
 
 const NAME = 'lock-service-central';

@@ -1,7 +1,11 @@
 /**
- * A layout made of the shape of other software's items. Our attributes are stored beside its own (own-part.ts). An item
- * is ours only while every attribute that the other software reads is what our state would write there; otherwise the
- * other software wrote last, and the item is a foreign hold.
+ * A layout made of the shape of other software's items. The data that only Holdfast needs is stored beside its attributes:
+ *
+ *   holdfast        M  version, token, decision as numbers; `state` has holders and rests as JSON
+ *   holdfastEnded   M  the marks (state-parts.ts); absent when there are none
+ *
+ * An item is ours only while every attribute that the other software reads is what our state would write there; otherwise
+ * the other software wrote last, and the item is a foreign hold.
  *
  * Every write is on the condition that all of these attributes are as seen, so no lock is taken on an outdated read. A
  * released lock stays as an item that the other software sees as expired long ago: its token and marks are still there
@@ -16,13 +20,14 @@ import {
   keyOfBareName,
   leavesForeign,
   occupantOf,
+  ownPart,
 } from '../../compare-and-swap/foreign.js';
-import { type Aliases, type Item, isAbsent, text } from '../item.js';
+import { type Aliases, type Item, isAbsent, text, textIn } from '../item.js';
 import type { Layout, TableShape } from '../layout.js';
-import { isOlder, OWN_ATTRIBUTES, OWN_KEPT, ownAttributes, ownStateIn } from './own-part.js';
+import { hasLowerNumbers, isOlder, marksIn, marksOf, numbersIn, numbersOf } from '../state-parts.js';
 
-/** How long an unused item is kept, where the table has a TTL. */
-export const KEPT_SECONDS = 2 * 24 * 60 * 60;
+const NUMBERS = 'holdfast';
+const MARKS = 'holdfastEnded';
 
 export interface Shape {
   readonly name: string;
@@ -46,7 +51,7 @@ export interface Shape {
 
 export function layoutOf(shape: Shape): Layout {
   const { name, table } = shape;
-  const attributes = [...shape.attributes, ...OWN_ATTRIBUTES];
+  const attributes = [...shape.attributes, NUMBERS, MARKS];
   const decode = (key: string, item: Item): State => stateIn(shape, key, item);
   return {
     name,
@@ -61,15 +66,15 @@ export function layoutOf(shape: Shape): Layout {
     },
     decode,
     ifFree: {
-      keeps: OWN_KEPT,
+      keeps: [MARKS],
       condition(aliases, claim, next) {
         const signs = Object.entries(shape.freeSigns);
         const isFree = signs.map(([sign, value]) => `${aliases.name(sign)} = ${aliases.value(value)}`);
-        const free = [...isFree, isOlder(aliases, claim, next)].join(' AND ');
+        const free = [...isFree, isOlder(aliases, pathOf(aliases), MARKS, claim, next)].join(' AND ');
         return `${isAbsent(aliases, table.partitionKey)} OR (${free})`;
       },
     },
-    filter: (aliases, prefix) => shape.filter(aliases, prefix),
+    filter: shape.filter,
     check(command) {
       shape.keyOf(command.key);
       checkPlainLock(command, name);
@@ -101,6 +106,32 @@ function isAsWritten(shape: Shape, key: string, item: Item, state: State): boole
 
 function asSeen(seen: Item, attributes: readonly string[]): Item {
   return Object.fromEntries(Object.entries(seen).filter(([name]) => attributes.includes(name)));
+}
+
+export function ownAttributes(state: State): Item {
+  const { holders, rests, ended, ...numbers } = ownPart(state);
+  const own = { ...numbersOf(numbers), state: text(JSON.stringify({ holders, rests })) };
+  return { [NUMBERS]: { M: own }, ...(ended.length > 0 && { [MARKS]: marksOf(ended) }) };
+}
+
+/** Null where the other software wrote the item. */
+export function ownStateIn(item: Item, key: string): State | null {
+  const own = item[NUMBERS]?.M ?? {};
+  const lists = textIn(own, 'state');
+  if (lists === undefined) return null;
+  const numbers = numbersIn(own, key);
+  const { holders, rests } = JSON.parse(lists) as Pick<State, 'holders' | 'rests'>;
+  return { ...numbers, holders, rests, waiters: [], ended: marksIn(item[MARKS]) };
+}
+
+/** Paths to the numbers. */
+function pathOf(aliases: Aliases): (name: string) => string {
+  return (name) => `${aliases.name(NUMBERS)}.${aliases.name(name)}`;
+}
+
+/** A condition: our part is missing, or has lower numbers. */
+export function isAbsentOrOlder(aliases: Aliases, next: number): string {
+  return `(${isAbsent(aliases, NUMBERS)} OR (${hasLowerNumbers(aliases, pathOf(aliases), next, next)}))`;
 }
 
 export function beginsWith(aliases: Aliases, attribute: string, start: string): string {

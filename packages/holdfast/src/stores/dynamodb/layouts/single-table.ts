@@ -11,16 +11,17 @@
  * Released by LockID and Owner. The clock is the Lambda's.
  */
 import { bareNameOf, CLOCKS_APART_MS, keyOfBareName } from '../../compare-and-swap/foreign.js';
-import { type Item, number, text, textIn } from '../item.js';
+import { type Item, text, textIn } from '../item.js';
 import type { Layout } from '../layout.js';
-import { barePrefix, beginsWith, KEPT_SECONDS, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
+import { timeToLive } from '../state-parts.js';
+import { barePrefix, beginsWith, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
 
 const NAME = 'single-table';
 const PREFIX = 'LOCK#';
 const SORT = 'LOCK';
 const FREE = 'holdfast-free';
 /** Equal seconds have not passed yet, and the seconds written were rounded down. */
-const SECOND_MS = 1_000;
+const ROUNDED_MS = 1_000;
 
 export const singleTable: Layout = layoutOf({
   name: NAME,
@@ -52,7 +53,7 @@ export const singleTable: Layout = layoutOf({
     const until = parseTime(textIn(found, 'ExpiresAt'));
     if (owner === undefined || until === null) return null;
     const acquiredAt = parseTime(textIn(found, 'AcquiredAt')) ?? 0;
-    return { owner, acquiredAt, expiresAt: until + SECOND_MS + CLOCKS_APART_MS };
+    return { owner, acquiredAt, expiresAt: until + ROUNDED_MS + CLOCKS_APART_MS };
   },
 });
 
@@ -62,6 +63,6 @@ function item(id: string, owner: string, acquiredAt: string, expiresAt: string, 
     Owner: text(owner),
     AcquiredAt: text(acquiredAt),
     ExpiresAt: text(expiresAt),
-    TTL: number(Math.ceil(usedMs / 1_000) + KEPT_SECONDS),
+    TTL: timeToLive(usedMs),
   };
 }
