@@ -15,9 +15,7 @@ export interface Migration {
   /** What is made: a schema of PostgreSQL, a table of DynamoDB, a bucket of NATS. */
   readonly kind: 'schema' | 'table' | 'bucket';
   readonly name: string;
-  /**
-   * The same for other tools: SQL, a CloudFormation template, the configuration of a stream.
-   */
+  /** The same for other tools: SQL, a CloudFormation template, the configuration of a stream. */
   readonly script: string;
   /** Creates it, or brings it to this version. */
   apply(): Promise<AppliedMigration>;
@@ -32,8 +30,10 @@ export interface AppliedMigration {
   readonly notes: readonly string[];
 }
 
-/** The version of every table and bucket until their form changes. */
-export const FIRST_VERSION = 1;
+/** Of a table or bucket, which have one version until their form changes. */
+export function createdOnce(created: boolean, notes: readonly string[] = []): AppliedMigration {
+  return { from: created ? 0 : 1, to: 1, notes };
+}
 
 /** Refuses options that concern another kind of store. */
 export function refuseOptions(

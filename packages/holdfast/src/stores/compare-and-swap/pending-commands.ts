@@ -79,44 +79,30 @@ export function decideAll<V>(
   return { state, changed, decisive: replies.some(isDecisive), urgent, wakes, settlers };
 }
 
-export function onlyClaim(commands: readonly PendingCommand[]): Claim | null {
-  const [only] = commands;
-  return commands.length === 1 && only?.command.kind === 'claim' ? only.command : null;
+export function onlyClaim([first, ...others]: readonly PendingCommand[]): Claim | null {
+  return others.length === 0 && first?.command.kind === 'claim' ? first.command : null;
 }
 
 /** Whether the record is the one that was written. Commands decided in one millisecond share a number; marks tell them apart, except those that `take` kept. */
 export function isSame(there: State | null, written: State, taken: boolean): boolean {
-  if (there?.decision !== written.decision || there.token !== written.token) return false;
-  if (bodyOf(there) !== bodyOf(written)) return false;
-  return taken || JSON.stringify(there.ended) === JSON.stringify(written.ended);
-}
-
-function bodyOf({ holders, rests, waiters }: State): string {
-  return JSON.stringify([holders, rests, waiters]);
+  const textOf = ({ token, decision, holders, rests, waiters, ended }: State): string =>
+    JSON.stringify([token, decision, holders, rests, waiters, taken ? [] : ended]);
+  return there !== null && textOf(there) === textOf(written);
 }
 
 /** With one, two or more running batches of claims: how long after the last one began the next may begin. Calls give up before the last of these. */
 const START_AFTER_MS = [ATTEMPT_MS, 4 * ATTEMPT_MS, 10_000] as const;
 
-interface EndedHold {
-  readonly number: number;
-  readonly batch: number;
-}
-
-interface BusyReply {
-  readonly hold: HoldId;
-  readonly reply: Busy;
-  /** The last batch that had begun by then. */
-  readonly batch: number;
-}
-
 /** The pending commands of one key. Batches are numbered as they begin. */
 export class KeyCommands {
   readonly #clock: Clock;
   /** The highest released hold of each process. */
-  readonly #ended = new Map<string, EndedHold>();
-  /** The last busy reply to each process. */
-  readonly #busyReplies = new Map<string, BusyReply>();
+  readonly #ended = new Map<string, { readonly number: number; readonly batch: number }>();
+  /** The last busy reply to each process, and the last batch that had begun by then. */
+  readonly #busyReplies = new Map<
+    string,
+    { readonly hold: HoldId; readonly reply: Busy; readonly batch: number }
+  >();
   #batches = 0;
   /** Batches of claims that wait for their turn. */
   readonly #waiting: (() => void)[] = [];

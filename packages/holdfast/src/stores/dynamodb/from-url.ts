@@ -1,6 +1,6 @@
 /** `dynamodb://REGION/TABLE`: the store on a client of its own, and the migration of its table. */
 import { type Finding, InvalidArgumentError, type Store } from '../../protocol/index.js';
-import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
+import { createdOnce, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
 import { flagIn, given, parseServerUrl, type ServerUrl } from '../clients/url.js';
 import { type CreatedTable, createTable, type DynamodbStoreOptions, dynamodbStore } from './index.js';
@@ -48,11 +48,7 @@ export async function migrationOf(
       const open = await loadFirst('DynamoDB', DYNAMODB_CLIENTS);
       return migrateOn(open(target), 'the table was not made', async (client) => {
         const found = await createTable(client, { ...wanted, timeToLive: options.timeToLive ?? false });
-        return {
-          from: found.created ? 0 : FIRST_VERSION,
-          to: FIRST_VERSION,
-          notes: notesOn(found, timeToLiveFinding(found.timeToLive, layout)),
-        };
+        return createdOnce(found.created, notesOn(found, timeToLiveFinding(found.timeToLive, layout)));
       });
     },
   };

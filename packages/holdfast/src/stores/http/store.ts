@@ -21,7 +21,7 @@ import { CommandRequests } from './command-requests.js';
 import { Connection } from './connection.js';
 import { checkOptions, type HttpStoreOptions } from './options.js';
 import { probe, reads } from './reads.js';
-import { WakeListeners } from './wake-listener.js';
+import { wakeListeners } from './wake-listener.js';
 
 /** True for every service; `probe` reports the rest about its store. */
 const TRAITS: Traits = {
@@ -41,7 +41,7 @@ const TRAITS: Traits = {
 export function httpStore(options: HttpStoreOptions): Store {
   const checked = checkOptions(options);
   const connection = new Connection(checked, (url) => listeners.onServiceLeft(url));
-  const listeners = new WakeListeners(connection);
+  const listeners = wakeListeners(connection);
   const requests = new CommandRequests(connection);
   const isExposed = checked.hasCredential && checked.urls.some(isPlainHttp);
 

@@ -14,46 +14,37 @@ const OPEN_AGAIN_MS_MAX = 5_000;
 /** The pause after a refusal: the service has no wake-ups until it gets another store. */
 const REFUSED_MS = 60_000;
 
-export class WakeListeners {
-  readonly #connection: Connection;
-  readonly #listeners = new Set<WakeListener>();
+export function wakeListeners(connection: Connection) {
+  const listeners = new Set<WakeListener>();
 
-  constructor(connection: Connection) {
-    this.#connection = connection;
-  }
-
-  /** Resolves when the service listens; rejects when that is not possible now. */
-  async listen(inbox: string, onWake: OnWake, onListening: OnListening): Promise<Stop> {
-    const listener = new WakeListener(this.#connection, inbox, onWake, onListening);
-    this.#listeners.add(listener);
-    try {
-      await listener.begin();
-    } catch (error) {
-      this.#remove(listener);
-      throw error;
-    }
-    return async () => this.#remove(listener);
-  }
-
-  /** Ends the streams of a service that no longer answers. */
-  onServiceLeft(url: string): void {
-    for (const listener of this.#listeners) listener.onServiceLeft(url);
-  }
-
-  /** Why a listener receives nothing now; null when all receive. */
-  error(): unknown {
-    for (const { error } of this.#listeners) if (error) return error;
-    return null;
-  }
-
-  close(): void {
-    for (const listener of this.#listeners) this.#remove(listener);
-  }
-
-  #remove(listener: WakeListener): void {
-    this.#listeners.delete(listener);
+  function remove(listener: WakeListener): void {
+    listeners.delete(listener);
     listener.stop();
   }
+
+  return {
+    /** Resolves when the service listens; rejects when that is not possible now. */
+    async listen(inbox: string, onWake: OnWake, onListening: OnListening): Promise<Stop> {
+      const listener = new WakeListener(connection, inbox, onWake, onListening);
+      listeners.add(listener);
+      try {
+        await listener.begin();
+      } catch (error) {
+        remove(listener);
+        throw error;
+      }
+      return async () => remove(listener);
+    },
+    /** Ends the streams of a service that no longer answers. */
+    onServiceLeft(url: string): void {
+      for (const listener of listeners) listener.onServiceLeft(url);
+    },
+    /** Why a listener receives nothing now; null when all receive. */
+    error: (): unknown => [...listeners].find(({ error }) => error)?.error ?? null,
+    close(): void {
+      for (const listener of listeners) remove(listener);
+    },
+  };
 }
 
 class WakeListener {

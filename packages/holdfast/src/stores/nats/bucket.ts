@@ -76,13 +76,15 @@ export function configOf({ bucket, replicas, layout }: BucketParts): BucketConfi
 
 export class Bucket {
   readonly connection: NatsConnection;
+  readonly name: string;
   readonly layout: Layout;
+  /** Null until it was checked. */
+  config: StreamConfig | null = null;
   readonly #parts: BucketParts;
   readonly #onReplaced: () => void;
   readonly #stream: string;
   readonly #sharedInfo = new SharedCall(() => this.info());
   #ready: Promise<unknown> | null = null;
-  #config: StreamConfig | null = null;
   #checking = false;
   #created: string | undefined;
   #seenMs = Number.NEGATIVE_INFINITY;
@@ -90,28 +92,20 @@ export class Bucket {
   /** `onReplaced`: the bucket was created again, so known revisions belong to other records. */
   constructor(connection: NatsConnection, parts: BucketParts, onReplaced: () => void = () => undefined) {
     this.connection = connection;
+    this.name = parts.bucket;
     this.layout = parts.layout;
     this.#parts = parts;
     this.#onReplaced = onReplaced;
     this.#stream = streamOf(parts.bucket);
   }
 
-  get name(): string {
-    return this.#parts.bucket;
-  }
-
-  /** Null until it was checked. */
-  get config(): StreamConfig | null {
-    return this.#config;
-  }
-
   /** See versions.ts. */
   get comparesTooEarly(): boolean {
-    return comparesTooEarly(this.connection.info, this.#config?.num_replicas ?? 1);
+    return comparesTooEarly(this.connection.info, this.config?.num_replicas ?? 1);
   }
 
   subjectOf(kvKey: string): string {
-    return subjectOf(this.#parts.bucket, kvKey);
+    return subjectOf(this.name, kvKey);
   }
 
   /** A call of JetStream's API for the stream. Rejects with a `JetStreamError` where it is refused. */
@@ -123,7 +117,7 @@ export class Bucket {
 
   /** Records must not be deleted by their age while a lock is held: throws for a longer time than that allows. */
   checkTtl(askedMs: number, key: string): void {
-    const maxAgeMs = (this.#config?.max_age ?? 0) / NS_PER_MS;
+    const maxAgeMs = (this.config?.max_age ?? 0) / NS_PER_MS;
     if (maxAgeMs === 0 || askedMs <= maxAgeMs / 2) return;
     throw new UnsupportedError(
       `${Math.ceil(askedMs / 1_000)} s are too long for this bucket: its records are deleted after ` +
@@ -147,7 +141,7 @@ export class Bucket {
    * has no leader for a while, and then a request to the server would only delay the renewals.
    */
   suspect(): void {
-    if (this.#config === null || this.#checking) return;
+    if (this.config === null || this.#checking) return;
     this.#checking = true;
     // A failure needs no report: the command that raised the suspicion is rejected anyway.
     const done = (): void => {
@@ -214,7 +208,7 @@ export class Bucket {
   #explained(error: unknown): unknown {
     if (!(error instanceof JetStreamError) || !error.message.includes('replicas')) return error;
     return new UnsupportedError(
-      `The bucket "${this.#parts.bucket}" could not be created with ${this.#parts.replicas ?? 1} replicas: it needs a ` +
+      `The bucket "${this.name}" could not be created with ${this.#parts.replicas ?? 1} replicas: it needs a ` +
         `cluster of at least as many servers with JetStream. ${error.message}`,
       { cause: error },
     );
@@ -229,7 +223,7 @@ export class Bucket {
         `The bucket "${bucket}" is not fit for locks: ${wrong} Change it, or name another bucket, which is then created.`,
       );
     }
-    this.#config = config;
+    this.config = config;
   }
 }
 

@@ -1,6 +1,6 @@
 /** `nats://` and `nats+tls://`: the store on a connection of its own, and the migration of its bucket. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
-import { FIRST_VERSION, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
+import { createdOnce, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
 import { contentOf, countIn, given, hostAndPort, parseServerUrl, type ServerUrl } from '../clients/url.js';
 import { bucketConfig, createBucket, type NatsStoreOptions, natsStore } from './index.js';
@@ -42,7 +42,7 @@ export async function migrationOf(
       const open = await loadFirst('NATS', NATS_CLIENTS);
       return migrateOn(await open(target), 'the bucket was not made', async (client) => {
         const { created } = await createBucket(client, wanted);
-        return { from: created ? 0 : FIRST_VERSION, to: FIRST_VERSION, notes: [] };
+        return createdOnce(created);
       });
     },
   };

@@ -18,9 +18,10 @@ export interface Closing extends NatsConnection {
 }
 
 export class LateConnection implements NatsConnection {
+  /** Why there is no connection now; null while there is one. */
+  error: unknown = null;
   readonly #connect: () => Promise<Closing>;
   #current: Closing | null = null;
-  #error: unknown = null;
   #ended = false;
   /** How often the client has tried to connect again since it was disconnected. */
   #reconnects = 0;
@@ -40,11 +41,6 @@ export class LateConnection implements NatsConnection {
     return late;
   }
 
-  /** Why there is no connection now; null while there is one. */
-  get error(): unknown {
-    return this.#error;
-  }
-
   get info(): NatsConnection['info'] {
     return this.#current?.info;
   }
@@ -55,7 +51,7 @@ export class LateConnection implements NatsConnection {
 
   request(...args: Parameters<NatsConnection['request']>): ReturnType<NatsConnection['request']> {
     // The client would queue the request until it reconnects, and its outcome would be unknown meanwhile.
-    return this.#current && !this.#error ? this.#current.request(...args) : Promise.reject(this.#none());
+    return this.#current && !this.error ? this.#current.request(...args) : Promise.reject(this.#none());
   }
 
   publish(...args: Parameters<NatsConnection['publish']>): void {
@@ -97,13 +93,13 @@ export class LateConnection implements NatsConnection {
   async #tryToConnect(): Promise<boolean> {
     try {
       this.#current = await this.#connect();
-      this.#error = null;
+      this.error = null;
       this.#watch(this.#current).catch((error: unknown) => {
-        this.#error = error;
+        this.error = error;
       });
       return true;
     } catch (error) {
-      this.#error = error;
+      this.error = error;
       return false;
     }
   }
@@ -115,9 +111,9 @@ export class LateConnection implements NatsConnection {
         this.#reconnects += 1;
       } else if (type === 'disconnect') {
         this.#reconnects = 0;
-        this.#error = Object.assign(new Error('reconnecting'), { code: 'ECONNRESET' });
+        this.error = Object.assign(new Error('reconnecting'), { code: 'ECONNRESET' });
       } else if (type === 'reconnect') {
-        this.#error = null;
+        this.error = null;
       }
     }
   }
@@ -140,10 +136,9 @@ export class LateConnection implements NatsConnection {
 
   /** Nothing was sent. The next attempt may succeed. */
   #none(): NotExecutedError {
-    const message =
-      this.#error instanceof Error ? this.#error.message : 'There is no connection to NATS yet.';
+    const message = this.error instanceof Error ? this.error.message : 'There is no connection to NATS yet.';
     const hasJustBroken = this.#current !== null && this.#reconnects < 2;
-    const retry = notExecuted(this.#error)?.retry ?? (hasJustBroken ? 'at-once' : 'while-waiting');
-    return new NotExecutedError(message, retry, this.#error ?? undefined);
+    const retry = notExecuted(this.error)?.retry ?? (hasJustBroken ? 'at-once' : 'while-waiting');
+    return new NotExecutedError(message, retry, this.error ?? undefined);
   }
 }
