@@ -25,7 +25,7 @@ interface Statement {
 }
 
 function applied(name: string, commands: readonly Command[], cleanUp = 0): Statement {
-  const text = 'SELECT holdfast.apply($1::jsonb, $2, true)';
+  const text = 'SELECT holdfast.apply($1::jsonb, $2, true, false)';
   return { name, text, values: [JSON.stringify(commands), cleanUp], commands: commands.length + cleanUp };
 }
 

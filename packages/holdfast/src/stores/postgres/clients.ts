@@ -213,11 +213,16 @@ function oneAtATime<Q, R>(run: (query: Q) => Promise<R>): (query: Q, urgent?: bo
     });
 }
 
-/** The only column of the only row: JSON as text, since clients parse JSON differently. */
-export function jsonIn(rows: readonly unknown[], column: string): unknown {
+/** A column of the only row, as text. */
+export function columnIn(rows: readonly unknown[], column: string): string | null {
   const row = rows[0] as Readonly<Record<string, unknown>> | undefined;
   const text = row?.[column];
-  if (typeof text === 'string') return JSON.parse(text);
-  if (text === null) return null;
+  if (typeof text === 'string' || text === null) return text;
   throw new Error(`PostgreSQL answered without the column "${column}".`);
+}
+
+/** JSON comes as text, since clients parse JSON differently. */
+export function jsonIn(rows: readonly unknown[], column: string): unknown {
+  const text = columnIn(rows, column);
+  return text === null ? null : JSON.parse(text);
 }

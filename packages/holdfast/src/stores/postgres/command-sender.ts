@@ -14,17 +14,25 @@ const CLEAN_UP_MAX = 4_000;
 
 export type Answer = Reply | { readonly error: string; readonly version?: number };
 
+/** A call of the function `apply`. */
+export interface Call {
+  readonly commands: readonly Command[];
+  /** How many expired records to delete. */
+  readonly cleanUp: number;
+  /** Send wake-ups. */
+  readonly hints: boolean;
+  /** A key occurs more than once. */
+  readonly repeats: boolean;
+  /** Renewals go first where a connection is shared. */
+  readonly urgent: boolean;
+}
+
 /** Reaches the function `apply`: over a connection, or over HTTP. */
 export interface Transport {
   /** The most commands per call; renewals always travel together. */
   readonly mostTogether: number;
-  /** One call. Rejects with an error whose `code` is the SQLSTATE, where the server answered. */
-  send(
-    commands: readonly Command[],
-    cleanUp: number,
-    hints: boolean,
-    urgent: boolean,
-  ): Promise<readonly Answer[]>;
+  /** Resolves with the result of `apply`. Rejects with an error whose `code` is the SQLSTATE, where the server answered. */
+  send(call: Call): Promise<readonly Answer[]>;
   /** The error that a command is rejected with. */
   explain(error: unknown, key: string): unknown;
   /** Called for every failed call. */
@@ -65,12 +73,13 @@ export class CommandSender {
   async #send(pending: readonly PendingCommand<Reply>[], hints = true): Promise<void> {
     try {
       const commands = pending.map(({ command }) => command);
-      const answers = await this.#transport.send(
+      const answers = await this.#transport.send({
         commands,
-        this.#cleanUp(pending),
+        cleanUp: this.#cleanUp(pending),
         hints,
-        pending.every(isRenewal),
-      );
+        repeats: new Set(commands.map(({ key }) => key)).size < commands.length,
+        urgent: pending.every(isRenewal),
+      });
       for (const [index, one] of pending.entries()) settle(one, answers[index]);
     } catch (error) {
       this.#transport.failed?.(error);
@@ -135,7 +144,8 @@ function settle({ command, resolve, reject }: PendingCommand<Reply>, answer: Ans
 }
 
 /** The result of `apply`; `isolated` where it did nothing, since its transaction is not READ COMMITTED. */
-export function answersIn(answers: unknown): readonly Answer[] | 'isolated' {
+export function answersIn(text: unknown): readonly Answer[] | 'isolated' {
+  const answers: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
   if (Array.isArray(answers)) return answers as readonly Answer[];
   if (typeof answers === 'object' && answers !== null && 'isolation' in answers) return 'isolated';
   throw new Error('PostgreSQL answered something that is no list of replies.');

@@ -1,10 +1,11 @@
 /** Every version of the schema, in order, from 1. A published version never changes: changes are a new version. */
-import { applySql, writeSql } from './sql/apply.js';
+import { applySql } from './sql/apply.js';
 import { claimSql } from './sql/claim.js';
 import { decideSql, draftSql } from './sql/decide.js';
 import { quoteName } from './sql/names.js';
 import { plainSql } from './sql/plain-sql.js';
 import { queueSql } from './sql/queue.js';
+import { commandSql } from './sql/quick-cases.js';
 import { aboutSql, readSql, viewsSql } from './sql/reads.js';
 import { tablesSql } from './sql/records.js';
 import { renewReleaseEvictSql } from './sql/renew-release-evict.js';
@@ -19,11 +20,11 @@ export interface Migration {
 const CORE = [
   tablesSql,
   draftSql,
+  commandSql,
   queueSql,
   claimSql,
   renewReleaseEvictSql,
   decideSql,
-  writeSql,
   applySql,
   readSql,
 ];

@@ -18,15 +18,14 @@
  * transaction mode none arrive, and waiters poll. The client belongs to the user: the store never closes it.
  */
 import {
-  type Command,
   type Guarantees,
   type Store,
   type Traits,
   UnsupportedError,
   type Why,
 } from '../../protocol/index.js';
-import { type Database, jsonIn } from './clients.js';
-import { type Answer, answersIn, CommandSender, type Transport } from './command-sender.js';
+import { columnIn, type Database, jsonIn } from './clients.js';
+import { type Answer, answersIn, type Call, CommandSender, type Transport } from './command-sender.js';
 import { explain, isConnectionError } from './errors.js';
 import { probe } from './probe.js';
 import { PAGE_ROWS, readsOf } from './reads.js';
@@ -119,26 +118,21 @@ function sqlTransport(database: Database, schema: string): Transport {
   /** Set once a transaction did not begin as READ COMMITTED. */
   let mustSetIsolation = false;
 
-  const call = (...args: readonly string[]): string =>
-    `SELECT ${quoteName(schema)}.apply(${args.join(', ')})::text AS answers`;
-  const usual = call('$1::text::jsonb', '$2::integer', '$3::boolean');
+  const statement = (commands: string, cleanUp: string, { hints, repeats }: Call): string =>
+    `SELECT ${quoteName(schema)}.apply(${commands}, ${cleanUp}, ${hints}, ${repeats}, true) AS answers`;
 
-  async function send(
-    commands: readonly Command[],
-    cleanUp: number,
-    hints: boolean,
-    urgent: boolean,
-  ): Promise<readonly Answer[]> {
-    const json = JSON.stringify(commands);
+  async function send(call: Call): Promise<readonly Answer[]> {
+    const json = JSON.stringify(call.commands);
+    const cleanUp = String(call.cleanUp);
     if (!mustSetIsolation) {
-      const rows = await database.rows(usual, [json, String(cleanUp), String(hints)], urgent);
-      const answers = answersIn(jsonIn(rows, 'answers'));
+      const text = statement('$1::text::jsonb', '$2::integer', call);
+      const answers = answersIn(columnIn(await database.rows(text, [json, cleanUp], call.urgent), 'answers'));
       if (answers !== 'isolated') return answers;
       mustSetIsolation = true;
     }
-    const literal = call(`${quoteText(json)}::jsonb`, String(cleanUp), String(hints));
+    const literal = statement(`${quoteText(json)}::jsonb`, cleanUp, call);
     const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ${literal}`;
-    const answers = answersIn(jsonIn(await database.script(text, urgent), 'answers'));
+    const answers = answersIn(columnIn(await database.script(text, call.urgent), 'answers'));
     if (answers !== 'isolated') return answers;
     throw new UnsupportedError('These transactions cannot be made READ COMMITTED, and locks need that.');
   }

@@ -13,7 +13,6 @@
  * hold. A refusal, such as a missing right, is known: nothing was done.
  */
 import {
-  type Command,
   type Finding,
   type Guarantees,
   type Store,
@@ -21,7 +20,7 @@ import {
   UnsupportedError,
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import { type Answer, answersIn, CommandSender, type Transport } from '../postgres/command-sender.js';
+import { answersIn, CommandSender, type Transport } from '../postgres/command-sender.js';
 import { type About, findingsOf } from '../postgres/probe.js';
 import { PAGE_ROWS, readsOf } from '../postgres/reads.js';
 import { checkSchema, SCHEMA } from '../postgres/sql/names.js';
@@ -80,8 +79,10 @@ function httpTransport(call: Call): Transport {
   return {
     // Every call is an HTTP request: fewer are better.
     mostTogether: Number.POSITIVE_INFINITY,
-    async send(commands: readonly Command[], cleanUp: number, hints: boolean): Promise<readonly Answer[]> {
-      const answers = answersIn(await call('apply', { commands, clean_up: cleanUp, hints }));
+    async send({ commands, cleanUp, hints, repeats }) {
+      const answers = answersIn(
+        await call('apply', { commands, clean_up: cleanUp, hints, repeats, own_transaction: true }),
+      );
       if (answers !== 'isolated') return answers;
       throw new UnsupportedError(
         'Transactions there are not READ COMMITTED, and locks need that. Set it for the role that PostgREST ' +

@@ -5,57 +5,30 @@
  * key, and a command that changes nothing takes no lock and writes nothing.
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
-import { BATCH_FAST_PATH, singleFastPath } from './fast-path.js';
-import { NOW_MS, SETTINGS } from './records.js';
-
-const COLUMNS = ['version', 'token', 'decision', 'holders', 'rests', 'waiters', 'ended', 'delete_after'];
-const NEXT = COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ');
+import { CHANGED, COMMAND, NEXT_ROW, OUTCOME, REPLY, singleCommand } from './quick-cases.js';
+import { ABSENT, COLUMNS, NOW_MS, SETTINGS } from './records.js';
 
 /** A channel name has at most 63 bytes: a longer inbox is hashed. `channelOf` in wake-listener.ts does the same. */
 export const CHANNEL_PREFIX = 'holdfast_';
 export const CHANNEL_BYTES_MAX = 63;
 /** The server's limit is 8,000 bytes. */
-const HINT_BYTES_MAX = 7_900;
+const PAYLOAD_BYTES_MAX = 7_900;
+/** The longest wait for a row that another transaction has locked. */
+const LOCK_TIMEOUT = '200ms';
 
-export const writeSql = (schema: string): string => `
--- Writes the rows that are still at the decision they were read at, absent ones at 0. Returns the keys of the others,
--- or null: their rows are locked now. One statement in key order, insertions included: two batches that insert some
--- rows and then lock others could deadlock.
-CREATE OR REPLACE FUNCTION ${schema}._write(next_rows ${schema}.records[], keys text[], decisions text[]) RETURNS text[]
+const ROW = ['key', ...COLUMNS].join(', ');
+const SET_ROW = COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ');
+
+const helpers = (schema: string): string => `
+-- Sends a wake-up, on commit.
+CREATE OR REPLACE FUNCTION ${schema}._notify(inbox text, why text, key text) RETURNS void
 LANGUAGE plpgsql AS $$
 DECLARE
-  expected jsonb;
-  written text[];
+  channel text := '${CHANNEL_PREFIX}' || inbox;
+  payload text := why || ' ' || key;
 BEGIN
-  IF cardinality(keys) = 1 THEN
-    INSERT INTO ${schema}.records SELECT * FROM unnest(next_rows)
-    ON CONFLICT (key) DO UPDATE SET ${NEXT} WHERE records.decision = decisions[1]::bigint;
-    IF FOUND THEN RETURN NULL; ELSE RETURN keys; END IF;
-  END IF;
-  expected := jsonb_object(keys, decisions);
-  WITH done AS (
-    INSERT INTO ${schema}.records SELECT * FROM unnest(next_rows) AS next ORDER BY next.key
-    ON CONFLICT (key) DO UPDATE SET ${NEXT} WHERE records.decision = (expected->>records.key)::bigint
-    RETURNING key
-  ) SELECT array_agg(done.key) INTO written FROM done;
-  IF cardinality(written) = cardinality(keys) THEN RETURN NULL; END IF;
-  RETURN ARRAY(SELECT k FROM unnest(keys) AS k WHERE written IS NULL OR k <> ALL (written));
-END $$;
-
--- Sends the wake-ups, on commit.
-CREATE OR REPLACE FUNCTION ${schema}._tell(wakes jsonb[]) RETURNS void
-LANGUAGE plpgsql AS $$
-DECLARE
-  wake jsonb;
-  channel text;
-  hint text;
-BEGIN
-  FOREACH wake IN ARRAY wakes LOOP
-    channel := '${CHANNEL_PREFIX}' || (wake->>'inbox');
-    IF octet_length(channel) > ${CHANNEL_BYTES_MAX} THEN channel := '${CHANNEL_PREFIX}' || md5(wake->>'inbox'); END IF;
-    hint := (wake->>'why') || ' ' || (wake->>'key');
-    IF octet_length(hint) <= ${HINT_BYTES_MAX} THEN PERFORM pg_notify(channel, hint); END IF;
-  END LOOP;
+  IF octet_length(channel) > ${CHANNEL_BYTES_MAX} THEN channel := '${CHANNEL_PREFIX}' || md5(inbox); END IF;
+  IF octet_length(payload) <= ${PAYLOAD_BYTES_MAX} THEN PERFORM pg_notify(channel, payload); END IF;
 END $$;
 
 -- Deletes some expired records. Locked rows are skipped.
@@ -68,133 +41,151 @@ BEGIN
     SELECT key FROM ${schema}.records WHERE delete_after <= now_ms
     ORDER BY delete_after LIMIT p_count FOR UPDATE SKIP LOCKED));
 END $$;
-`;
 
-/** The longest wait for a row that another transaction has locked. */
-const LOCK_TIMEOUT = '200ms';
-
-const READ_COMMITTED = "(current_setting('transaction_isolation') = 'read committed')";
-
-/** Adds the row of the previous key to the rows to write, if it changed. */
-const KEEP_CHANGED = `
-        IF row_changed THEN
-          next_rows := next_rows || r;
-          next_keys := next_keys || r.key;
-          decisions_before := decisions_before || decision_before::text;
-        END IF;`;
-
-/** Inlined: a function call per command would cost more than the body. */
-const DECIDE = (schema: string): string => `
-        d := ${schema}._decide(r, c, now_ms);
-        reply := d.reply;
-        changed := d.changed;
-        IF changed THEN
-          r.version := ${STATE_VERSION};
-          r.token := d.token;
-          r.decision := d.decision;
-          r.holders := to_jsonb(d.holders);
-          r.rests := to_jsonb(d.rests);
-          r.waiters := to_jsonb(d.waiters);
-          r.ended := to_jsonb(d.ended);
-          r.delete_after := ${schema}._delete_after(r);
-        END IF;
-        FOREACH wake IN ARRAY d.wakes LOOP
-          wakes := wakes || (wake || jsonb_build_object('key', r.key));
-        END LOOP;`;
-
-const batch = (schema: string): string => `
-CREATE OR REPLACE FUNCTION ${schema}._apply_batch(commands jsonb, hints boolean) RETURNS jsonb
-LANGUAGE plpgsql AS $$
-#variable_conflict use_column
+-- Applies commands of one key in order, whatever the case.
+CREATE OR REPLACE FUNCTION ${schema}._decide_all(
+  p_key text, stored ${schema}.records, commands jsonb[], now_ms bigint,
+  OUT next ${schema}.records, OUT changed boolean, OUT replies text[], OUT wakes jsonb[]
+) LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  replies jsonb[] := array_fill(NULL::jsonb, ARRAY[jsonb_array_length(commands)]);
-  pending text[];
-  said record;
-  now_ms bigint;
-  r ${schema}.records;
   d ${schema}._draft;
   c jsonb;
-  reply jsonb;
-  block jsonb;
-  changed boolean;
-  row_changed boolean;
-  decision_before bigint;
-  next_rows ${schema}.records[];
-  next_keys text[];
-  decisions_before text[];
-  wake jsonb;
-  wakes jsonb[] := '{}';
 BEGIN
-  LOOP
-    next_rows := '{}';
-    next_keys := '{}';
-    decisions_before := '{}';
-    now_ms := NULL;
-    r := NULL;
-    row_changed := false;
-    FOR said IN
-      SELECT e.i::integer AS i, e.c AS command, e.c->>'key' AS key, stored AS row
-      FROM jsonb_array_elements(commands) WITH ORDINALITY AS e(c, i)
-      -- LATERAL and LIMIT: one index look-up per command, whatever the planner believes of the table's size.
-      LEFT JOIN LATERAL (SELECT * FROM ${schema}.records WHERE records.key = e.c->>'key' LIMIT 1) AS stored ON true
-      WHERE pending IS NULL OR e.c->>'key' = ANY (pending)
-      ORDER BY e.c->>'key' COLLATE "C", e.i
-    LOOP
-      -- Read after the rows: every change in them was decided before.
-      IF now_ms IS NULL THEN now_ms := ${NOW_MS}; END IF;
-      c := said.command;
-      IF r.key IS DISTINCT FROM said.key THEN${KEEP_CHANGED}
-        row_changed := false;
-        r := said.row;
-        IF r.key IS NULL THEN
-          r := ROW(said.key, ${STATE_VERSION}, 0, 0, '[]', '[]', '[]', '[]', 0)::${schema}.records;
-        END IF;
-        decision_before := r.decision;
-      END IF;
-      IF r.version NOT BETWEEN 1 AND ${STATE_VERSION} THEN
-        replies[said.i] := jsonb_build_object('error', 'version', 'version', r.version);
-        CONTINUE;
-      END IF;
-      reply := NULL;
-      changed := false;${BATCH_FAST_PATH}
-      IF reply IS NULL THEN${DECIDE(schema)}
-      END IF;
-      row_changed := row_changed OR changed;
-      replies[said.i] := reply;
-    END LOOP;${KEEP_CHANGED}
-    EXIT WHEN cardinality(next_rows) = 0;
-    pending := ${schema}._write(next_rows, next_keys, decisions_before);
-    EXIT WHEN pending IS NULL;
-    -- These rows are locked now. Decisions on their old versions are void, and so are their wake-ups.
-    wakes := ARRAY(SELECT w FROM unnest(wakes) AS w WHERE w->>'key' <> ALL (pending));
+  changed := false;
+  wakes := '{}';
+  IF stored.version NOT BETWEEN 1 AND ${STATE_VERSION} THEN
+    replies := array_fill(jsonb_build_object('error', 'version', 'version', stored.version)::text, ARRAY[cardinality(commands)]);
+    RETURN;
+  END IF;
+  next := stored;
+  FOREACH c IN ARRAY commands LOOP
+    d := ${schema}._decide(next, c, now_ms);
+    replies := replies || d.reply::text;
+    wakes := wakes || d.wakes;
+    CONTINUE WHEN NOT d.changed;
+    changed := true;
+    next := ${schema}._row(p_key, d, next.delete_after);
   END LOOP;
-  IF hints AND cardinality(wakes) > 0 THEN PERFORM ${schema}._tell(wakes); END IF;
-  RETURN to_jsonb(replies);
+  next.previous := coalesce(stored.decision, 0);
 END $$;
 `;
 
-export const applySql = (schema: string): string => `${batch(schema)}
+/**
+ * All commands in one statement, by the quick cases. The clock is read after the statement's snapshot: every change in the
+ * rows was decided before. With `general`, `_decide_all` decides the keys that no quick case covers, else such a key keeps the
+ * statement from writing anything.
+ */
+const statement = (schema: string, general: boolean): string => `
+    WITH clock AS MATERIALIZED (SELECT ${NOW_MS} AS now_ms),
+    quick AS MATERIALIZED (
+      SELECT r.*, ${REPLY} AS reply
+      FROM (
+        SELECT c.ordinality AS i, c.block, now_ms, outcome, ${CHANGED} AS changed, c.key, ${NEXT_ROW}
+        FROM clock CROSS JOIN (
+          SELECT *, hold->>'process' AS process, (hold->>'number')::bigint AS number${
+            general ? ', count(*) OVER (PARTITION BY key COLLATE "C") AS together' : ''
+          }
+          FROM ROWS FROM (jsonb_to_recordset(commands) AS (${COMMAND})) WITH ORDINALITY${
+            general ? '\n          WHERE pending IS NULL OR key = ANY (pending)' : ''
+          }
+        ) AS c
+        -- LATERAL and LIMIT: one index look-up per command, whatever the planner believes of the table's size.
+        CROSS JOIN LATERAL (
+          SELECT * FROM ${schema}.records WHERE records.key = c.key UNION ALL SELECT c.key, ${ABSENT} LIMIT 1
+        ) AS r
+        CROSS JOIN LATERAL (
+          SELECT ${general ? `CASE WHEN c.together = 1 THEN ${OUTCOME} END` : OUTCOME} AS outcome OFFSET 0
+        ) AS judged
+      ) AS r CROSS JOIN LATERAL (SELECT r.block) AS c
+    ),${general ? generalCases(schema) : ''}
+    written AS (
+      INSERT INTO ${schema}.records (${ROW})
+      SELECT ${ROW} FROM quick WHERE changed ${
+        general
+          ? 'UNION ALL SELECT (next).* FROM general WHERE changed'
+          : 'AND NOT EXISTS (SELECT FROM quick WHERE outcome IS NULL)'
+      } ORDER BY key
+      ON CONFLICT (key) DO UPDATE SET ${SET_ROW} WHERE records.decision = excluded.previous
+      RETURNING key
+    )
+    SELECT array_agg(i ORDER BY i), array_agg(reply ORDER BY i), array_agg(answered.key) FILTER (WHERE changed AND written.key IS NULL),
+      ${general ? notifyAll(schema) : "bool_or(outcome IS NULL), bool_and(outcome = 'released')"}
+    INTO numbers, found, conflicts, ${general ? 'notified' : 'undecided, only_releases'}
+    FROM (
+      SELECT i, reply, key, changed, outcome FROM quick${
+        general
+          ? ` WHERE outcome IS NOT NULL
+      UNION ALL
+      SELECT one.i, one.reply, key, changed, NULL FROM general CROSS JOIN LATERAL unnest(numbers, replies) AS one(i, reply)`
+          : ''
+      }
+    ) AS answered LEFT JOIN written ON written.key = answered.key;`;
+
+const generalCases = (schema: string): string => `
+    general AS MATERIALIZED (
+      SELECT k.key, k.numbers, d.*
+      FROM (
+        SELECT key, now_ms, array_agg(i ORDER BY i) AS numbers, array_agg(commands->(i::integer - 1) ORDER BY i) AS said
+        FROM quick WHERE outcome IS NULL GROUP BY key, now_ms
+      ) AS k
+      LEFT JOIN LATERAL (SELECT records AS stored FROM ${schema}.records WHERE records.key = k.key LIMIT 1) AS r ON true
+      CROSS JOIN LATERAL ${schema}._decide_all(k.key, r.stored, k.said, k.now_ms) AS d
+    ),`;
+
+const notifyAll = (schema: string): string =>
+  `(SELECT count(${schema}._notify(wake->>'inbox', wake->>'why', key)) FROM general CROSS JOIN LATERAL unnest(wakes) AS wake
+        WHERE hints AND (NOT changed OR key IN (SELECT key FROM written)))`;
+
+export const applySql = (schema: string): string => `${helpers(schema)}
+-- Replies are JSON text: a list in the order of the commands. \`repeats\`: a key may occur twice. \`own_transaction\`: the
+-- transaction has no other statements, and does not wait for the disk if it only releases.
 CREATE OR REPLACE FUNCTION ${schema}.apply(
-  commands jsonb, clean_up integer DEFAULT 0, hints boolean DEFAULT true
-) RETURNS jsonb
+  commands jsonb, clean_up integer DEFAULT 0, hints boolean DEFAULT true,
+  repeats boolean DEFAULT true, own_transaction boolean DEFAULT false
+) RETURNS text
 LANGUAGE plpgsql ${SETTINGS}
 SET lock_timeout = '${LOCK_TIMEOUT}'
 AS $$
 #variable_conflict use_column
 DECLARE
-  c jsonb := CASE WHEN commands->1 IS NULL AND ${READ_COMMITTED} THEN commands->0 END;
+  isolation text := current_setting('transaction_isolation');
   now_ms bigint;
-  answers jsonb;
-  inbox text;
-BEGIN${singleFastPath(schema)}
-  IF answers IS NULL OR clean_up > 0 THEN
-    -- Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so.
-    IF NOT ${READ_COMMITTED} THEN
-      RETURN jsonb_build_object('isolation', current_setting('transaction_isolation'));
-    END IF;
-    IF answers IS NULL THEN answers := ${schema}._apply_batch(commands, hints); END IF;
-    IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
+  c ${schema}._command;
+  answer text;
+  pending text[];
+  numbers bigint[];
+  found text[];
+  replies text[];
+  conflicts text[];
+  undecided boolean := true;
+  only_releases boolean;
+  notified bigint;
+BEGIN
+  -- Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so.
+  IF isolation <> 'read committed' THEN RETURN jsonb_build_object('isolation', isolation); END IF;
+  IF commands->1 IS NULL THEN
+    now_ms := ${NOW_MS};
+    SELECT said.*, hold->>'process', (hold->>'number')::bigint INTO c
+    FROM jsonb_to_recordset(commands) AS said(${COMMAND});${singleCommand(schema)}
+    replies := ARRAY[answer];
+    undecided := answer IS NULL;
+    only_releases := c.kind = 'release';
+  ELSIF NOT repeats THEN${statement(schema, false)}
+    replies := found;
+    IF NOT undecided THEN pending := conflicts; END IF;
   END IF;
-  RETURN answers;
+  -- Rows in \`pending\` are locked now: read and decide again.
+  WHILE undecided OR pending IS NOT NULL LOOP
+    only_releases := false;${statement(schema, true)}
+    FOR n IN 1..coalesce(cardinality(numbers), 0) LOOP
+      replies[numbers[n]] := found[n];
+    END LOOP;
+    undecided := false;
+    pending := conflicts;
+  END LOOP;
+  -- Lost in a crash, a release leaves the lock held until its ttl ends. Later grants carry it to the disk with them.
+  IF own_transaction AND only_releases THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+  IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
+  RETURN concat('[', array_to_string(replies, ',', 'null'), ']');
 END $$;
 `;

@@ -1,8 +1,8 @@
 /**
- * The port of `decide` and its draft (protocol/decide.ts, protocol/draft.ts), and `_delete_after`. The fast path must give
- * the same results.
+ * The port of `decide` and its draft (protocol/decide.ts, protocol/draft.ts), and the way back from a draft to a
+ * row. The quick cases must give the same results.
  */
-import { KEEP_MS, MARKS_MAX } from '../../../protocol/index.js';
+import { KEEP_MS, MARKS_MAX, STATE_VERSION } from '../../../protocol/index.js';
 import { FAR_MS, onGrid } from './records.js';
 
 export const draftSql = (schema: string): string => `
@@ -14,12 +14,6 @@ DO $$ BEGIN
   );
 EXCEPTION WHEN duplicate_object THEN NULL;
 END $$;
-
--- Lists are processed as arrays.
-CREATE OR REPLACE FUNCTION ${schema}._elements(list jsonb) RETURNS jsonb[]
-LANGUAGE sql IMMUTABLE AS $$
-  SELECT CASE WHEN list = '[]' THEN '{}'::jsonb[] ELSE ARRAY(SELECT jsonb_array_elements(list)) END
-$$;
 
 CREATE OR REPLACE FUNCTION ${schema}._live(list jsonb[], now_ms bigint) RETURNS jsonb[]
 LANGUAGE plpgsql IMMUTABLE AS $$
@@ -123,12 +117,12 @@ DECLARE
   d ${schema}._draft;
   head jsonb := r.waiters->0;
 BEGIN
-  d.token := r.token;
-  d.decision := r.decision;
-  d.holders := ${schema}._elements(r.holders);
+  d.token := coalesce(r.token, 0);
+  d.decision := coalesce(r.decision, 0);
+  d.holders := ${schema}._holders(r);
   d.rests := ${schema}._elements(r.rests);
   d.waiters := ${schema}._elements(r.waiters);
-  d.ended := ${schema}._elements(r.ended);
+  d.ended := ${schema}._marks(r);
   d.changed := false;
   d.called := '{}';
   d.wakes := '{}';
@@ -158,16 +152,31 @@ BEGIN
 END $$;
 
 -- The time from which the record may be deleted: all entries expired, the clock past its token, kept long enough.
-CREATE OR REPLACE FUNCTION ${schema}._delete_after(r ${schema}.records) RETURNS bigint
+CREATE OR REPLACE FUNCTION ${schema}._delete_after(d ${schema}._draft, before bigint) RETURNS bigint
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  needed bigint := greatest(r.token / 1000, r.decision / 1000 + ${KEEP_MS}) + 1;
+  needed bigint := greatest(d.token / 1000, d.decision / 1000 + ${KEEP_MS}) + 1;
 BEGIN
-  SELECT greatest(needed, max((entry->>'expiresAt')::bigint) + ${KEEP_MS}) INTO needed
-    FROM jsonb_array_elements(r.holders || r.waiters) entry;
-  SELECT greatest(needed, max((entry->>'expiresAt')::bigint)) INTO needed FROM jsonb_array_elements(r.rests) entry;
-  SELECT greatest(needed, max((entry->>'until')::bigint)) INTO needed FROM jsonb_array_elements(r.ended) entry;
+  SELECT greatest(needed, max((entry->>'expiresAt')::bigint) + ${KEEP_MS}) INTO needed FROM unnest(d.holders || d.waiters) entry;
+  SELECT greatest(needed, max((entry->>'expiresAt')::bigint)) INTO needed FROM unnest(d.rests) entry;
+  SELECT greatest(needed, max((entry->>'until')::bigint)) INTO needed FROM unnest(d.ended) entry;
   -- Lowered only from far ahead, so that the indexed column changes rarely.
-  RETURN greatest(${onGrid('needed')}, least(r.delete_after, ${onGrid(`needed + ${FAR_MS}`)}));
+  RETURN greatest(${onGrid('needed')}, least(before, ${onGrid(`needed + ${FAR_MS}`)}));
+END $$;
+
+-- The row of a draft.
+CREATE OR REPLACE FUNCTION ${schema}._row(p_key text, d ${schema}._draft, delete_after_before bigint) RETURNS ${schema}.records
+LANGUAGE plpgsql IMMUTABLE AS $$
+DECLARE
+  holder jsonb := CASE WHEN cardinality(d.holders) = 1 THEN d.holders[1] END;
+  marks integer := cardinality(d.ended);
+  mark jsonb := d.ended[marks];
+BEGIN
+  RETURN ROW(p_key, ${STATE_VERSION}, d.token, d.decision, 0, ${schema}._delete_after(d, delete_after_before),
+    holder->'hold'->>'process', holder->'hold'->'number', holder->>'owner', holder->'permits', holder->'capacity',
+    holder->'token', holder->>'inbox', holder->'acquiredAt', holder->'expiresAt', holder->>'metadata',
+    mark->>'process', mark->'number', mark->'until',
+    CASE WHEN cardinality(d.holders) > 1 THEN to_jsonb(d.holders) END, nullif(to_jsonb(d.rests), '[]'),
+    nullif(to_jsonb(d.waiters), '[]'), CASE WHEN marks > 1 THEN to_jsonb(d.ended[:marks - 1]) END)::${schema}.records;
 END $$;
 `;

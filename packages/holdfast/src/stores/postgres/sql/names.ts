@@ -30,7 +30,7 @@ export function quoteText(text: string): string {
 export const RELATIONS = ['migrations', 'records', 'locks'] as const;
 export const TABLES = ['migrations', 'records'] as const;
 /** Names that relations and types share; tables and views are types as well. */
-export const RELATION_NAMES = [...RELATIONS, 'records_delete_after', '_draft'] as const;
+export const RELATION_NAMES = [...RELATIONS, 'records_delete_after', '_draft', '_command'] as const;
 
 /** The columns that identify our tables. */
 export const KNOWN_COLUMNS = [
@@ -39,20 +39,20 @@ export const KNOWN_COLUMNS = [
   'records.key',
   'records.token',
   'records.decision',
-  'records.holders',
+  'records.previous',
+  'records.hold_token',
   'records.waiters',
-  'records.ended',
 ] as const;
 
 /** `@` stands for the quoted schema. */
 const SIGNATURES = [
-  '_apply_batch(jsonb, boolean)',
   '_busy(@._draft, jsonb, integer, integer, bigint)',
   '_call_next(@._draft, bigint)',
   '_claim(@._draft, jsonb, bigint)',
   '_clean_up(integer)',
   '_decide(@.records, jsonb, bigint)',
-  '_delete_after(@.records)',
+  '_decide_all(text, @.records, jsonb[], bigint)',
+  '_delete_after(@._draft, bigint)',
   '_elements(jsonb)',
   '_evict(@._draft, jsonb, bigint)',
   '_free_in_ms(@._draft, integer, bigint)',
@@ -60,9 +60,12 @@ const SIGNATURES = [
   '_grant_of(jsonb)',
   '_has_room(@._draft, integer, jsonb, bigint)',
   '_holder_views(jsonb[])',
+  '_holders(@.records)',
   '_live(jsonb[], bigint)',
   '_mark_ended(@._draft, jsonb, bigint)',
+  '_marks(@.records)',
   '_metadata_of(text)',
+  '_notify(text, text, text)',
   '_others_wait(jsonb[], text)',
   '_plain_hold(text, text, boolean)',
   '_plain_key(text, text)',
@@ -74,16 +77,15 @@ const SIGNATURES = [
   '_release(@._draft, jsonb, bigint)',
   '_renew(@._draft, jsonb, bigint)',
   '_reserve(@._draft, integer, bigint)',
+  '_row(text, @._draft, bigint)',
   '_snapshot(@.records, bigint)',
   '_stand_in_line(@._draft, jsonb, integer, bigint)',
   '_sweep(@._draft, bigint)',
   '_taken(@._draft)',
-  '_tell(jsonb[])',
   '_turns(@._draft, bigint)',
-  '_write(@.records[], text[], text[])',
   'about()',
   'acquire_lock(text, text, integer, jsonb, text)',
-  'apply(jsonb, integer, boolean)',
+  'apply(jsonb, integer, boolean, boolean, boolean)',
   'extend_lock(text, text, integer, text)',
   'list(text, text, integer)',
   'lock_token(text, text, text)',

@@ -61,17 +61,17 @@ BEGIN
   END IF;
   -- Read after waiting for the row.
   v_now := ${NOW_MS};
-  SELECT holder -> 'hold' INTO hold FROM jsonb_array_elements(v_record.holders) AS holder
+  SELECT holder -> 'hold' INTO hold FROM unnest(${schema}._holders(v_record)) AS holder
     WHERE holder #>> '{hold,process}' = v_process AND (holder ->> 'expiresAt')::bigint > v_now;
   IF FOUND THEN
     held := true;
     RETURN;
   END IF;
   SELECT jsonb_build_object('process', v_process, 'number', coalesce(max(number), 0) + 1) INTO hold FROM (
-    SELECT (holder #>> '{hold,number}')::bigint AS number FROM jsonb_array_elements(v_record.holders) AS holder
+    SELECT (holder #>> '{hold,number}')::bigint AS number FROM unnest(${schema}._holders(v_record)) AS holder
       WHERE holder #>> '{hold,process}' = v_process
     UNION ALL
-    SELECT (mark ->> 'number')::bigint FROM jsonb_array_elements(v_record.ended) AS mark
+    SELECT (mark ->> 'number')::bigint FROM unnest(${schema}._marks(v_record)) AS mark
       WHERE mark ->> 'process' = v_process
   ) AS numbers;
 END
@@ -80,7 +80,7 @@ $plain$;
 CREATE FUNCTION ${schema}._plain_say(p_command jsonb, p_clean_up integer DEFAULT 0) RETURNS jsonb
 LANGUAGE plpgsql AS $plain$
 DECLARE
-  v_reply jsonb := ${schema}.apply(jsonb_build_array(p_command), p_clean_up) -> 0;
+  v_reply jsonb := ${schema}.apply(jsonb_build_array(p_command), p_clean_up)::jsonb -> 0;
 BEGIN
   IF v_reply ->> 'kind' IS NULL THEN
     RAISE EXCEPTION 'The lock % was left as it is: %', quote_literal(p_command ->> 'key'), v_reply
@@ -179,7 +179,7 @@ CREATE FUNCTION ${schema}.lock_token(p_lock_name text, p_holder_id text, p_names
 RETURNS bigint
 LANGUAGE sql VOLATILE ${SETTINGS} AS $plain$
   SELECT (holder ->> 'token')::bigint
-  FROM ${schema}.records AS records CROSS JOIN LATERAL jsonb_array_elements(records.holders) AS holder
+  FROM ${schema}.records AS records CROSS JOIN LATERAL unnest(${schema}._holders(records)) AS holder
   WHERE records.key = ${schema}._plain_key(p_lock_name, p_namespace)
     AND holder #>> '{hold,process}' = 'sql:' || ${schema}._plain_owner(p_holder_id)
     AND (holder ->> 'expiresAt')::bigint > ${NOW_MS}

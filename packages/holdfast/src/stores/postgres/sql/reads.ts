@@ -17,7 +17,7 @@ BEGIN
   IF r.version NOT BETWEEN 1 AND ${STATE_VERSION} THEN
     RETURN jsonb_build_object('key', r.key, 'error', 'version', 'version', r.version);
   END IF;
-  holding := ${schema}._live(${schema}._elements(r.holders || r.rests), now_ms);
+  holding := ${schema}._live(${schema}._holders(r) || ${schema}._elements(r.rests), now_ms);
   SELECT coalesce(jsonb_agg(jsonb_build_object('owner', e->'owner', 'permits', e->'permits', 'capacity', e->'capacity',
     'since', e->'since', 'woken', coalesce(now_ms < (e->>'wokenAt')::bigint + ${WINDOW_MS}, false)) ORDER BY i), '[]')
     INTO waiting FROM unnest(${schema}._live(${schema}._elements(r.waiters), now_ms)) WITH ORDINALITY AS t(e, i);
@@ -52,7 +52,7 @@ BEGIN
   LOOP
     IF NOT starts_with(r.key, p_prefix) THEN RETURN jsonb_build_object('views', to_jsonb(views), 'next', NULL); END IF;
     looked := looked + 1;
-    IF r.holders <> '[]' OR r.waiters <> '[]' OR r.rests <> '[]' THEN
+    IF coalesce(r.process, r.holders::text, r.waiters::text, r.rests::text) IS NOT NULL THEN
       snapshot := ${schema}._snapshot(r, ${NOW_MS});
       IF snapshot IS NOT NULL THEN views := views || snapshot; END IF;
     END IF;
@@ -93,7 +93,7 @@ FROM ${schema}.records AS records
 CROSS JOIN LATERAL (
   SELECT live.role, live.entry, row_number() OVER (PARTITION BY live.role ORDER BY live.place) AS place
   FROM (
-    SELECT 'holder' AS role, entry, place FROM jsonb_array_elements(records.holders) WITH ORDINALITY AS of (entry, place)
+    SELECT 'holder' AS role, entry, place FROM unnest(${schema}._holders(records)) WITH ORDINALITY AS of (entry, place)
     UNION ALL
     SELECT 'rest', entry, place FROM jsonb_array_elements(records.rests) WITH ORDINALITY AS of (entry, place)
     UNION ALL
