@@ -5,7 +5,6 @@ import { decideSql, draftSql } from './sql/decide.js';
 import { quoteName } from './sql/names.js';
 import { plainSql } from './sql/plain-sql.js';
 import { queueSql } from './sql/queue.js';
-import { commandSql } from './sql/quick-cases.js';
 import { aboutSql, readSql, viewsSql } from './sql/reads.js';
 import { tablesSql } from './sql/records.js';
 import { renewReleaseEvictSql } from './sql/renew-release-evict.js';
@@ -20,7 +19,7 @@ export interface Migration {
 const CORE = [
   tablesSql,
   draftSql,
-  commandSql,
+
   queueSql,
   claimSql,
   renewReleaseEvictSql,

@@ -31,131 +31,99 @@ export async function probe(database: Database, schema: string): Promise<Guarant
     return {
       server: `PostgreSQL ${about.version}`,
       now: about.now,
-      findings: [...findingsOf(about, schema), ...isolation(about), hearing(database)],
+      findings: [...findingsOf(about, schema), ...isolation(about), wakeUps(database)],
     };
   } catch (error) {
     throw explain(error, schema);
   }
 }
 
+const good = (text: string): Finding => ({ level: 'good', text });
+const note = (text: string): Finding => ({ level: 'note', text });
+const warning = (text: string): Finding => ({ level: 'warning', text });
+
 /** Findings that do not depend on the connection. */
 export function findingsOf(about: About, schema: string): readonly Finding[] {
-  return [...use(about, schema), ...crash(about), ...failover(about), ...rest(about)];
+  const { encoding } = about;
+  return [
+    ...use(about, schema),
+    crash(about),
+    failover(about),
+    good("Time is the server's clock: the clocks of its clients decide nothing."),
+    ...(encoding === 'UTF8'
+      ? []
+      : [note(`The database is in ${encoding}: names that it has no letters for fail.`)]),
+  ];
 }
 
 /** Whether locks can be kept here at all. */
-function use(about: About, schema: string): readonly Finding[] {
+function use({ versionNumber, inRecovery, readOnly, ready }: About, schema: string): readonly Finding[] {
   const findings: Finding[] = [];
-  if (about.versionNumber < VERSION_MIN) {
-    findings.push({
-      level: 'warning',
-      text: 'This server is older than PostgreSQL 13, which Holdfast needs.',
-    });
+  if (versionNumber < VERSION_MIN) {
+    findings.push(warning('This server is older than PostgreSQL 13, which Holdfast needs.'));
   }
-  if (about.inRecovery) {
-    findings.push({
-      level: 'warning',
-      text: 'This server is a replica: it takes no locks. Connect to the primary.',
-    });
-  } else if (about.readOnly === 'on') {
-    findings.push({
-      level: 'warning',
-      text: 'Transactions are read-only by default (default_transaction_read_only): locks cannot be taken.',
-    });
+  if (inRecovery) {
+    findings.push(warning('This server is a replica: it takes no locks. Connect to the primary.'));
+  } else if (readOnly === 'on') {
+    findings.push(
+      warning(
+        'Transactions are read-only by default (default_transaction_read_only): locks cannot be taken.',
+      ),
+    );
   }
-  if (!about.ready) {
-    findings.push({
-      level: 'warning',
-      text: `The schema ${quoteName(schema)} is not there yet: run \`holdfast migrate --store URL\` once, or migrate(client).`,
-    });
+  if (!ready) {
+    findings.push(
+      warning(
+        `The schema ${quoteName(schema)} is not there yet: run \`holdfast migrate --store URL\` once, or migrate(client).`,
+      ),
+    );
   }
   return findings;
 }
 
-function crash({ fsync, fullPageWrites, synchronousCommit }: About): readonly Finding[] {
+function crash({ fsync, fullPageWrites, synchronousCommit }: About): Finding {
   if (fsync === 'off' || fullPageWrites === 'off') {
     const name = fsync === 'off' ? 'fsync' : 'full_page_writes';
-    return [
-      {
-        level: 'warning',
-        text: `${name} is off: when the machine crashes, the database may be damaged, and locks with it.`,
-      },
-    ];
+    return warning(
+      `${name} is off: when the machine crashes, the database may be damaged, and locks with it.`,
+    );
   }
   if (synchronousCommit === 'off') {
-    return [
-      {
-        level: 'warning',
-        text:
-          'synchronous_commit is off: a crash of the server may forget the grants of its last moments, ' +
-          'and another may get the same lock. Its token is still higher.',
-      },
-    ];
+    return warning(
+      'synchronous_commit is off: a crash of the server may forget the grants of its last moments, ' +
+        'and another may get the same lock. Its token is still higher.',
+    );
   }
-  return [
-    { level: 'good', text: 'A grant is on disk before it is answered: a crash of the server forgets none.' },
-  ];
+  return good('A grant is on disk before it is answered: a crash of the server forgets none.');
 }
 
-function failover({ standbys, walSenders, synchronousCommit }: About): readonly Finding[] {
-  const waits = ['on', 'remote_apply', 'remote_write'].includes(synchronousCommit);
-  if (standbys !== '' && waits) {
-    return [
-      {
-        level: 'good',
-        text: `Commits wait for a synchronous standby (${standbys}): a failover to it forgets no grant.`,
-      },
-    ];
+function failover({ standbys, walSenders, synchronousCommit }: About): Finding {
+  if (standbys !== '' && ['on', 'remote_apply', 'remote_write'].includes(synchronousCommit)) {
+    return good(`Commits wait for a synchronous standby (${standbys}): a failover to it forgets no grant.`);
   }
   const followed =
     walSenders > 0 ? 'Replicas follow without being waited for' : 'Commits wait for no replica';
-  return [
-    {
-      level: 'note',
-      text:
-        `${followed}: a failover to one may forget the grants of its last moments, ` +
-        'and another may get the same lock. Its token is still higher, as long as the clocks of both servers agree.',
-    },
-  ];
-}
-
-function rest({ encoding }: About): readonly Finding[] {
-  const findings: Finding[] = [
-    { level: 'good', text: "Time is the server's clock: the clocks of its clients decide nothing." },
-  ];
-  if (encoding !== 'UTF8') {
-    findings.push({
-      level: 'note',
-      text: `The database is in ${encoding}: names that it has no letters for fail.`,
-    });
-  }
-  return findings;
+  return note(
+    `${followed}: a failover to one may forget the grants of its last moments, ` +
+      'and another may get the same lock. Its token is still higher, as long as the clocks of both servers agree.',
+  );
 }
 
 function isolation({ isolation: level }: About): readonly Finding[] {
   if (level === 'read committed') return [];
   return [
-    {
-      level: 'note',
-      text: `Transactions are ${level} by default. Holdfast makes its own READ COMMITTED; it costs it little.`,
-    },
+    note(`Transactions are ${level} by default. Holdfast makes its own READ COMMITTED; it costs it little.`),
   ];
 }
 
-function hearing({ listener }: Database): Finding {
-  if (!listener) {
-    return {
-      level: 'note',
-      text: 'No wake-ups are received: waiters poll a few times per second.',
-    };
+function wakeUps({ listener }: Database): Finding {
+  if (!listener) return note('No wake-ups are received: waiters poll a few times per second.');
+  const error = listener.error();
+  if (error !== null) {
+    const why = error instanceof Error ? error.message : String(error);
+    return warning(`No wake-ups are received now (${why}): waiters poll.`);
   }
-  const trouble = listener.error();
-  if (trouble !== null) {
-    const why = trouble instanceof Error ? trouble.message : String(trouble);
-    return { level: 'warning', text: `No wake-ups are received now (${why}): waiters poll.` };
-  }
-  return {
-    level: 'good',
-    text: 'Wake-ups come by LISTEN, on a connection of its own. Behind a pooler in transaction mode none arrive.',
-  };
+  return good(
+    'Wake-ups come by LISTEN, on a connection of its own. Behind a pooler in transaction mode none arrive.',
+  );
 }

@@ -41,7 +41,7 @@ export const RECONNECT_MS = 500;
 /** A connection that takes longer than this to open is given up. */
 const OPENING_MS_MAX = 10_000;
 
-/** An inbox as a channel of NOTIFY. `_tell` in sql/apply.ts does the same. */
+/** An inbox as a channel of NOTIFY. `_notify` in sql/apply.ts does the same. */
 export function channelOf(inbox: string): string {
   const channel = `${CHANNEL_PREFIX}${inbox}`;
   if (Buffer.byteLength(channel) <= CHANNEL_BYTES_MAX) return channel;

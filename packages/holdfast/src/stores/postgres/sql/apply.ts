@@ -125,11 +125,11 @@ const generalCases = (schema: string): string => `
     general AS MATERIALIZED (
       SELECT k.key, k.numbers, d.*
       FROM (
-        SELECT key, now_ms, array_agg(i ORDER BY i) AS numbers, array_agg(commands->(i::integer - 1) ORDER BY i) AS said
+        SELECT key, now_ms, array_agg(i ORDER BY i) AS numbers, array_agg(commands->(i::integer - 1) ORDER BY i) AS of_key
         FROM quick WHERE outcome IS NULL GROUP BY key, now_ms
       ) AS k
       LEFT JOIN LATERAL (SELECT records AS stored FROM ${schema}.records WHERE records.key = k.key LIMIT 1) AS r ON true
-      CROSS JOIN LATERAL ${schema}._decide_all(k.key, r.stored, k.said, k.now_ms) AS d
+      CROSS JOIN LATERAL ${schema}._decide_all(k.key, r.stored, k.of_key, k.now_ms) AS d
     ),`;
 
 const notifyAll = (schema: string): string =>
@@ -150,7 +150,7 @@ AS $$
 DECLARE
   isolation text := current_setting('transaction_isolation');
   now_ms bigint;
-  c ${schema}._command;
+  c record;
   answer text;
   pending text[];
   numbers bigint[];
@@ -165,8 +165,8 @@ BEGIN
   IF isolation <> 'read committed' THEN RETURN jsonb_build_object('isolation', isolation); END IF;
   IF commands->1 IS NULL THEN
     now_ms := ${NOW_MS};
-    SELECT said.*, hold->>'process', (hold->>'number')::bigint INTO c
-    FROM jsonb_to_recordset(commands) AS said(${COMMAND});${singleCommand(schema)}
+    SELECT *, hold->>'process' AS process, (hold->>'number')::bigint AS number INTO c
+    FROM jsonb_to_recordset(commands) AS command(${COMMAND});${singleCommand(schema)}
     replies := ARRAY[answer];
     undecided := answer IS NULL;
     only_releases := c.kind = 'release';

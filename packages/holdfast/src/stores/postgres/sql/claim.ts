@@ -44,29 +44,29 @@ BEGIN
 END $$;
 
 -- Keeps or takes a place in the queue; the reply has the position, or null for none.
-CREATE OR REPLACE FUNCTION ${schema}._stand_in_line(d ${schema}._draft, c jsonb, place integer, now_ms bigint)
+CREATE OR REPLACE FUNCTION ${schema}._enqueue(d ${schema}._draft, c jsonb, place integer, now_ms bigint)
 RETURNS ${schema}._draft LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   expires_at bigint := now_ms + ${WAITER_LIFE_MS};
   position integer;
   returned boolean;
-  line jsonb[] := d.waiters;
+  waiters jsonb[] := d.waiters;
 BEGIN
   IF place > 0 THEN
     position := place - 1;
-    returned := coalesce(now_ms >= (line[place]->>'wokenAt')::bigint + ${WINDOW_MS}, false);
-    IF returned OR expires_at - (line[place]->>'expiresAt')::bigint >= ${WAITER_REFRESH_MS} THEN
-      line[place] := line[place] || jsonb_build_object('expiresAt', expires_at);
-      IF returned THEN line[place] := line[place] || '{"wokenAt":null}'; END IF;
+    returned := coalesce(now_ms >= (waiters[place]->>'wokenAt')::bigint + ${WINDOW_MS}, false);
+    IF returned OR expires_at - (waiters[place]->>'expiresAt')::bigint >= ${WAITER_REFRESH_MS} THEN
+      waiters[place] := waiters[place] || jsonb_build_object('expiresAt', expires_at);
+      IF returned THEN waiters[place] := waiters[place] || '{"wokenAt":null}'; END IF;
       d.changed := true;
     END IF;
-  ELSIF (c->>'queue')::boolean AND cardinality(line) < ${QUEUE_MAX} THEN
-    position := cardinality(line);
-    line := line || jsonb_build_object('hold', c->'hold', 'owner', c->'owner', 'permits', c->'permits',
+  ELSIF (c->>'queue')::boolean AND cardinality(waiters) < ${QUEUE_MAX} THEN
+    position := cardinality(waiters);
+    waiters := waiters || jsonb_build_object('hold', c->'hold', 'owner', c->'owner', 'permits', c->'permits',
       'capacity', c->'capacity', 'inbox', c->'inbox', 'since', now_ms, 'expiresAt', expires_at, 'wokenAt', NULL);
     d.changed := true;
   END IF;
-  d.waiters := line;
+  d.waiters := waiters;
   d.reply := jsonb_build_object('kind', 'busy', 'position', position);
   RETURN d;
 END $$;
@@ -84,7 +84,7 @@ RETURNS ${schema}._draft LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   entry jsonb;
 BEGIN
-  d := ${schema}._stand_in_line(d, c, place, now_ms);
+  d := ${schema}._enqueue(d, c, place, now_ms);
   -- Only exclusive holds are handed over within a process, so only they need to know that others wait.
   IF (c->>'queue')::boolean THEN
     FOREACH entry IN ARRAY d.holders LOOP

@@ -34,7 +34,7 @@ DECLARE
   process_id text := hold->>'process';
   highest bigint := (hold->>'number')::bigint;
   kept jsonb[] := '{}';
-  line jsonb[] := '{}';
+  waiters jsonb[] := '{}';
   marked bigint;
   entry jsonb;
 BEGIN
@@ -46,10 +46,10 @@ BEGIN
   IF marked = highest THEN RETURN d; END IF;
   FOREACH entry IN ARRAY d.waiters LOOP
     IF entry->'hold'->>'process' <> process_id OR (entry->'hold'->>'number')::bigint > highest THEN
-      line := line || entry;
+      waiters := waiters || entry;
     END IF;
   END LOOP;
-  d.waiters := line;
+  d.waiters := waiters;
   d.changed := true;
   d.ended := kept[greatest(1, cardinality(kept) - ${MARKS_MAX - 2}):] || jsonb_build_object(
     'process', process_id, 'number', greatest(highest, coalesce(marked, 0)), 'until', now_ms + ${KEEP_MS});
@@ -100,22 +100,12 @@ END $$;
 `;
 
 export const decideSql = (schema: string): string => `
-CREATE OR REPLACE FUNCTION ${schema}._others_wait(waiters jsonb[], process_id text) RETURNS boolean
-LANGUAGE plpgsql IMMUTABLE AS $$
-DECLARE
-  entry jsonb;
-BEGIN
-  FOREACH entry IN ARRAY waiters LOOP
-    IF entry->'hold'->>'process' IS DISTINCT FROM process_id THEN RETURN true; END IF;
-  END LOOP;
-  RETURN false;
-END $$;
-
 CREATE OR REPLACE FUNCTION ${schema}._decide(r ${schema}.records, c jsonb, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   d ${schema}._draft;
   head jsonb := r.waiters->0;
+  others_wait boolean := false;
 BEGIN
   d.token := coalesce(r.token, 0);
   d.decision := coalesce(r.decision, 0);
@@ -143,11 +133,13 @@ BEGIN
     d := ${schema}._call_next(d, now_ms);
     -- A waiter that becomes first during a cool-down must learn how long it lasts: nothing else wakes it.
     IF cardinality(d.rests) > 0 AND d.waiters[1]->'hold' <> head->'hold' THEN d.called := d.called || d.waiters[1]; END IF;
-    d.wakes := d.wakes || ${schema}._turns(d, now_ms);
+    d.wakes := d.wakes || ${schema}._wake_ups(d, now_ms);
+    others_wait := EXISTS (SELECT FROM unnest(d.waiters) AS waiter
+      WHERE waiter->'hold'->>'process' IS DISTINCT FROM c->'hold'->>'process');
   END IF;
   IF d.changed THEN d.decision := greatest(d.decision + 1, now_ms * 1000); END IF;
   d.reply := d.reply || jsonb_build_object('now', now_ms, 'decision', d.decision,
-    'othersWait', ${schema}._others_wait(d.waiters, c->'hold'->>'process'));
+    'othersWait', others_wait);
   RETURN d;
 END $$;
 

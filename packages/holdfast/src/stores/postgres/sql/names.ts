@@ -30,7 +30,7 @@ export function quoteText(text: string): string {
 export const RELATIONS = ['migrations', 'records', 'locks'] as const;
 export const TABLES = ['migrations', 'records'] as const;
 /** Names that relations and types share; tables and views are types as well. */
-export const RELATION_NAMES = [...RELATIONS, 'records_delete_after', '_draft', '_command'] as const;
+export const RELATION_NAMES = [...RELATIONS, 'records_delete_after', '_draft'] as const;
 
 /** The columns that identify our tables. */
 export const KNOWN_COLUMNS = [
@@ -54,6 +54,7 @@ const SIGNATURES = [
   '_decide_all(text, @.records, jsonb[], bigint)',
   '_delete_after(@._draft, bigint)',
   '_elements(jsonb)',
+  '_enqueue(@._draft, jsonb, integer, bigint)',
   '_evict(@._draft, jsonb, bigint)',
   '_free_in_ms(@._draft, integer, bigint)',
   '_grant(@._draft, jsonb, integer, bigint)',
@@ -66,12 +67,11 @@ const SIGNATURES = [
   '_marks(@.records)',
   '_metadata_of(text)',
   '_notify(text, text, text)',
-  '_others_wait(jsonb[], text)',
+  '_plain_apply(jsonb, integer)',
   '_plain_hold(text, text, boolean)',
   '_plain_key(text, text)',
   '_plain_metadata(jsonb)',
   '_plain_owner(text)',
-  '_plain_say(jsonb, integer)',
   '_plain_text(text, text, integer)',
   '_plain_ttl_ms(integer, text)',
   '_release(@._draft, jsonb, bigint)',
@@ -79,10 +79,9 @@ const SIGNATURES = [
   '_reserve(@._draft, integer, bigint)',
   '_row(text, @._draft, bigint)',
   '_snapshot(@.records, bigint)',
-  '_stand_in_line(@._draft, jsonb, integer, bigint)',
   '_sweep(@._draft, bigint)',
   '_taken(@._draft)',
-  '_turns(@._draft, bigint)',
+  '_wake_ups(@._draft, bigint)',
   'about()',
   'acquire_lock(text, text, integer, jsonb, text)',
   'apply(jsonb, integer, boolean, boolean, boolean)',

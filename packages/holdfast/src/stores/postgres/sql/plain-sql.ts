@@ -77,7 +77,7 @@ BEGIN
 END
 $plain$;
 
-CREATE FUNCTION ${schema}._plain_say(p_command jsonb, p_clean_up integer DEFAULT 0) RETURNS jsonb
+CREATE FUNCTION ${schema}._plain_apply(p_command jsonb, p_clean_up integer DEFAULT 0) RETURNS jsonb
 LANGUAGE plpgsql AS $plain$
 DECLARE
   v_reply jsonb := ${schema}.apply(jsonb_build_array(p_command), p_clean_up)::jsonb -> 0;
@@ -109,7 +109,7 @@ DECLARE
   v_hold jsonb := (${schema}._plain_hold(v_key, v_owner, true)).hold;
   v_reply jsonb;
 BEGIN
-  v_reply := ${schema}._plain_say(jsonb_build_object(
+  v_reply := ${schema}._plain_apply(jsonb_build_object(
     'kind', 'claim', 'key', v_key, 'hold', v_hold, 'owner', v_owner, 'permits', 1, 'capacity', 1,
     'ttlMs', v_ttl_ms, 'queue', false, 'inbox', NULL, 'metadata', v_metadata));
   IF v_reply ->> 'kind' <> 'granted' THEN
@@ -117,7 +117,7 @@ BEGIN
   END IF;
   -- The holder had it already: extend, never shorten.
   IF (v_reply ->> 'expiresAt')::bigint < (v_reply ->> 'now')::bigint + v_ttl_ms THEN
-    v_reply := ${schema}._plain_say(jsonb_build_object(
+    v_reply := ${schema}._plain_apply(jsonb_build_object(
       'kind', 'renew', 'key', v_key, 'hold', v_hold, 'ttlMs', v_ttl_ms, 'block', false));
   END IF;
   RETURN v_reply ->> 'kind' <> 'lost';
@@ -139,7 +139,7 @@ BEGIN
   IF NOT v_found.held THEN
     RETURN false;
   END IF;
-  RETURN (${schema}._plain_say(jsonb_build_object(
+  RETURN (${schema}._plain_apply(jsonb_build_object(
     'kind', 'release', 'key', v_key, 'hold', v_found.hold, 'minHoldMs', 0), ${CLEAN_UP}) ->> 'held')::boolean;
 END
 $plain$;
@@ -164,7 +164,7 @@ BEGIN
   IF NOT v_found.held THEN
     RETURN false;
   END IF;
-  RETURN ${schema}._plain_say(jsonb_build_object(
+  RETURN ${schema}._plain_apply(jsonb_build_object(
     'kind', 'renew', 'key', v_key, 'hold', v_found.hold, 'ttlMs', v_ttl_ms, 'block', false)) ->> 'kind' = 'renewed';
 END
 $plain$;

@@ -41,7 +41,7 @@ END $$;
 CREATE OR REPLACE FUNCTION ${schema}._call_next(d ${schema}._draft, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  line jsonb[] := d.waiters;
+  waiters jsonb[] := d.waiters;
   permits bigint;
   capacity bigint;
   woken_at bigint;
@@ -50,15 +50,15 @@ DECLARE
   entry jsonb;
 BEGIN
   SELECT t.permits, t.capacity INTO permits, capacity FROM ${schema}._taken(d) t;
-  FOR i IN 1..cardinality(line) LOOP
-    entry := line[i];
+  FOR i IN 1..cardinality(waiters) LOOP
+    entry := waiters[i];
     woken_at := (entry->>'wokenAt')::bigint;
     CONTINUE WHEN now_ms >= woken_at + ${WINDOW_MS};
     blocked := blocked
       OR permits + (entry->>'permits')::bigint > least(capacity, (entry->>'capacity')::bigint);
     IF blocked THEN
       CONTINUE WHEN woken_at IS NULL;
-      line[i] := entry || '{"wokenAt":null}';
+      waiters[i] := entry || '{"wokenAt":null}';
       changed := true;
       CONTINUE;
     END IF;
@@ -66,12 +66,12 @@ BEGIN
     capacity := least(capacity, (entry->>'capacity')::bigint);
     CONTINUE WHEN woken_at IS NOT NULL;
     entry := entry || jsonb_build_object('wokenAt', now_ms);
-    line[i] := entry;
+    waiters[i] := entry;
     changed := true;
     d.called := d.called || entry;
   END LOOP;
   IF changed THEN
-    d.waiters := line;
+    d.waiters := waiters;
     d.changed := true;
   END IF;
   RETURN d;
@@ -100,10 +100,10 @@ BEGIN
 END $$;
 
 -- Wake-ups for the waiters woken now, and again for those woken a while ago that have not claimed yet.
-CREATE OR REPLACE FUNCTION ${schema}._turns(d ${schema}._draft, now_ms bigint) RETURNS jsonb[]
+CREATE OR REPLACE FUNCTION ${schema}._wake_ups(d ${schema}._draft, now_ms bigint) RETURNS jsonb[]
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  turns jsonb[] := '{}';
+  wake_ups jsonb[] := '{}';
   woken_at bigint;
   entry jsonb;
 BEGIN
@@ -111,9 +111,9 @@ BEGIN
     CONTINUE WHEN entry->>'inbox' IS NULL;
     woken_at := (entry->>'wokenAt')::bigint;
     IF entry = ANY (d.called) OR (now_ms >= woken_at + ${NAME_AGAIN_MS} AND now_ms < woken_at + ${WINDOW_MS}) THEN
-      turns := turns || jsonb_build_object('inbox', entry->'inbox', 'why', 'turn');
+      wake_ups := wake_ups || jsonb_build_object('inbox', entry->'inbox', 'why', 'turn');
     END IF;
   END LOOP;
-  RETURN turns;
+  RETURN wake_ups;
 END $$;
 `;

@@ -12,14 +12,6 @@ import { ABSENT, COLUMNS, type Column, FAR_MS, onGrid } from './records.js';
 export const COMMAND = `kind text, key text, hold jsonb, owner text, permits bigint, capacity bigint, "ttlMs" bigint, queue boolean,
     inbox text, metadata text, block boolean, added jsonb, "minHoldMs" bigint`;
 
-/** A command as a row, with the members of its hold. */
-export const commandSql = (schema: string): string => `
-DO $$ BEGIN
-  CREATE TYPE ${schema}._command AS (${COMMAND}, process text, number bigint);
-EXCEPTION WHEN duplicate_object THEN NULL;
-END $$;
-`;
-
 /** Earlier marks: an expired one has to be dropped, and a hold at or below its process's mark has ended. */
 const OVER = '$[*] ? (@.until <= $now || (@.process == $process && @.number >= $number))';
 const EARLIER_MARKS_ALLOW = `(r.ended IS NULL OR (jsonb_array_length(r.ended) < ${MARKS_MAX - 1}
