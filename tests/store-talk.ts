@@ -1,17 +1,34 @@
 /** Short ways to say a command to a store, and the suite that every store passes. */
 import type { Claim, Command, Release, Renew, Reply, Store } from 'holdfast/protocol';
-import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import { type ConformanceCase, conformanceSuite, type Harness } from 'holdfast/testkit';
 import { describe, it } from 'vitest';
-import { casesOf, sequencesOf, type When } from './long-run.js';
+import { casesOf, isLongRun, sequencesOf, type When } from './long-run.js';
 
 const CASE_MS_MAX = 300_000;
 
-/** Every promise of a store, with the seed of its random part in the title. */
-export function runSuite(harness: Harness, sequences: number, when: When = 'always'): void {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  describe(`${harness.name} (seed ${seed})`, () => {
-    const cases = conformanceSuite(harness, { sequences: sequencesOf(sequences), seed });
-    for (const { name, run } of casesOf(cases, when)) it(name, run, CASE_MS_MAX);
+/**
+ * The cases of the suite side by side, the longest first: most of their time is waiting, and none shares a key with
+ * another. With all its sequences the model keeps the store busy, and runs alone.
+ */
+export function runCases(cases: readonly ConformanceCase[], timeoutMs = CASE_MS_MAX): void {
+  const isModel = ({ name }: ConformanceCase): boolean => name.startsWith('random commands');
+  for (const { name, run } of cases.filter(isModel)) {
+    (isLongRun ? it.sequential : it.concurrent)(name, () => run(), timeoutMs);
+  }
+  for (const { name, run } of cases.filter((one) => !isModel(one)))
+    it.concurrent(name, () => run(), timeoutMs);
+}
+
+/** Every promise of a store, with the seed of its random part in the title. `atOnce`: sequences of the model side by side. */
+export function runSuite(harness: Harness, sequences: number, when: When = 'always', atOnce?: number): void {
+  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  describe(`${harness.name} (HOLDFAST_SEED=${seed})`, () => {
+    const cases = conformanceSuite(harness, {
+      seed,
+      sequences: sequencesOf(sequences),
+      ...(atOnce !== undefined && { atOnce }),
+    });
+    runCases(casesOf(cases, when));
   });
 }
 
@@ -43,26 +60,4 @@ export async function say(store: Store, command: Command): Promise<Reply> {
   const [reply] = await Promise.all(store.apply([command]));
   if (!reply) throw new Error('No reply.');
   return reply;
-}
-
-const TRIES_MAX = 20;
-
-/**
- * A store in a crowd may give up on a command and say so: nothing was done, and the core asks again. So does this, for
- * commands that are said alone.
- */
-export function patient(store: Store, gaveUp: (error: unknown) => boolean): Store {
-  const insist = async (command: Command, tries = 1): Promise<Reply> => {
-    try {
-      return await say(store, command);
-    } catch (error) {
-      if (tries >= TRIES_MAX || !gaveUp(error)) throw error;
-      return await insist(command, tries + 1);
-    }
-  };
-  return {
-    ...store,
-    apply: (commands) =>
-      commands.length === 1 ? commands.map((command) => insist(command)) : store.apply(commands),
-  };
 }

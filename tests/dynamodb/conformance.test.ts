@@ -1,22 +1,14 @@
 import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { dynamodbStore } from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
-import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import type { Harness } from 'holdfast/testkit';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
-import { afterAll, beforeAll, describe, it } from 'vitest';
-import { casesOf, isLongRun, sequencesOf, type When } from '../long-run.js';
+import { afterAll, beforeAll, describe } from 'vitest';
+import { runSuite } from '../store-talk.js';
 import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
 
-const CASE_MS_MAX = 240_000;
-
-function runSuite(harness: Harness, sequences: number, when: When): void {
-  if (when === 'long-run' && !isLongRun) return;
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  describe(`${harness.name} (seed ${seed})`, () => {
-    const cases = conformanceSuite(harness, { sequences: sequencesOf(sequences), seed, atOnce: 60 });
-    for (const { name, run } of casesOf(cases, when)) it(name, run, CASE_MS_MAX);
-  });
-}
+/** DynamoDB Local is slow: more sequences at once would only wait for each other. */
+const AT_ONCE = 60;
 
 describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
   let server: DynamodbServer;
@@ -50,6 +42,6 @@ describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
       () => raw,
       () => table,
     );
-  runSuite(withQueue(true), 300, 'always');
-  runSuite(withQueue(false), 50, 'long-run');
+  runSuite(withQueue(true), 300, 'always', AT_ONCE);
+  runSuite(withQueue(false), 50, 'long-run', AT_ONCE);
 });

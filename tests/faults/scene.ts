@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import { Child } from './child.js';
 import { connect } from './drivers.js';
 import { crowdings, staleTokens } from './journal.js';
+import type { StoreLog } from './store-log.js';
 import { machineMs, type Turn } from './turns.js';
 import type { Place, Server, World } from './world.js';
 
@@ -22,6 +23,7 @@ export interface Users {
   readonly hintsVia?: ProxyTarget;
   readonly ttlMs?: number;
   readonly owner?: string;
+  readonly log?: StoreLog;
 }
 
 export interface ContenderOptions {
@@ -85,12 +87,12 @@ export class Scene<P extends Place = Place> {
   }
 
   /** Locks on a connection of their own: to the server, another process. */
-  async locks({ via, hintsVia, ttlMs = 1_500, owner = 'test' }: Users = {}): Promise<Locks> {
+  async locks({ via, hintsVia, ttlMs = 1_500, owner = 'test', log }: Users = {}): Promise<Locks> {
     const connection = await connect(this.world.driver, {
       url: this.through(via),
       ...(hintsVia ? { listenerUrl: this.through(hintsVia) } : {}),
     });
-    const locks = createLocks(connection.store, { ttl: ttlMs, owner });
+    const locks = createLocks(log ? log.on(connection.store) : connection.store, { ttl: ttlMs, owner });
     this.users.push(() => locks.close({ drain: 0 }).finally(() => connection.close()));
     return locks;
   }

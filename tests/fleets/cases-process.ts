@@ -39,7 +39,9 @@ export function processCases(open: () => Fleet): void {
       const theirs = await fleet.foreign().acquire(taken, 'their-worker', 30_000);
       const late = holderOf(test, fleet, taken, off);
       await late.said('busy');
+      expect(late.saying('held')).toEqual([]);
       expect(await theirs?.release()).toBe(true);
+      await late.said('held');
       const holder = holderOf(test, fleet, name, off);
       await holder.said('held');
       for (let look = 0; look < 5; look++) {

@@ -1,59 +1,31 @@
-import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { LeaseLostError } from 'holdfast';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exclusionCases } from './cases-exclusion.js';
+import { available } from 'holdfast-test-servers';
+import { describe, expect, it } from 'vitest';
 import { lateWriteCase } from './cases-late-write.js';
-import { plainCases } from './cases-plain.js';
-import { processCases } from './cases-process.js';
-import { raceCase } from './cases-race.js';
-import { closeLocks, type Fleet, freshName, locksOf, openTable } from './fleet.js';
+import { dynamodbFleet } from './dynamodb-fleet.js';
+import { freshName, locksOf } from './fleet.js';
 import { DynamodbLockGo, goRfc3339Nano } from './foreign-dynamodb-lock-go.js';
 
 describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', () => {
-  let server: DynamodbServer;
-  let client: DynamoDB;
-  let table: string;
-  let fleet: Fleet;
-
-  beforeAll(async () => {
-    server = await startDynamodb();
-    const opened = await openTable(server.url, 'dynamodb-lock-go');
-    ({ client, table } = opened);
-    fleet = {
-      layout: 'dynamodb-lock-go',
-      url: opened.url,
-      store: opened.store,
-      foreign: (clock) => new DynamodbLockGo(client, table, clock),
-      record: async (name) => (await itemOf(name)) ?? null,
-      forget: async (name) => void (await client.deleteItem({ TableName: table, Key: { key: { S: name } } })),
-      clocksApartMs: 4_500,
-      afterForeignMs: 5_500,
-      afterOursMs: 6_500,
-    };
+  const fleet = dynamodbFleet({
+    layout: 'dynamodb-lock-go',
+    keyOf: (name) => ({ key: { S: name } }),
+    foreign: (client, table, clock) => new DynamodbLockGo(client, table, clock),
+    clocksApartMs: 4_500,
+    afterForeignMs: 5_500,
+    afterOursMs: 6_500,
+    heartbeats: 4,
   });
-
-  afterAll(async () => {
-    await closeLocks();
-    await server.stop();
-  });
-
-  async function itemOf(name: string) {
-    const input = { TableName: table, Key: { key: { S: name } }, ConsistentRead: true };
-    return (await client.getItem(input)).Item;
-  }
-
-  // The longest first: they run side by side.
-  processCases(() => fleet);
-  exclusionCases(() => fleet, { heartbeats: 4 });
-  plainCases(() => fleet);
-  raceCase(() => fleet);
-  lateWriteCase(() => ({ fleet, server, place: { table, layout: 'dynamodb-lock-go' } }));
+  lateWriteCase(() => ({
+    fleet,
+    server: fleet.server,
+    place: { table: fleet.table, layout: 'dynamodb-lock-go' },
+  }));
 
   it('keeps its hands off for the five seconds of grace that the other software keeps', async () => {
     const name = freshName();
     const locks = locksOf(fleet);
-    const ended = new DynamodbLockGo(client, table, () => Date.now() - 4_000);
+    const ended = new DynamodbLockGo(fleet.client, fleet.table, () => Date.now() - 4_000);
     await ended.acquire(name, 'their-worker', 1_000);
     const from = performance.now();
     const lease = await locks.acquire(name, { wait: '10s' });
@@ -65,10 +37,10 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
     const name = freshName();
     const locks = locksOf(fleet, { owner: 'our-worker' });
     await fleet.foreign().acquire(name, 'their-worker', 30_000);
-    expect(typeof (await itemOf(name))?.ttl?.S).toBe('string');
+    expect(typeof (await fleet.itemOf(name))?.ttl?.S).toBe('string');
     expect(await locks.evict(name)).toBe(1);
     const lease = await locks.acquire(name, { ttl: '30s' });
-    const held = await itemOf(name);
+    const held = await fleet.itemOf(name);
     expect(held?.owner?.S).toBe('our-worker');
     for (const time of [held?.leasedUntil?.S, held?.createdAt?.S]) {
       expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
@@ -103,7 +75,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
     for (const [leasedUntil, ms] of times) {
       const name = freshName();
       const Item = { key: { S: name }, owner: { S: 'they' }, leasedUntil: { S: leasedUntil } };
-      await client.putItem({ TableName: table, Item });
+      await fleet.client.putItem({ TableName: fleet.table, Item });
       const until = (await locks.inspect(name))?.holders[0]?.expiresAt.getTime() ?? 0;
       expect(until - end).toBe(ms + 5_000);
     }
@@ -113,7 +85,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
     const name = freshName();
     const locks = locksOf(fleet);
     const lease = await locks.acquire(name, { owner: 'import:42' });
-    const handed = new DynamodbLockGo(client, table).handed(name, 'import:42');
+    const handed = new DynamodbLockGo(fleet.client, fleet.table).handed(name, 'import:42');
     expect(await handed.heartbeat(30_000)).toBe(true);
     await expect(lease.renew()).rejects.toThrow(LeaseLostError);
     await lease.release();
@@ -132,7 +104,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
   it('a late heartbeat does not bring back what Holdfast had taken over and released', async () => {
     const name = freshName();
     const locks = locksOf(fleet);
-    const slow = new DynamodbLockGo(client, table, () => Date.now() - 20_000);
+    const slow = new DynamodbLockGo(fleet.client, fleet.table, () => Date.now() - 20_000);
     const lock = await slow.acquire(name, 'their-worker', 1_000);
     await (await locks.acquire(name, { owner: 'their-worker', wait: '5s' })).release();
     expect(await lock?.heartbeat(30_000)).toBe(false);
@@ -142,8 +114,8 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
     await expect(locksOf(fleet, { namespace: 'billing' }).tryAcquire('job')).rejects.toThrow('no namespaces');
     const name = freshName();
     const Item = { key: { S: name }, amount: { N: '12' } };
-    await client.putItem({ TableName: table, Item });
+    await fleet.client.putItem({ TableName: fleet.table, Item });
     await expect(locksOf(fleet).tryAcquire(name)).rejects.toThrow('is not a lock of dynamodb-lock-go');
-    expect(await itemOf(name)).toEqual(Item);
+    expect(await fleet.itemOf(name)).toEqual(Item);
   });
 });

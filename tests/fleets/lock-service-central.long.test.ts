@@ -1,63 +1,35 @@
-import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { LeaseLostError, UnsupportedError } from 'holdfast';
-import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exclusionCases } from './cases-exclusion.js';
+import { available } from 'holdfast-test-servers';
+import { describe, expect, it } from 'vitest';
 import { lateWriteCase } from './cases-late-write.js';
-import { plainCases } from './cases-plain.js';
-import { processCases } from './cases-process.js';
-import { raceCase } from './cases-race.js';
-import { closeLocks, type Fleet, freshName, locksOf, openTable } from './fleet.js';
+import { dynamodbFleet } from './dynamodb-fleet.js';
+import { freshName, locksOf } from './fleet.js';
 import { LockServiceCentral } from './foreign-lock-service-central.js';
 
 const keyOf = (name: string, namespace = 'default') => ({ lockId: { S: `${namespace}:${name}` } });
 
 describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-central', () => {
-  let server: DynamodbServer;
-  let client: DynamoDB;
-  let table: string;
-  let fleet: Fleet;
-
-  beforeAll(async () => {
-    server = await startDynamodb();
-    const opened = await openTable(server.url, 'lock-service-central');
-    ({ client, table } = opened);
-    fleet = {
-      layout: 'lock-service-central',
-      url: opened.url,
-      store: opened.store,
-      foreign: (clock) => new LockServiceCentral(client, table, clock),
-      record: async (name) => (await itemOf(name)) ?? null,
-      forget: async (name) => void (await client.deleteItem({ TableName: table, Key: keyOf(name) })),
-      clocksApartMs: 900,
-      // A renewal adds to what is left, and the second named still counts.
-      afterForeignMs: 9_000,
-      afterOursMs: 3_000,
-    };
+  const fleet = dynamodbFleet({
+    layout: 'lock-service-central',
+    keyOf,
+    foreign: (client, table, clock) => new LockServiceCentral(client, table, clock),
+    clocksApartMs: 900,
+    // A renewal adds to what is left, and the second named still counts.
+    afterForeignMs: 9_000,
+    afterOursMs: 3_000,
+    heartbeats: 3,
   });
-
-  afterAll(async () => {
-    await closeLocks();
-    await server.stop();
-  });
-
-  async function itemOf(name: string, namespace?: string) {
-    const input = { TableName: table, Key: keyOf(name, namespace), ConsistentRead: true };
-    return (await client.getItem(input)).Item;
-  }
-
-  // The longest first: they run side by side.
-  processCases(() => fleet);
-  exclusionCases(() => fleet, { heartbeats: 3 });
-  plainCases(() => fleet);
-  raceCase(() => fleet);
-  lateWriteCase(() => ({ fleet, server, place: { table, layout: 'lock-service-central' } }));
+  lateWriteCase(() => ({
+    fleet,
+    server: fleet.server,
+    place: { table: fleet.table, layout: 'lock-service-central' },
+  }));
 
   it('writes what the service reads: whole seconds rounded up, and a secret instance', async () => {
     const name = freshName();
     const locks = locksOf(fleet, { namespace: 'billing', owner: 'our-worker' });
     const lease = await locks.acquire(name, { ttl: 1_500 });
-    const held = await itemOf(name, 'billing');
+    const held = await fleet.itemOf(name, 'billing');
     expect(held).toMatchObject({
       namespace: { S: 'billing' },
       lockName: { S: name },
@@ -66,10 +38,10 @@ describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-centra
     });
     expect(Number(held?.expiry?.N) * 1_000).toBeGreaterThanOrEqual(lease.expiresAt.getTime() + 1_000);
     expect(held?.instanceId?.S).toMatch(/^holdfast-[0-9a-f]{40}$/);
-    const theirs = new LockServiceCentral(client, table, Date.now, 'billing');
+    const theirs = new LockServiceCentral(fleet.client, fleet.table, Date.now, 'billing');
     expect(await theirs.acquire(name, 'our-worker', 5_000)).toBeNull();
     await lease.release();
-    const released = Number((await itemOf(name, 'billing'))?.expiry?.N);
+    const released = Number((await fleet.itemOf(name, 'billing'))?.expiry?.N);
     // Over by any clock; and DynamoDB's time to live ignores what is older than five years.
     expect(released).toBeLessThan(Date.now() / 1_000 - 3_600);
     expect(released).toBeGreaterThan(Date.now() / 1_000 - 30 * 86_400);
@@ -80,7 +52,11 @@ describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-centra
     const name = freshName();
     const locks = locksOf(fleet);
     const expiry = Math.floor(Date.now() / 1_000) + 60;
-    await new LockServiceCentral(client, table, () => (expiry - 10) * 1_000).acquire(name, 'they', 10_000);
+    await new LockServiceCentral(fleet.client, fleet.table, () => (expiry - 10) * 1_000).acquire(
+      name,
+      'they',
+      10_000,
+    );
     const holder = (await locks.inspect(name))?.holders[0];
     expect(holder?.acquiredAt.getTime()).toBe((expiry - 10) * 1_000);
     // And one more, for clocks that differ.
@@ -91,10 +67,14 @@ describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-centra
     const name = freshName();
     const locks = locksOf(fleet, { owner: 'our-worker' });
     const lease = await locks.acquire(name);
-    const { instanceId, holdfast } = (await itemOf(name)) ?? {};
-    const theirs = new LockServiceCentral(client, table).lockOf(name, 'our-worker', instanceId?.S ?? '');
+    const { instanceId, holdfast } = (await fleet.itemOf(name)) ?? {};
+    const theirs = new LockServiceCentral(fleet.client, fleet.table).lockOf(
+      name,
+      'our-worker',
+      instanceId?.S ?? '',
+    );
     expect(await theirs.heartbeat(60_000)).toBe(true);
-    expect((await itemOf(name))?.holdfast).toEqual(holdfast);
+    expect((await fleet.itemOf(name))?.holdfast).toEqual(holdfast);
     await expect(lease.renew()).rejects.toThrow(LeaseLostError);
     await lease.release();
     expect(await locks.tryAcquire(name)).toBeNull();
@@ -105,9 +85,9 @@ describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-centra
   it('F23: the release of the first version is refused for a reserved word, so its lock runs out', async () => {
     const name = freshName();
     const locks = locksOf(fleet);
-    const foreign = new LockServiceCentral(client, table);
+    const foreign = new LockServiceCentral(fleet.client, fleet.table);
     await foreign.acquire(name, 'their-worker', 1_000);
-    const instance = (await itemOf(name))?.instanceId?.S ?? '';
+    const instance = (await fleet.itemOf(name))?.instanceId?.S ?? '';
     await expect(foreign.release(name, 'their-worker', instance, 'owner')).rejects.toThrow(
       'reserved keyword',
     );

@@ -1,72 +1,29 @@
-import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { dynamodbStore } from 'holdfast/dynamodb';
 import type { Command, Store } from 'holdfast/protocol';
-import { available, type DynamodbServer, startDynamodb, startHttpFaults } from 'holdfast-test-servers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { exclusionCases } from './cases-exclusion.js';
-import { plainCases } from './cases-plain.js';
-import { processCases } from './cases-process.js';
-import { raceCase } from './cases-race.js';
-import {
-  claimOf,
-  clientOf,
-  closeLocks,
-  countCalls,
-  type Fleet,
-  freshName,
-  listed,
-  locksOf,
-  openTable,
-  say,
-} from './fleet.js';
+import { available, startHttpFaults } from 'holdfast-test-servers';
+import { describe, expect, it } from 'vitest';
+import { dynamodbFleet } from './dynamodb-fleet.js';
+import { claimOf, clientOf, countCalls, freshName, listed, locksOf, say } from './fleet.js';
 import { SingleTable } from './foreign-single-table.js';
 
 const keyOf = (name: string) => ({ PK: { S: `LOCK#${name}` }, SK: { S: 'LOCK' } });
 
 describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () => {
-  let server: DynamodbServer;
-  let client: DynamoDB;
-  let table: string;
-  let fleet: Fleet;
-
-  beforeAll(async () => {
-    server = await startDynamodb();
-    const opened = await openTable(server.url, 'single-table');
-    ({ client, table } = opened);
-    fleet = {
-      layout: 'single-table',
-      url: opened.url,
-      store: opened.store,
-      foreign: (clock) => new SingleTable(client, table, clock),
-      record: async (name) => (await itemOf(name)) ?? null,
-      forget: async (name) => void (await client.deleteItem({ TableName: table, Key: keyOf(name) })),
-      clocksApartMs: 900,
-      afterForeignMs: 3_000,
-      afterOursMs: 3_000,
-    };
+  const fleet = dynamodbFleet({
+    layout: 'single-table',
+    keyOf,
+    foreign: (client, table, clock) => new SingleTable(client, table, clock),
+    clocksApartMs: 900,
+    afterForeignMs: 3_000,
+    afterOursMs: 3_000,
+    heartbeats: 0,
   });
-
-  afterAll(async () => {
-    await closeLocks();
-    await server.stop();
-  });
-
-  async function itemOf(name: string) {
-    const input = { TableName: table, Key: keyOf(name), ConsistentRead: true };
-    return (await client.getItem(input)).Item;
-  }
-
-  // The longest first: they run side by side.
-  processCases(() => fleet);
-  exclusionCases(() => fleet, { heartbeats: 0 });
-  plainCases(() => fleet);
-  raceCase(() => fleet);
 
   it('F23: writes whole seconds in UTC, which compare as text, and a numeric TTL two days ahead', async () => {
     const name = freshName();
     const locks = locksOf(fleet, { owner: 'our-worker' });
     const lease = await locks.acquire(name, { ttl: '30s' });
-    const held = await itemOf(name);
+    const held = await fleet.itemOf(name);
     expect(held).toMatchObject({ Owner: { S: 'our-worker' }, LockID: { S: `holdfast-${lease.token}` } });
     expect(held?.ExpiresAt?.S).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
     expect(Date.parse(held?.ExpiresAt?.S ?? '')).toBeGreaterThanOrEqual(lease.expiresAt.getTime());
@@ -74,7 +31,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
     expect(days).toBeGreaterThan(1.9);
     expect(days).toBeLessThan(2.1);
     await lease.release();
-    const released = await itemOf(name);
+    const released = await fleet.itemOf(name);
     expect(released?.ExpiresAt?.S).toBe('1970-01-01T00:00:00Z');
     expect(Number(released?.TTL?.N)).toBeGreaterThan(Date.now() / 1_000 + 86_400);
   });
@@ -93,7 +50,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
     for (const [ExpiresAt, ms] of times) {
       const name = freshName();
       const Item = { ...keyOf(name), LockID: { S: 'x' }, Owner: { S: 'they' }, ExpiresAt: { S: ExpiresAt } };
-      await client.putItem({ TableName: table, Item });
+      await fleet.client.putItem({ TableName: fleet.table, Item });
       const until = (await locks.inspect(name))?.holders[0]?.expiresAt.getTime() ?? 0;
       // A second because equal seconds still count there, and a second for clocks that differ.
       expect(until - hour).toBe(ms + 2_000);
@@ -103,9 +60,9 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
   it('F23: the release of the original is refused for a reserved word, so its lock runs out', async () => {
     const name = freshName();
     const locks = locksOf(fleet);
-    const foreign = new SingleTable(client, table);
+    const foreign = new SingleTable(fleet.client, fleet.table);
     await foreign.acquire(name, 'their-worker', 1_000);
-    const id = (await itemOf(name))?.LockID?.S ?? '';
+    const id = (await fleet.itemOf(name))?.LockID?.S ?? '';
     await expect(foreign.releaseUnaliased(name, id, 'their-worker')).rejects.toThrow('reserved keyword');
     expect(await locks.tryAcquire(name)).toBeNull();
     await using lease = await locks.acquire(name, { wait: '10s' });
@@ -116,10 +73,10 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
     const name = freshName();
     const locks = locksOf(fleet);
     const other = { PK: { S: `LOCK#${name}` }, SK: { S: 'NODE#1' }, Content: { S: 'theirs' } };
-    await client.putItem({ TableName: table, Item: other });
+    await fleet.client.putItem({ TableName: fleet.table, Item: other });
     await (await locks.acquire(name)).release();
-    const input = { TableName: table, Key: { PK: other.PK, SK: other.SK } };
-    expect((await client.getItem(input)).Item).toEqual(other);
+    const input = { TableName: fleet.table, Key: { PK: other.PK, SK: other.SK } };
+    expect((await fleet.client.getItem(input)).Item).toEqual(other);
     expect(await listed(locks, name)).toEqual([]);
   });
 
@@ -128,7 +85,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
     const store = fleet.store();
     const other = fleet.store();
     await store.read('default/warm');
-    const calls = countCalls(client);
+    const calls = countCalls(fleet.client);
     const called = async (on: Store, command: Command) => {
       calls.length = 0;
       return [(await say(on, command)).kind, ...calls];
@@ -146,8 +103,8 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
 
   it('F4: a write whose reply is lost is not taken for another’s', async () => {
     const name = freshName();
-    const faults = await startHttpFaults(server);
-    const store = dynamodbStore(clientOf(faults.url), { table, layout: 'single-table' });
+    const faults = await startHttpFaults(fleet.server);
+    const store = dynamodbStore(clientOf(faults.url), { table: fleet.table, layout: 'single-table' });
     await store.read('default/warm');
     const claim = claimOf(name, 10_000);
     const { key, hold } = claim;
@@ -164,9 +121,9 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
   it('says what the clocks of the other software mean, and has no queue', async () => {
     const { findings } = await fleet.store().probe();
     expect(findings.map(({ text }) => text).join(' ')).toContain('clocks of its own machines');
-    expect(() => dynamodbStore(client, { table, layout: 'single-table', queue: true })).toThrow(
-      'cannot store a queue',
-    );
+    expect(() =>
+      dynamodbStore(fleet.client, { table: fleet.table, layout: 'single-table', queue: true }),
+    ).toThrow('cannot store a queue');
   });
 
   it('refuses namespaces, which the other software does not have', async () => {

@@ -3,8 +3,9 @@ import { createLocks } from 'holdfast';
 import { httpStore } from 'holdfast/http';
 import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { casesOf, isLongRun, sequencesOf } from '../long-run.js';
+import { isLongRun } from '../long-run.js';
 import { DatabaseSync } from '../sqlite/driver.js';
+import { runSuite } from '../store-talk.js';
 import { atTheEnd, clearScene, freshFile, ServiceProcess } from './scene.js';
 
 const CASE_MS_MAX = 180_000;
@@ -12,7 +13,7 @@ const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 **
 
 afterAll(clearScene);
 
-describe(`through a service on memory (HOLDFAST_SEED=${seed})`, () => {
+describe('through a service on memory', () => {
   const service = new ServiceProcess('memory');
   beforeAll(() => service.start());
 
@@ -20,8 +21,7 @@ describe(`through a service on memory (HOLDFAST_SEED=${seed})`, () => {
     name: 'HTTP on memory',
     open: async () => httpStore({ url: service.url }),
   };
-  const cases = conformanceSuite(harness, { sequences: sequencesOf(100), seed });
-  for (const { name, run } of casesOf(cases)) it(name, run, CASE_MS_MAX);
+  runSuite(harness, 100);
 });
 
 /** So many cases are run between two crashes of the service. */

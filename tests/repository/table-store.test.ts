@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import { conformanceSuite } from 'holdfast/testkit';
-import { afterAll, describe, it } from 'vitest';
+import { afterAll, describe } from 'vitest';
 import { tableStore } from '../../examples/table-store.js';
+import { runCases } from '../store-talk.js';
 
 describe('the store of examples/table-store.js', () => {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-table-store-'));
@@ -30,5 +31,5 @@ describe('the store of examples/table-store.js', () => {
     },
     { sequences: 20 },
   );
-  for (const { name, run } of suite) it(name, run, 60_000);
+  runCases(suite);
 });

@@ -1,106 +1,93 @@
 /** Hints are lost: the connection on which a process hears them is dead. Waiters proceed all the same. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Lease, Locks } from 'holdfast';
+import { WINDOW_MS } from 'holdfast/protocol';
+import type { TcpProxy } from 'holdfast-test-servers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { eventually, later, Scene, SOON_MS, waiterCount } from '../scene.js';
+import { StoreLog } from '../store-log.js';
 import { machineMs } from '../turns.js';
 import type { World } from '../world.js';
 
 const TTL_MS = 20_000;
-const WAITERS = ['b', 'c', 'd'];
+const OWNERS = ['b', 'c', 'd'];
+const HINTS_MS_MAX = 60_000;
 
-/** The first of them asks again by itself this much later, so anything well below that is the work of a hint. */
-const POLL_MS = 700;
-/** When the key is released, after the first began to wait for it. */
-const RELEASE_MS = 450;
-
-interface Passage {
-  /** The owners, in the order in which they had the key. */
-  readonly order: readonly string[];
-  /** From when the first began to wait to when the key was released to them. */
-  readonly waitedMs: number;
+interface User {
+  readonly owner: string;
+  readonly locks: Locks;
+  readonly log: StoreLog;
 }
 
-/** Each holds the key once, in turn. */
-async function passThrough(holder: Locks, waiters: readonly Locks[], key: string): Promise<Passage> {
-  const order: string[] = [];
-  const first = await holder.acquire(key, { wait: SOON_MS });
-  const sinceMs = machineMs();
+async function userOf(scene: Scene, owner: string, hintsVia?: TcpProxy): Promise<User> {
+  const log = new StoreLog();
+  const locks = await scene.locks({ ttlMs: TTL_MS, owner, log, ...(hintsVia && { hintsVia }) });
+  return { owner, locks, log };
+}
+
+/** Acquires the key and lets the others queue, one after the other. Each holds it once; the order in which they did. */
+async function passThrough(holder: User, waiters: readonly User[], key: string): Promise<readonly User[]> {
+  const order: User[] = [];
+  const first = await holder.locks.acquire(key, { wait: SOON_MS });
   const waits: Promise<void>[] = [];
-  const onTurn = async (lease: Lease): Promise<void> => {
-    order.push(lease.owner);
-    await lease.release();
-  };
-  for (const [at, locks] of waiters.entries()) {
-    waits.push(later(locks.acquire(key, { wait: '50s' }).then(onTurn)));
+  for (const [at, user] of waiters.entries()) {
+    const onTurn = async (lease: Lease): Promise<void> => {
+      order.push(user);
+      await lease.release();
+    };
+    waits.push(later(user.locks.acquire(key, { wait: '2m' }).then(onTurn)));
     await eventually(
-      () => waiterCount(holder, key),
+      () => waiterCount(holder.locks, key),
       (count) => count === at + 1,
     );
   }
-  await sleep(Math.max(0, RELEASE_MS - (machineMs() - sinceMs)));
-  const waitedMs = machineMs() - sinceMs;
   await first.release();
   await Promise.all(waits);
-  return { order, waitedMs };
+  return order;
 }
 
 /**
- * By polls alone the order is approximate: a waiter that asks after its window of 500 ms is passed by those behind it that
- * ask earlier, each of them once at most, and keeps its place. On an idle machine each asks in time, which the log shows.
- * Promised is that each has its turn, once.
+ * By polls alone each has its turn, once, and the order is approximate: a waiter is passed only after it did not claim
+ * for a whole window, by the store's time, while it could have had the key.
  */
-async function expectTurns(holder: Locks, waiters: readonly Locks[], key: string): Promise<void> {
-  const { order, waitedMs } = await passThrough(holder, waiters, key);
-  console.log(`by polls alone: ${order.join(', ')}, released after ${waitedMs.toFixed(0)} ms`);
-  expect(order.toSorted()).toEqual(WAITERS);
-}
-
-/** How long after a release another process has the key, right after it began to wait. */
-async function handOverMs(holder: Locks, waiter: Locks, key: string): Promise<number> {
-  const lease = await holder.acquire(key, { wait: SOON_MS });
-  const waiting = later(waiter.acquire(key, { wait: '50s' }));
-  await eventually(
-    () => waiterCount(holder, key),
-    (count) => count === 1,
-  );
-  const releasedMs = machineMs();
-  await lease.release();
-  const next = await waiting;
-  const tookMs = machineMs() - releasedMs;
-  await next.release();
-  return tookMs;
-}
-
-/** Hints are back when hand-overs are much faster than the poll: not every time, on a busy machine. */
-async function expectHints(holder: Locks, waiter: Locks, key: string): Promise<void> {
-  const untilMs = machineMs() + 60_000;
-  const tookMs: number[] = [];
-  while (machineMs() < untilMs) {
-    tookMs.push(await handOverMs(holder, waiter, key));
-    if (tookMs.slice(-3).filter((ms) => ms < POLL_MS / 2).length >= 3) return;
-  }
-  expect.fail(`no hints: hand-overs took ${tookMs.map((ms) => ms.toFixed(0)).join(', ')} ms`);
-}
-
-/** They are made again at once, so they are cut again at once; how often in all. */
-function cutAgainAndAgain({ server }: Scene): { stop(): Promise<number> } {
-  let over = false;
-  const cut = async (): Promise<number> => {
-    let count = 0;
-    while (!over) {
-      count += await server.cutListeners();
-      await sleep(20);
+async function expectTurns(holder: User, waiters: readonly User[], key: string): Promise<void> {
+  const order = await passThrough(holder, waiters, key);
+  expect(order.map(({ owner }) => owner).toSorted()).toEqual(OWNERS);
+  const name = `default/${key}`;
+  const [releasedAt = Number.NaN] = holder.log.timesOf('released', name);
+  for (const [turn, user] of order.entries()) {
+    const [grantedAt = Number.NaN] = user.log.timesOf('granted', name);
+    const ahead = waiters.slice(0, waiters.indexOf(user));
+    for (const passed of ahead.filter((other) => !order.slice(0, turn).includes(other))) {
+      const claimedAt = passed.log.timesOf('busy', name).filter((at) => at < grantedAt);
+      const waitedMs = grantedAt - Math.max(releasedAt, ...claimedAt);
+      expect(waitedMs, `${user.owner} passed ${passed.owner}`).toBeGreaterThanOrEqual(WINDOW_MS);
     }
-    return count;
+  }
+}
+
+/** Hints arrive when a waiter is told that it is its turn. The first ones may fall into the time before it listens. */
+async function expectHints(holder: User, waiter: User, key: string): Promise<void> {
+  const untilMs = machineMs() + HINTS_MS_MAX;
+  while (!waiter.log.turns.includes(`default/${key}`)) {
+    expect(machineMs(), 'no hint arrived').toBeLessThan(untilMs);
+    await passThrough(holder, [waiter], key);
+  }
+}
+
+/** They are made again at once, so they are cut again at once, until the work is done and each has been cut. */
+async function whileCut({ server }: Scene, work: () => Promise<void>): Promise<void> {
+  let over = false;
+  const cut = async (): Promise<void> => {
+    for (let cuts = 0; !over || cuts <= OWNERS.length; await sleep(20)) cuts += await server.cutListeners();
   };
   const cutting = later(cut());
-  return {
-    stop() {
-      over = true;
-      return cutting;
-    },
-  };
+  try {
+    await work();
+  } finally {
+    over = true;
+  }
+  await cutting;
 }
 
 export function hintFaults(world: World): void {
@@ -111,13 +98,11 @@ export function hintFaults(world: World): void {
       onTestFinished,
     }) => {
       const scene = await Scene.open(world, onTestFinished);
-      const holder = await scene.locks({ ttlMs: TTL_MS, owner: 'a' });
-      const waiters = await Promise.all(WAITERS.map((owner) => scene.locks({ ttlMs: TTL_MS, owner })));
+      const holder = await userOf(scene, 'a');
+      const waiters = await Promise.all(OWNERS.map((owner) => userOf(scene, owner)));
       const [waiter = holder] = waiters;
       await expectHints(holder, waiter, 'before');
-      const cutting = cutAgainAndAgain(scene);
-      await expectTurns(holder, waiters, 'k');
-      expect(await cutting.stop()).toBeGreaterThan(WAITERS.length);
+      await whileCut(scene, () => expectTurns(holder, waiters, 'k'));
       await expectHints(holder, waiter, 'after');
       scene.expectNothingUnhandled();
     });
@@ -127,10 +112,8 @@ export function hintFaults(world: World): void {
     }) => {
       const scene = await Scene.open(world, onTestFinished);
       const proxy = await scene.proxy();
-      const holder = await scene.locks({ ttlMs: TTL_MS, owner: 'a' });
-      const waiters = await Promise.all(
-        WAITERS.map((owner) => scene.locks({ hintsVia: proxy, ttlMs: TTL_MS, owner })),
-      );
+      const holder = await userOf(scene, 'a');
+      const waiters = await Promise.all(OWNERS.map((owner) => userOf(scene, owner, proxy)));
       const [waiter = holder] = waiters;
       await expectHints(holder, waiter, 'before');
       proxy.hang();

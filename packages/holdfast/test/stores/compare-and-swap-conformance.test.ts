@@ -1,5 +1,6 @@
-import { describe, it } from 'vitest';
+import { describe } from 'vitest';
 import { casesOf, isLongRun, sequencesOf } from '../../../../tests/long-run.js';
+import { runCases } from '../../../../tests/store-talk.js';
 import type { State } from '../../src/protocol/index.js';
 import { WAITERS_MAX } from '../../src/stores/compare-and-swap/index.js';
 import { conformanceSuite, type Harness } from '../../src/testkit/index.js';
@@ -43,12 +44,10 @@ const doubling = harnessOf('an engine whose client sends twice', [
   { doubles: 0.3, takes: false },
 ]);
 
-describe.skipIf(isLongRun)('compare-and-swap on an engine whose client sends twice', () => {
-  const cases = conformanceSuite(doubling).filter(({ name }) => !name.startsWith('random commands'));
-  for (const { name, run } of cases) it(name, run, 60_000);
+describe.skipIf(isLongRun).concurrent('compare-and-swap on an engine whose client sends twice', () => {
+  runCases(conformanceSuite(doubling).filter(({ name }) => !name.startsWith('random commands')));
 });
 
-describe.each(harnesses)('compare-and-swap on $name', (harness) => {
-  const cases = conformanceSuite(harness, { sequences: sequencesOf(200) });
-  for (const { name, run } of casesOf(cases)) it(name, run, 60_000);
+describe.concurrent.each(harnesses)('compare-and-swap on $name', (harness) => {
+  runCases(casesOf(conformanceSuite(harness, { sequences: sequencesOf(200) })));
 });

@@ -1,5 +1,6 @@
-import { afterAll, describe, it } from 'vitest';
+import { afterAll, describe } from 'vitest';
 import { casesOf, sequencesOf } from '../../../../tests/long-run.js';
+import { runCases } from '../../../../tests/store-talk.js';
 import { sqliteStore } from '../../src/stores/sqlite/index.js';
 import { conformanceSuite, type Harness } from '../../src/testkit/index.js';
 import { clearScene, connection, freshFile, storeAt } from './sqlite-scene.js';
@@ -27,7 +28,6 @@ const harnesses = [
 
 afterAll(clearScene);
 
-describe.each(harnesses)('$name', (harness) => {
-  const cases = conformanceSuite(harness, { sequences: sequencesOf(100) });
-  for (const { name, run } of casesOf(cases)) it(name, run, 60_000);
+describe.concurrent.each(harnesses)('$name', (harness) => {
+  runCases(casesOf(conformanceSuite(harness, { sequences: sequencesOf(100) })));
 });

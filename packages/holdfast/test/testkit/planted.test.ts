@@ -30,7 +30,7 @@ describe('the suite on a store with nothing planted', () => {
 });
 
 for (const bug of plantedBugs) {
-  describe(`planted: ${bug.name}`, () => {
+  describe.concurrent(`planted: ${bug.name}`, () => {
     it('is caught by the case about it', async () => {
       await expect(caseAbout(bug.caughtBy, plantedHarness(bug))?.run()).rejects.toThrow();
     });

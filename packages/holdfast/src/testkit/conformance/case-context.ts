@@ -25,6 +25,8 @@ export interface CaseContext {
   key(): string;
   /** A process that no other case uses. */
   process(): string;
+  /** The first hold of such a process. */
+  newHold(): HoldId;
   /** How long after its expiry a hold may still count as alive. */
   readonly doubtMs: number;
   /** Waits until something that expires in `ms` has certainly expired, also by an estimated clock. */
@@ -38,15 +40,8 @@ export interface CaseDefinition {
   applies?(harness: Harness): boolean;
   /** False: the case does not apply, and passes. */
   needs?(traits: Traits): boolean;
-  /**
-   * For cases with a deadline, such as a window of 500 ms: a failure that took longer than this proves nothing about the
-   * store, only that the machine is busy, and the case is run again.
-   */
-  readonly inMs?: number;
   try(context: CaseContext): Promise<void>;
 }
-
-const TRIES_MAX = 5;
 
 export function caseOf(harness: Harness, definition: CaseDefinition): ConformanceCase {
   return {
@@ -60,7 +55,7 @@ export function caseOf(harness: Harness, definition: CaseDefinition): Conformanc
       };
       try {
         const context = await createContext(harness, open);
-        if (definition.needs?.(context.store.traits) ?? true) await tryInTime(definition, context);
+        if (definition.needs?.(context.store.traits) ?? true) await definition.try(context);
       } finally {
         await Promise.all(opened.map((store) => store.close()));
       }
@@ -68,29 +63,18 @@ export function caseOf(harness: Harness, definition: CaseDefinition): Conformanc
   };
 }
 
-async function tryInTime(definition: CaseDefinition, context: CaseContext): Promise<void> {
-  for (let tries = 1; ; tries++) {
-    const since = systemClock.monotonicMs();
-    try {
-      return await definition.try(context);
-    } catch (error) {
-      const inMs = (definition.inMs ?? Number.POSITIVE_INFINITY) + context.doubtMs;
-      const wasInTime = systemClock.monotonicMs() - since <= inMs;
-      if (wasInTime || tries >= TRIES_MAX) throw error;
-    }
-  }
-}
-
 async function createContext(harness: Harness, open: () => Promise<Store>): Promise<CaseContext> {
   const id = systemClock.randomId();
   const { doubtMs = 0 } = harness;
   let made = 0;
+  const process = (): string => `process-${id}-${made++}`;
   return {
     harness,
     store: await open(),
     another: open,
     key: () => `kit-${id}-${made++}`,
-    process: () => `process-${id}-${made++}`,
+    process,
+    newHold: () => ({ process: process(), number: 1 }),
     doubtMs,
     past: (ms) => pause(ms + doubtMs),
   };
@@ -130,6 +114,22 @@ export async function sendAll(store: Store, commands: readonly Command[]): Promi
   const replies = store.apply(commands);
   assert.equal(replies.length, commands.length, 'apply must return one promise a command');
   return await Promise.all(replies);
+}
+
+/**
+ * Sends one batch and compares the kinds of its replies. A store decides a batch within one call: commands that belong
+ * into one window of 500 ms are in it however slow the machine is.
+ */
+export async function sendTogether(
+  store: Store,
+  steps: readonly (readonly [Command, Reply['kind'], why?: string])[],
+): Promise<readonly Reply[]> {
+  const replies = await sendAll(
+    store,
+    steps.map(([command]) => command),
+  );
+  for (const [index, [, kind, why]] of steps.entries()) expectKind(replies[index] as Reply, kind, why);
+  return replies;
 }
 
 type ReplyOf<K extends Reply['kind']> = Extract<Reply, { kind: K }>;

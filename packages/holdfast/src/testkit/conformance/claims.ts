@@ -10,14 +10,15 @@ import {
   renewOf,
   sendAll,
   sendExpecting,
+  sendTogether,
 } from './case-context.js';
 
 export const claims: readonly CaseDefinition[] = [
   {
     name: 'a free key is granted, and the next claimant is told who holds it and for how long',
-    async try({ store, another, key, process, doubtMs }) {
+    async try({ store, another, key, newHold, doubtMs }) {
       const name = key();
-      const holder = { process: process(), number: 1 };
+      const holder = newHold();
       const granted = await sendExpecting(
         store,
         claimOf(name, holder, { owner: 'first', metadata: '{"job":7}', ttlMs: 5_000 }),
@@ -27,11 +28,7 @@ export const claims: readonly CaseDefinition[] = [
       assert.equal(granted.expiresAt, granted.now + 5_000);
       assert.equal(granted.tokenLast, granted.token + TOKEN_BLOCK - 1, 'an exclusive hold reserves a block');
       assert.equal(granted.othersWait, false);
-      const busy = await sendExpecting(
-        await another(),
-        claimOf(name, { process: process(), number: 1 }),
-        'busy',
-      );
+      const busy = await sendExpecting(await another(), claimOf(name, newHold()), 'busy');
       assert.equal(busy.position, store.traits.queue ? 0 : null);
       assert.ok(busy.freeInMs > 0 && busy.freeInMs <= 5_000 + doubtMs, `freeInMs is ${busy.freeInMs}`);
       const { token, acquiredAt, expiresAt } = granted;
@@ -43,8 +40,8 @@ export const claims: readonly CaseDefinition[] = [
   },
   {
     name: 'F4: the same claim again is the same grant, with the same token and expiry',
-    async try({ store, another, key, process }) {
-      const claim = claimOf(key(), { process: process(), number: 1 });
+    async try({ store, another, key, newHold }) {
+      const claim = claimOf(key(), newHold());
       const first = await sendExpecting(store, claim, 'granted');
       const second = await sendExpecting(await another(), claim, 'granted');
       const { now: _first, doubtMs: _doubt, ...before } = first;
@@ -76,11 +73,11 @@ export const claims: readonly CaseDefinition[] = [
   {
     name: 'F10: the token rises across the deletion of the record',
     applies: (harness) => harness.forget !== undefined,
-    async try({ harness, store, key, process }) {
+    async try({ harness, store, key, newHold }) {
       const name = key();
       let last = 0;
       for (let round = 0; round < 3; round++) {
-        const hold = { process: process(), number: 1 };
+        const hold = newHold();
         const granted = await sendExpecting(store, claimOf(name, hold), 'granted');
         assert.ok(granted.token > last, `token ${granted.token} after ${last}`);
         last = granted.tokenLast;
@@ -92,13 +89,13 @@ export const claims: readonly CaseDefinition[] = [
   },
   {
     name: 'an expired holder is over by the store’s clock, and its token is passed',
-    async try({ store, another, key, process, past }) {
+    async try({ store, another, key, newHold, past }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       const first = await sendExpecting(store, claimOf(name, hold, { ttlMs: 60 }), 'granted');
       await past(80);
       const other = await another();
-      const second = await sendExpecting(other, claimOf(name, { process: process(), number: 1 }), 'granted');
+      const second = await sendExpecting(other, claimOf(name, newHold()), 'granted');
       assert.ok(second.now >= first.expiresAt, 'granted before the first had expired');
       assert.ok(second.token > first.tokenLast);
       await sendExpecting(store, renewOf(name, hold), 'lost', 'an expired hold was renewed');
@@ -107,70 +104,63 @@ export const claims: readonly CaseDefinition[] = [
   },
   {
     name: 'P2: the one who took over from an expired holder can release, and the old one cannot',
-    async try({ store, key, process, past }) {
+    async try({ store, key, newHold, past }) {
       const name = key();
-      const old = { process: process(), number: 1 };
-      const next = { process: process(), number: 1 };
+      const old = newHold();
+      const next = newHold();
       await sendExpecting(store, claimOf(name, old, { owner: 'old', ttlMs: 40 }), 'granted');
       await past(60);
       await sendExpecting(store, claimOf(name, next, { owner: 'next' }), 'granted');
       assert.equal((await store.read(name))?.holders[0]?.owner, 'next');
       assert.equal((await sendExpecting(store, releaseOf(name, old), 'released')).held, false);
-      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }, { queue: false }), 'busy');
+      await sendExpecting(store, claimOf(name, newHold(), { queue: false }), 'busy');
       assert.equal((await sendExpecting(store, releaseOf(name, next), 'released')).held, true);
       assert.equal(await store.read(name), null);
     },
   },
   {
     name: 'permits: a semaphore gives as many as it has, and holders expire one by one (P24)',
-    inMs: 250,
-    async try({ store, key, process, past }) {
+    async try({ store, key, newHold, past }) {
       const name = key();
       const of3 = { capacity: 3, queue: false };
-      const long = { process: process(), number: 1 };
-      await sendExpecting(store, claimOf(name, long, of3), 'granted');
-      await sendExpecting(
-        store,
-        claimOf(name, { process: process(), number: 1 }, { ...of3, ttlMs: 150 }),
-        'granted',
-      );
-      const two = claimOf(name, { process: process(), number: 1 }, { ...of3, permits: 2 });
-      await sendExpecting(store, two, 'busy');
+      const long = newHold();
+      const two = claimOf(name, newHold(), { ...of3, permits: 2 });
+      await sendTogether(store, [
+        [claimOf(name, long, of3), 'granted'],
+        [claimOf(name, newHold(), { ...of3, ttlMs: 150 }), 'granted'],
+        [two, 'busy'],
+      ]);
       await past(170);
       const granted = await sendExpecting(store, two, 'granted');
       assert.equal(granted.tokenLast, granted.token, 'only exclusive holds have blocks');
       await sendExpecting(store, renewOf(name, long), 'renewed');
-      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }, of3), 'busy');
+      await sendExpecting(store, claimOf(name, newHold(), of3), 'busy');
     },
   },
   {
     name: 'the smallest capacity counts: a reader cannot join a mutex, nor a mutex a reader',
-    async try({ store, key, process }) {
+    async try({ store, key, newHold }) {
       const reader = { capacity: 1_000_000, queue: false };
       const [mutexFirst, readerFirst] = [key(), key()];
-      await sendExpecting(store, claimOf(mutexFirst, { process: process(), number: 1 }), 'granted');
-      await sendExpecting(store, claimOf(mutexFirst, { process: process(), number: 1 }, reader), 'busy');
-      await sendExpecting(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
-      await sendExpecting(store, claimOf(readerFirst, { process: process(), number: 1 }, reader), 'granted');
-      await sendExpecting(
-        store,
-        claimOf(readerFirst, { process: process(), number: 1 }, { queue: false }),
-        'busy',
-      );
+      await sendExpecting(store, claimOf(mutexFirst, newHold()), 'granted');
+      await sendExpecting(store, claimOf(mutexFirst, newHold(), reader), 'busy');
+      await sendExpecting(store, claimOf(readerFirst, newHold(), reader), 'granted');
+      await sendExpecting(store, claimOf(readerFirst, newHold(), reader), 'granted');
+      await sendExpecting(store, claimOf(readerFirst, newHold(), { queue: false }), 'busy');
     },
   },
   {
     name: `a busy answer names at most ${HOLDERS_SHOWN} holders`,
-    async try({ store, key, process }) {
+    async try({ store, key, newHold }) {
       const name = key();
-      const many = Array.from({ length: HOLDERS_SHOWN + 4 }, () => ({ process: process(), number: 1 }));
+      const many = Array.from({ length: HOLDERS_SHOWN + 4 }, () => newHold());
       const capacity = many.length;
       const replies = await sendAll(
         store,
         many.map((hold) => claimOf(name, hold, { capacity })),
       );
       for (const reply of replies) expectKind(reply, 'granted');
-      const claim = claimOf(name, { process: process(), number: 1 }, { capacity });
+      const claim = claimOf(name, newHold(), { capacity });
       assert.equal((await sendExpecting(store, claim, 'busy')).holders.length, HOLDERS_SHOWN);
       assert.equal((await store.read(name))?.holders.length, many.length, 'a view shows them all');
     },

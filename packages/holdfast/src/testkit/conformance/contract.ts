@@ -17,12 +17,9 @@ import { awkwardKeys } from './names.js';
 export const contract: readonly CaseDefinition[] = [
   {
     name: 'commands of one batch apply in order, each with its own reply',
-    async try({ store, key, process }) {
+    async try({ store, key, newHold }) {
       const [name, elsewhere] = [key(), key()];
-      const [a, b] = [
-        { process: process(), number: 1 },
-        { process: process(), number: 1 },
-      ];
+      const [a, b] = [newHold(), newHold()];
       const replies = await sendAll(store, [
         claimOf(name, a),
         claimOf(elsewhere, b),
@@ -62,9 +59,9 @@ export const contract: readonly CaseDefinition[] = [
   {
     name: 'a record of a newer format is refused and left as it is, and the rest of its batch goes on',
     applies: (harness) => harness.spoil !== undefined,
-    async try({ harness, store, key, process }) {
+    async try({ harness, store, key, newHold }) {
       const [before, spoilt, after] = [key(), key(), key()];
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       await send(store, claimOf(spoilt, hold));
       await harness.spoil?.(spoilt);
       for (let round = 0; round < 2; round++) {
@@ -84,14 +81,14 @@ export const contract: readonly CaseDefinition[] = [
   },
   {
     name: 'every decision that changes something has a higher number, seen by all connections',
-    async try({ store, another, key, process, doubtMs }) {
+    async try({ store, another, key, newHold, doubtMs }) {
       const name = key();
       const other = await another();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       const first = await send(store, claimOf(name, hold));
       const same = await send(other, claimOf(name, hold));
       const released = await send(other, releaseOf(name, hold));
-      const next = await send(store, claimOf(name, { process: process(), number: 1 }));
+      const next = await send(store, claimOf(name, newHold()));
       assert.equal(same.decision, first.decision, 'a repeated claim changed something');
       assert.ok(released.decision > first.decision && next.decision > released.decision);
       const times = [first, same, released, next].map(({ now }) => now);
@@ -160,8 +157,8 @@ export const contract: readonly CaseDefinition[] = [
   },
   {
     name: 'probe names the server, its time and what it definitions',
-    async try({ store, key, process }) {
-      const { now } = await send(store, claimOf(key(), { process: process(), number: 1 }));
+    async try({ store, key, newHold }) {
+      const { now } = await send(store, claimOf(key(), newHold()));
       const found = await store.probe();
       assert.ok(found.server.length > 0);
       assert.ok(
@@ -173,9 +170,9 @@ export const contract: readonly CaseDefinition[] = [
   },
   {
     name: 'closing twice is fine; afterwards commands are refused, and other connections go on',
-    async try({ store, another, key, process }) {
+    async try({ store, another, key, newHold }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       const closing = await another();
       await sendExpecting(closing, claimOf(name, hold), 'granted');
       await closing.close();

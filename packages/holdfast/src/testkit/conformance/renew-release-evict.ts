@@ -1,14 +1,21 @@
 /** Renewals, releases and evictions: late, repeated or out of order, they change nothing. */
 import assert from 'node:assert/strict';
-import { pause } from '../pause.js';
-import { type CaseDefinition, claimOf, releaseOf, renewOf, send, sendExpecting } from './case-context.js';
+import {
+  type CaseDefinition,
+  claimOf,
+  releaseOf,
+  renewOf,
+  send,
+  sendExpecting,
+  sendTogether,
+} from './case-context.js';
 
 export const renewReleaseEvict: readonly CaseDefinition[] = [
   {
     name: 'F24: three renewals and then a release',
-    async try({ store, key, process, past }) {
+    async try({ store, key, newHold, past }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       let { expiresAt } = await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       for (let round = 0; round < 3; round++) {
         await past(5);
@@ -18,14 +25,14 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
         ({ expiresAt } = renewed);
       }
       assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, true);
-      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }), 'granted');
+      await sendExpecting(store, claimOf(name, newHold()), 'granted');
     },
   },
   {
     name: 'F28: a late renewal never moves the expiry back',
-    async try({ store, key, process }) {
+    async try({ store, key, newHold }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       const long = await sendExpecting(store, renewOf(name, hold, { ttlMs: 60_000 }), 'renewed');
       const short = await sendExpecting(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
@@ -35,9 +42,9 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F28, P25: an addition that arrives twice adds once',
-    async try({ store, key, process }) {
+    async try({ store, key, newHold }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       const { expiresAt } = await sendExpecting(store, claimOf(name, hold), 'granted');
       const addition = renewOf(name, hold, { added: { ms: 700, expiresAt } });
       assert.equal((await sendExpecting(store, addition, 'renewed')).expiresAt, expiresAt + 700);
@@ -46,9 +53,9 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F6: a renewal after the release re-creates nothing',
-    async try({ store, another, key, process }) {
+    async try({ store, another, key, newHold }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       await sendExpecting(store, claimOf(name, hold), 'granted');
       await sendExpecting(store, releaseOf(name, hold), 'released');
       await sendExpecting(await another(), renewOf(name, hold), 'lost');
@@ -89,22 +96,22 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F27: a claim doubled after its release is granted to nobody and stands in no line',
-    async try({ store, key, process }) {
+    async try({ store, key, newHold }) {
       const name = key();
-      const claim = claimOf(name, { process: process(), number: 1 });
+      const claim = claimOf(name, newHold());
       await sendExpecting(store, claim, 'granted');
       await sendExpecting(store, releaseOf(name, claim.hold), 'released');
       await sendExpecting(store, claim, 'withdrawn');
-      await sendExpecting(store, claimOf(name, { process: process(), number: 1 }), 'granted');
+      await sendExpecting(store, claimOf(name, newHold()), 'granted');
       await sendExpecting(store, claim, 'withdrawn');
       assert.deepEqual((await store.read(name))?.waiters, []);
     },
   },
   {
     name: 'a second release says that it held nothing',
-    async try({ store, key, process }) {
+    async try({ store, key, newHold }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
+      const hold = newHold();
       await sendExpecting(store, claimOf(name, hold), 'granted');
       assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, true);
       assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, false);
@@ -127,39 +134,41 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'a release inside minHold leaves a rest that nothing renews or revives',
-    inMs: 1_000,
-    async try({ store, key, process, doubtMs }) {
+    async try({ store, key, newHold, doubtMs, past }) {
       const name = key();
-      const hold = { process: process(), number: 1 };
-      const granted = await sendExpecting(store, claimOf(name, hold, { owner: 'rester' }), 'granted');
-      const release = releaseOf(name, hold, { minHoldMs: 600 });
-      assert.equal((await sendExpecting(store, release, 'released')).held, true);
-      await sendExpecting(store, renewOf(name, hold), 'lost', 'a rest was renewed');
-      await sendExpecting(store, claimOf(name, hold), 'withdrawn', 'a rest was revived');
-      const next = claimOf(name, { process: process(), number: 1 }, { queue: false });
-      const busy = await sendExpecting(store, next, 'busy');
+      const hold = newHold();
+      const next = claimOf(name, newHold(), { queue: false });
+      const [granted, released, , , busy] = await sendTogether(store, [
+        [claimOf(name, hold, { owner: 'rester' }), 'granted'],
+        [releaseOf(name, hold, { minHoldMs: 600 }), 'released'],
+        [renewOf(name, hold), 'lost', 'a rest was renewed'],
+        [claimOf(name, hold), 'withdrawn', 'a rest was revived'],
+        [next, 'busy'],
+      ]);
+      assert.ok(granted?.kind === 'granted' && busy?.kind === 'busy');
+      assert.ok(released?.kind === 'released' && released.held);
       assert.deepEqual(
         busy.holders.map(({ owner, resting, expiresAt }) => ({ owner, resting, expiresAt })),
         [{ owner: 'rester', resting: true, expiresAt: granted.acquiredAt + 600 }],
       );
       assert.ok(busy.freeInMs <= 600 + doubtMs);
-      await pause(busy.freeInMs + 5);
+      await past(busy.freeInMs + 5);
       await sendExpecting(store, next, 'granted');
     },
   },
   {
     name: 'P3, P8: claims that race each other, a release or an expiry never leave two holders',
-    async try({ store, another, key, process, past }) {
+    async try({ store, another, key, newHold, past }) {
       const name = key();
       const stores = [store, await another(), await another()];
       for (let round = 0; round < 30; round++) {
-        const first = { process: process(), number: 1 };
+        const first = newHold();
         const ending = (['released', 'releasing', 'expired'] as const)[round % 3];
         const ttlMs = ending === 'expired' ? 15 : 10_000;
         await sendExpecting(store, claimOf(name, first, { queue: false, ttlMs }), 'granted');
         if (ending === 'released') await send(store, releaseOf(name, first));
         if (ending === 'expired') await past(17);
-        const rivals = stores.map((through) => ({ through, hold: { process: process(), number: 1 } }));
+        const rivals = stores.map((through) => ({ through, hold: newHold() }));
         const claims = rivals.map(({ through, hold }) =>
           send(through, claimOf(name, hold, { queue: false })),
         );

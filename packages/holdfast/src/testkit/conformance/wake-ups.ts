@@ -11,17 +11,16 @@ import {
   renewOf,
   send,
   sendExpecting,
+  sendTogether,
 } from './case-context.js';
 
-/** Longer than `inMs`: if it ends before the waiter claims, the machine is too slow, and the case is run again. */
-const EXPIRY_MS = WINDOW_MS + 100;
+const EXPIRY_MS = 100;
 
 const canPush = (traits: Traits): boolean => traits.queue && traits.push;
 
 export const wakeUps: readonly CaseDefinition[] = [
   {
     name: 'F32: every command that frees the key tells the next in line, whatever freed it, and again if unheard',
-    inMs: WINDOW_MS,
     needs: canPush,
     async try(context) {
       const other = await context.another();
@@ -38,9 +37,9 @@ export const wakeUps: readonly CaseDefinition[] = [
       const other = await context.another();
       const name = context.key();
       const heard = await listening(store, 'holder', context);
-      const hold = { process: context.process(), number: 1 };
+      const hold = context.newHold();
       const { token } = await sendExpecting(store, claimOf(name, hold, { inbox: heard.inbox }), 'granted');
-      await sendExpecting(other, claimOf(name, { process: context.process(), number: 1 }), 'busy');
+      await sendExpecting(other, claimOf(name, context.newHold()), 'busy');
       await heard.hint(name, 'waiting');
       await sendExpecting(other, { kind: 'evict', key: name, upToToken: token }, 'evicted');
       await heard.hint(name, 'evicted');
@@ -56,14 +55,10 @@ export const wakeUps: readonly CaseDefinition[] = [
         await listening(store, 'gone', context),
         await listening(store, 'stays', context),
       ];
-      const hold = { process: context.process(), number: 1 };
+      const hold = context.newHold();
       await sendExpecting(store, claimOf(name, hold, { inbox: gone.inbox }), 'granted');
       await gone.stop();
-      await sendExpecting(
-        store,
-        claimOf(name, { process: context.process(), number: 1 }, { inbox: stays.inbox }),
-        'busy',
-      );
+      await sendExpecting(store, claimOf(name, context.newHold(), { inbox: stays.inbox }), 'busy');
       await sendExpecting(store, releaseOf(name, hold), 'released');
       await stays.hint(name, 'turn');
       assert.deepEqual(gone.heard, []);
@@ -95,18 +90,20 @@ async function hintsAfter(
   const { store } = context;
   const name = context.key();
   const heard = await listening(other, freeing, context);
-  const hold = { process: context.process(), number: 1 };
+  const hold = context.newHold();
   const ttlMs = freeing === 'expiry' ? EXPIRY_MS : 30_000;
-  const { token } = await sendExpecting(store, claimOf(name, hold, { ttlMs }), 'granted');
-  const dead = { process: context.process(), number: 1 };
-  if (freeing === 'dead head') await sendExpecting(store, claimOf(name, dead), 'busy');
-  const waiter = claimOf(name, { process: context.process(), number: 1 }, { inbox: heard.inbox });
-  await sendExpecting(other, waiter, 'busy');
+  const waiter = claimOf(name, context.newHold(), { inbox: heard.inbox });
+  const [granted] = await sendTogether(store, [
+    [claimOf(name, hold, { ttlMs }), 'granted'],
+    ...(freeing === 'dead head' ? [[claimOf(name, context.newHold()), 'busy'] as const] : []),
+    [waiter, 'busy'],
+  ]);
+  assert.ok(granted?.kind === 'granted');
   assert.deepEqual(heard.heard, [], 'woken before its turn');
-  const bystander = renewOf(name, { process: context.process(), number: 1 });
+  const bystander = renewOf(name, context.newHold());
   switch (freeing) {
     case 'evict':
-      await sendExpecting(store, { kind: 'evict', key: name, upToToken: token }, 'evicted');
+      await sendExpecting(store, { kind: 'evict', key: name, upToToken: granted.token }, 'evicted');
       break;
     case 'expiry':
       await context.past(EXPIRY_MS + 20);
