@@ -6,29 +6,35 @@ import { casesOf, isLongRun, sequencesOf, type When } from './long-run.js';
 
 const CASE_MS_MAX = 300_000;
 
+interface SuiteOptions {
+  readonly when?: When;
+  /** Runs the cases one after the other, and fewer sequences of the model at once. */
+  readonly isSlow?: boolean;
+}
+
 /**
  * The cases of the suite side by side, the longest first: most of their time is waiting, and none shares a key with
  * another. With all its sequences the model keeps the store busy, and runs alone.
  */
-export function runCases(cases: readonly ConformanceCase[], timeoutMs = CASE_MS_MAX): void {
+export function runCases(cases: readonly ConformanceCase[], { isSlow = false }: SuiteOptions = {}): void {
   const isModel = ({ name }: ConformanceCase): boolean => name.startsWith('random commands');
-  for (const { name, run } of cases.filter(isModel)) {
-    (isLongRun ? it.sequential : it.concurrent)(name, () => run(), timeoutMs);
+  const ordered = [...cases.filter(isModel), ...cases.filter((one) => !isModel(one))];
+  for (const one of ordered) {
+    const isAlone = isSlow || (isLongRun && isModel(one));
+    (isAlone ? it.sequential : it.concurrent)(one.name, () => one.run(), CASE_MS_MAX);
   }
-  for (const { name, run } of cases.filter((one) => !isModel(one)))
-    it.concurrent(name, () => run(), timeoutMs);
 }
 
-/** Every promise of a store, with the seed of its random part in the title. `atOnce`: sequences of the model side by side. */
-export function runSuite(harness: Harness, sequences: number, when: When = 'always', atOnce?: number): void {
+/** Every promise of a store, with the seed of its random part in the title. */
+export function runSuite(harness: Harness, sequences: number, options: SuiteOptions = {}): void {
   const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
   describe(`${harness.name} (HOLDFAST_SEED=${seed})`, () => {
     const cases = conformanceSuite(harness, {
       seed,
       sequences: sequencesOf(sequences),
-      ...(atOnce !== undefined && { atOnce }),
+      ...(options.isSlow && { atOnce: 60 }),
     });
-    runCases(casesOf(cases, when));
+    runCases(casesOf(cases, options.when), options);
   });
 }
 

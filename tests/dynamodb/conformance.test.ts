@@ -7,9 +7,6 @@ import { afterAll, beforeAll, describe } from 'vitest';
 import { runSuite } from '../store-talk.js';
 import { clientOf, harnessOf, tableOn, warmClients } from './store-scene.js';
 
-/** DynamoDB Local is slow: more sequences at once would only wait for each other. */
-const AT_ONCE = 60;
-
 describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
   let server: DynamodbServer;
   let raw: DynamoDB;
@@ -42,6 +39,6 @@ describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
       () => raw,
       () => table,
     );
-  runSuite(withQueue(true), 300, 'always', AT_ONCE);
-  runSuite(withQueue(false), 50, 'long-run', AT_ONCE);
+  runSuite(withQueue(true), 300, { isSlow: true });
+  runSuite(withQueue(false), 50, { when: 'long-run', isSlow: true });
 });

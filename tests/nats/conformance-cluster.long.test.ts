@@ -28,7 +28,7 @@ describe.runIf(available('nats'))('three NATS servers', () => {
       { replicas: 3 },
     ),
     100,
-    'long-run',
+    { when: 'long-run' },
   );
 
   it('P8: of three updates of one revision at the same moment one succeeds, on servers that let two pass too', async () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, it } from 'vitest';
+import { afterAll, beforeAll, describe, it } from 'vitest';
 import { isLongRun } from '../long-run.js';
 import { type Block, blocks } from './markdown.js';
 import { canRun, PageServers } from './page-servers.js';
@@ -10,6 +10,8 @@ import { compileSnippets, type Snippets } from './snippets.js';
 import { matching, read, root } from './tree.js';
 
 const LIMIT_MS = 60_000;
+/** Blocks on the same server wait for each other. */
+const TEST_MS_MAX = 20 * LIMIT_MS;
 /** What a block started in the background does not outlive it, whatever becomes of the block. */
 const TIDY_UP = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`;
 /** `npm test` runs the README and the examples, `npm run test:long` the other pages. */
@@ -17,28 +19,27 @@ const pages = blocks.filter(({ page, noRun }) => noRun === null && (page === 'RE
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js';
 
 const servers = new PageServers();
-let folder: string;
-let env: Record<string, string>;
+afterAll(() => servers.stop());
 
-beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'holdfast-docs-'));
+/** In an empty folder, with `holdfast` on the path and a store of its own. `code` says which servers it needs. */
+async function runAlone(code: string, command: string, args: readonly string[]): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-docs-'));
   const bin = join(folder, 'bin');
+  const cwd = join(folder, 'here');
   mkdirSync(bin);
-  mkdirSync(join(folder, 'here'));
+  mkdirSync(cwd);
   symlinkSync(join(root, 'packages/cli/bin/holdfast.js'), join(bin, 'holdfast'));
-  env = {
+  const env = {
     PATH: `${bin}${delimiter}${process.env.PATH}`,
     HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}`,
   };
-});
-
-afterEach(() => rmSync(folder, { recursive: true, force: true }));
-afterAll(() => servers.stop());
-
-/** `code` says which servers it wants. */
-async function runHere(code: string, command: string, args: readonly string[]): Promise<string> {
-  const all = { ...env, ...(await servers.envFor(code)) };
-  return run(command, args, { cwd: join(folder, 'here'), env: all, timeoutMs: LIMIT_MS });
+  try {
+    await servers.using(code, async (variables) => {
+      await run(command, args, { cwd, env: { ...env, ...variables }, timeoutMs: LIMIT_MS });
+    });
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
 }
 
 describe('the code of the documents does what it says', () => {
@@ -51,25 +52,33 @@ describe('the code of the documents does what it says', () => {
   afterAll(() => snippets?.remove());
 
   for (const block of code) {
-    it.runIf(canRun(block.code))(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
-      await runHere(block.code, process.execPath, [snippets.fileOf(block)]);
-    });
+    it.runIf(canRun(block.code)).concurrent(
+      `${block.page}:${block.line}`,
+      { timeout: TEST_MS_MAX },
+      async () => {
+        await runAlone(block.code, process.execPath, [snippets.fileOf(block)]);
+      },
+    );
   }
 });
 
 describe('the commands of the documents work', () => {
   for (const block of pages.filter(({ language }) => language === 'sh')) {
-    it.runIf(canRun(block.code))(`${block.page}:${block.line}`, { timeout: LIMIT_MS * 2 }, async () => {
-      await runHere(block.code, 'bash', ['-euc', `${TIDY_UP}\n${block.code}`]);
-    });
+    it.runIf(canRun(block.code)).concurrent(
+      `${block.page}:${block.line}`,
+      { timeout: TEST_MS_MAX },
+      async () => {
+        await runAlone(block.code, 'bash', ['-euc', `${TIDY_UP}\n${block.code}`]);
+      },
+    );
   }
 });
 
 describe.skipIf(isLongRun)('the examples run to their end', () => {
   for (const example of matching(/^examples\/[^/]+\.js$/)) {
     const code = read(example);
-    it.runIf(canRun(code))(example, { timeout: LIMIT_MS * 2 }, async () => {
-      await runHere(code, process.execPath, [join(root, example)]);
+    it.runIf(canRun(code)).concurrent(example, { timeout: TEST_MS_MAX }, async () => {
+      await runAlone(code, process.execPath, [join(root, example)]);
     });
   }
 });

@@ -40,6 +40,11 @@ const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
 /** Such a block names no server: in earnest it is Amazon's. */
 const USES_DYNAMODB = /@aws-sdk\/client-dynamodb|\bdynamodb:\/\//;
 
+/** Servers that all blocks share, without a database for each: DynamoDB too. */
+const SHARED = new RegExp(
+  `${USES_DYNAMODB.source}|\\b(?:REDIS_CLUSTER_NODES|SUPABASE_URL|NATS_URL|HOLDFAST_URL)\\b`,
+);
+
 function variablesIn(code: string): readonly string[] {
   return Object.keys(NEEDS).filter((variable) => new RegExp(`\\b${variable}\\b`).test(code));
 }
@@ -67,8 +72,17 @@ export class PageServers {
   #dynamodb: Promise<DynamodbServer> | null = null;
   #service: Promise<PageService> | null = null;
   #database = 0;
+  #lastShared: Promise<unknown> = Promise.resolve();
 
-  /** The variables that a block reads. Blocks do not meet each other's locks. */
+  /** Runs a block with the variables that it reads. Blocks run side by side, unless they would meet each other's locks. */
+  async using(code: string, work: (env: Record<string, string>) => Promise<void>): Promise<void> {
+    if (!SHARED.test(code)) return await work(await this.envFor(code));
+    const before = this.#lastShared;
+    const done = before.then(async () => work(await this.envFor(code)));
+    this.#lastShared = Promise.allSettled([done]);
+    return await done;
+  }
+
   async envFor(code: string): Promise<Record<string, string>> {
     const env: Record<string, string> = USES_DYNAMODB.test(code) ? await this.#awsFor(code) : {};
     for (const variable of variablesIn(code)) env[variable] = await this.#valueOf(variable, code);

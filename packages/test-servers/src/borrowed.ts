@@ -1,4 +1,4 @@
-/** A server that the user named: used as it is, and left alone. */
+/** A server named by an environment variable: used as it is, never stopped or emptied. */
 import type { Controls } from './supervise.js';
 
 export interface Borrowed extends Controls {

@@ -1,6 +1,6 @@
 /**
- * One process of a server. Its output goes to a file, and it dies with the process that started it: by a signal of the
- * kernel where setpriv is there, otherwise when that process exits.
+ * One process of a server. Its output goes to a file. It ends with the process that started it: by a signal of the kernel
+ * where `setpriv` is installed, otherwise when that process exits.
  */
 import { spawn } from 'node:child_process';
 import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
@@ -22,12 +22,12 @@ export interface Launch {
 export interface Child {
   readonly pid: number;
   readonly alive: () => boolean;
-  /** What it printed last, since this start. */
+  /** The last part of its output, since this start. */
   readonly log: () => string;
-  /** SIGSTOP to it and its children; resolves when all of them stand still. */
+  /** SIGSTOP to it and its children; resolves when all of them are stopped. */
   readonly pause: () => Promise<void>;
   readonly resume: () => void;
-  /** Waits for it and its children to be gone; SIGKILL for those that are not by then. */
+  /** Waits until it and its children have ended; SIGKILL after the limit. */
   readonly end: (name: NodeJS.Signals) => Promise<void>;
 }
 
@@ -36,7 +36,7 @@ const GENTLE_MS_MAX = 10_000;
 const GONE_MS_MAX = 10_000;
 const living = new Set<number>();
 
-// Before the folders go, which the same event removes.
+// Before the listener of the same event that removes the folders.
 process.prependListener('exit', () => {
   for (const pid of living) for (const each of [pid, ...childrenOf(pid)]) signal(each, 'SIGKILL');
 });
@@ -47,17 +47,17 @@ function tied(launch: Launch): { readonly file: string; readonly args: readonly 
   return { file: setpriv, args: ['--pdeathsig', 'KILL', '--', launch.command, ...launch.args] };
 }
 
-async function standStill(pids: readonly number[]): Promise<void> {
+async function untilStopped(pids: readonly number[]): Promise<void> {
   await until('stopping processes', GONE_MS_MAX, () => pids.every((pid) => stateOf(pid) !== 'running'), 2);
 }
 
-/** The parent first: it then starts no child that would be missed. */
+/** The parent first: it could start another child otherwise. */
 async function pauseAll(pid: number): Promise<void> {
   signal(pid, 'SIGSTOP');
-  await standStill([pid]);
+  await untilStopped([pid]);
   const children = childrenOf(pid);
   for (const child of children) signal(child, 'SIGSTOP');
-  await standStill(children);
+  await untilStopped(children);
 }
 
 function resumeAll(pid: number): void {
@@ -65,8 +65,8 @@ function resumeAll(pid: number): void {
 }
 
 /**
- * Of a process that we started, only its exit tells: while its last threads end, the kernel lists it as a zombie and its
- * port is still open.
+ * A process that we started has ended when its `exit` event came: before that the kernel lists it as a zombie, and its
+ * port may still be open.
  */
 const isGone = (pid: number): boolean => !living.has(pid) && stateOf(pid) === 'gone';
 
@@ -80,7 +80,7 @@ async function allGone(pids: readonly number[], waitMsMax: number): Promise<bool
   }
 }
 
-/** Children are listed while their parent lives: afterwards they are nobody's. */
+/** Children are listed before their parent ends: afterwards the system no longer knows whose they were. */
 async function endAll(pid: number, name: NodeJS.Signals): Promise<void> {
   if (name === 'SIGKILL') await pauseAll(pid);
   else resumeAll(pid);
@@ -113,7 +113,7 @@ export async function startChild(launch: Launch): Promise<Child> {
   const pid = started.pid as number;
   living.add(pid);
   started.once('exit', () => living.delete(pid));
-  // A server that somebody forgot to stop must not keep its process from exiting.
+  // A server that was not stopped must not keep this process alive.
   started.unref();
   let guard: Guard | undefined;
   const alive = (): boolean => living.has(pid);

@@ -1,4 +1,4 @@
-/** The only place of this package that reads clocks, waits and draws randomness. */
+/** The only file of this package that reads clocks, waits and draws random numbers. */
 import { randomBytes } from 'node:crypto';
 
 export const nowMs = (): number => performance.now();
@@ -14,16 +14,16 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Runs once, later; gives back how to prevent it. */
+/** Runs once, later. Returns a function that cancels it. */
 export function later(ms: number, run: () => void): () => void {
   const timer = setTimeout(run, ms);
   return () => clearTimeout(timer);
 }
 
-/** A whole number from `from` up to, and without, `to`. */
+/** An integer from `from` up to, not including, `to`. */
 export const draw = (from: number, to: number): number => from + Math.floor(Math.random() * (to - from));
 
-/** Asks again and again until the answer is yes. The last refusal is the cause of giving up. */
+/** Polls until the answer is true. After the limit it rejects, with the last error as the cause. */
 export async function until(
   what: string,
   waitMsMax: number,

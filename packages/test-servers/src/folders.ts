@@ -1,6 +1,6 @@
 /**
- * Temporary folders of servers. One test run has one folder for all its processes, named by an environment variable, so
- * that whatever a killed process left behind goes when the run ends.
+ * Temporary folders of servers. A test run has one folder for all its processes, named by an environment variable: files
+ * that a killed process left behind are removed when the run ends.
  */
 import {
   chmodSync,
@@ -22,13 +22,13 @@ import { reachableBy, unprivileged } from './unprivileged.js';
 
 const VARIABLE = 'HOLDFAST_SERVERS_RUN';
 const PREFIX = 'holdfast-test-servers-';
-/** A process of another container may be gone only as seen from here: nothing young is removed. */
+/** A process of another container is not visible here: only old folders are removed. */
 const FORGOTTEN_MS = 3_600_000;
 const made = new Set<string>();
 const making = new Map<string, Promise<string>>();
 let ownRun: string | undefined;
 
-/** The default temporary folder may be one that the user of the servers cannot reach. */
+/** The user that the servers run as may not be able to reach the default temporary folder. */
 function temporary(): string {
   const usual = realpathSync(tmpdir());
   return reachableBy(unprivileged(), usual) ? usual : '/var/tmp';
@@ -38,7 +38,7 @@ function removeNow(path: string): void {
   rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 });
 }
 
-/** Runs that were killed could not remove their folders, and a data folder is large. */
+/** Removes the folders of runs that were killed: a data folder is large. */
 function removeForgotten(parent: string): void {
   for (const name of readdirSync(parent)) {
     const pid = new RegExp(`^${PREFIX}(\\d+)-`).exec(name)?.[1];
@@ -49,12 +49,12 @@ function removeForgotten(parent: string): void {
   }
 }
 
-/** Reserves a folder for this process and all that it starts. Undone by `closeRun`. */
+/** Makes a folder for this process and all that it starts. Undone by `closeRun`. */
 export function openRun(): string {
   const parent = temporary();
   removeForgotten(parent);
   const run = mkdtempSync(join(parent, `${PREFIX}${process.pid}-`));
-  // It was made for its owner alone, and some servers run as another user.
+  // mkdtemp gives access to its owner only, and some servers run as another user.
   chmodSync(run, 0o755);
   mkdirSync(join(run, 'shared'));
   process.env[VARIABLE] = run;
@@ -76,7 +76,7 @@ function runFolder(): string {
   return ownRun;
 }
 
-/** Built aside and then renamed, so that nobody sees the half of it; who comes second uses the first. */
+/** Built in another folder and then renamed, so that no process sees half of it. The second process uses the first one's. */
 async function makeShared(path: string, make: (aside: string) => void | Promise<void>): Promise<string> {
   if (existsSync(path)) return path;
   const aside = `${path}.${process.pid}`;
@@ -90,7 +90,7 @@ async function makeShared(path: string, make: (aside: string) => void | Promise<
   return path;
 }
 
-/** A folder that all processes of one run share, such as a data folder to copy; gives its path. */
+/** A folder that all processes of one run share, such as a data folder to copy. Returns its path. */
 export function madeOnce(name: string, make: (aside: string) => void | Promise<void>): Promise<string> {
   const path = join(runFolder(), 'shared', name);
   const made = making.get(path) ?? makeShared(path, make);

@@ -1,6 +1,6 @@
 /**
- * Kills processes when this one is gone. A stopped server needs it: the kernel's signal at our death reaches only the
- * process that we started, and its children, being stopped, would never notice that their parent is gone.
+ * Kills paused processes when this process ends. The kernel's signal reaches only the process that we started; its
+ * children are stopped and would not notice that their parent has ended.
  */
 import { spawn } from 'node:child_process';
 
@@ -8,7 +8,7 @@ export interface Guard {
   dismiss(): void;
 }
 
-/** Its input ends when we end, however that happens. */
+/** Its standard input ends when this process ends, however that happens. */
 const SCRIPT = 'read -r _; kill -KILL "$@"';
 
 export function startGuard(pids: readonly number[]): Guard {

@@ -1,4 +1,4 @@
-/** One request through the HTTP proxy, and what becomes of it when it meets a fault. */
+/** One request through the HTTP proxy, with the fault that applies to it. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { sleep, wallMs } from './clock.js';
 import type { Fault, HttpCall } from './http-fault-rules.js';
@@ -6,11 +6,11 @@ import { errorReply, forward, type Reply, send } from './http-reply.js';
 import type { ProxyTarget } from './proxy.js';
 
 export interface Decisions {
-  /** Which fault this request meets. */
+  /** The fault that applies to this request. */
   readonly meet: (call: HttpCall) => Fault;
   readonly change: (reply: Reply) => Reply;
   readonly onLoss: () => void;
-  /** Whether requests still may pass. */
+  /** False once the proxy is stopped. */
   readonly isOpen: () => boolean;
 }
 
@@ -26,7 +26,7 @@ function resetConnection(response: ServerResponse): void {
 
 type Exchange = (forwarded: () => Promise<Reply>) => Promise<Reply | 'reset'>;
 
-/** What becomes of a request that meets this fault. */
+/** Applies a fault to a request. */
 function exchangeWith(fault: Fault, call: HttpCall): Exchange {
   switch (fault.kind) {
     case 'none':
@@ -81,7 +81,7 @@ export function exchangeOver(target: ProxyTarget, decisions: Decisions): Request
     else send(response, decisions.change(outcome));
   };
   return (incoming, response) => {
-    // A target that is gone looks like a connection that broke.
+    // An unreachable target looks like a broken connection.
     handle(incoming, response).catch(() => resetConnection(response));
   };
 }

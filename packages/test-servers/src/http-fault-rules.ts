@@ -1,27 +1,27 @@
-/** WhichCalls request meets which fault: the first rule that fits, as often as it was asked for. */
+/** Rules for faults: the first rule that matches a request applies, as many times as it was given for. */
 
-/** One request, as it came. */
+/** One request, as it arrived. */
 export interface HttpCall {
-  /** What `X-Amz-Target` asks for: `PutItem`. Empty where there is none. */
+  /** From the header `X-Amz-Target`, such as `PutItem`. Empty without that header. */
   readonly operation: string;
   readonly body: string;
 }
 
 export interface WhichCalls {
-  /** How many requests meet it; without it, all until `pass`. */
+  /** How many requests it applies to. Default: all until `pass`. */
   readonly times?: number;
-  /** Only these: `PutItem`. */
+  /** Only this operation, such as `PutItem`. */
   readonly operation?: string;
 }
 
 export interface ErrorAnswer {
   readonly status: number;
-  /** What the SDK makes the name of the error. */
+  /** The SDK uses it as the error's name. */
   readonly type: string;
   readonly message: string;
 }
 
-/** Stops one request, or its reply, until it is let go. */
+/** Holds one request, or its reply, until it is released. */
 export interface Gate {
   readonly arrived: Promise<HttpCall>;
   pass(call: HttpCall): Promise<void>;
@@ -40,9 +40,9 @@ export type Fault =
 
 export interface Rules {
   add(fault: Fault, which: WhichCalls): void;
-  /** Uses up one time of the rule that fits. */
+  /** The fault for this request; counts as one use of the rule. */
   take(call: HttpCall): Fault;
-  /** Forgets all rules, and lets go whatever one of them holds, or would have held. */
+  /** Removes all rules and releases every request that one of them holds. */
   clear(): void;
 }
 
@@ -74,12 +74,12 @@ export function makeRules(): Rules {
       if ('gate' in fault) gates.add(fault.gate);
     },
     take: (call) => {
-      const fits = rules.find(
+      const rule = rules.find(
         ({ operation, left }) => left > 0 && (operation ?? call.operation) === call.operation,
       );
-      if (fits === undefined) return { kind: 'none' };
-      fits.left -= 1;
-      return fits.fault;
+      if (rule === undefined) return { kind: 'none' };
+      rule.left -= 1;
+      return rule.fault;
     },
     clear: () => {
       rules.length = 0;

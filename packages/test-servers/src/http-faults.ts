@@ -1,7 +1,6 @@
 /**
- * An HTTP proxy in front of DynamoDB that gives, loses and delays answers as the service does on a bad day. Where several
- * faults fit a request, it meets the one that was asked for first. What happens below HTTP is the affair of `startProxy`,
- * which may be the target, or have this one as its target.
+ * An HTTP proxy in front of DynamoDB that refuses, loses, delays or holds requests and replies. Where several faults match
+ * a request, the first one given applies. Faults below HTTP are made by `startProxy`, in front of this proxy or behind it.
  */
 import { createServer } from 'node:http';
 import { exchangeOver } from './http-exchange.js';
@@ -18,7 +17,7 @@ import { listenSomewhere } from './listen.js';
 import type { ProxyTarget } from './proxy.js';
 
 export interface HeldCall {
-  /** When there is one: the next request that fits. */
+  /** Resolves with the next request that matches. */
   readonly arrived: Promise<HttpCall>;
   release(): void;
 }
@@ -28,34 +27,34 @@ export interface HttpFaults {
   readonly port: number;
   /** The endpoint for the SDK. */
   readonly url: string;
-  /** All requests so far, those that met a fault included. */
+  /** All requests so far, including those with a fault. */
   readonly calls: readonly HttpCall[];
   /** Replies lost so far. */
   readonly lost: number;
   count(operation?: string): number;
-  /** Forgets all faults, and lets go what is held. */
+  /** Removes all faults and releases held requests. */
   pass(): void;
-  /** 400 ProvisionedThroughputExceededException, and the target does not hear of the request. */
+  /** 400 ProvisionedThroughputExceededException; the request is not forwarded. */
   throttle(which?: WhichCalls): void;
-  /** 500 InternalServerError, and the target does not hear of the request. */
+  /** 500 InternalServerError; the request is not forwarded. */
   fail(which?: WhichCalls): void;
   /** Any other error of the service. */
   refuse(answer: ErrorAnswer, which?: WhichCalls): void;
-  /** The connection is reset, and the target does not hear of the request. */
+  /** The connection is reset; the request is not forwarded. */
   loseRequests(which?: WhichCalls): void;
-  /** The request goes through; its reply is dropped and the connection reset. */
+  /** The request is forwarded; its reply is dropped and the connection reset. */
   loseReplies(which?: WhichCalls): void;
-  /** The target gets it this much later, even if the client has given up by then. */
+  /** The request is forwarded this much later, even if the client has given up by then. */
   delayRequests(ms: number, which?: WhichCalls): void;
-  /** The target has done it, and the client hears of it this much later. */
+  /** The request is forwarded at once; its reply arrives this much later. */
   delayReplies(ms: number, which?: WhichCalls): void;
-  /** Stops the next request on its way, until `release`: also one whose client has given up then arrives. */
+  /** Holds the next request until `release`. It is then forwarded even if its client has given up. */
   holdRequest(which?: Omit<WhichCalls, 'times'>): HeldCall;
-  /** Stops the reply of the next request. */
+  /** Holds the reply to the next request. */
   holdReply(which?: Omit<WhichCalls, 'times'>): HeldCall;
-  /** Changes the header `Date` of every reply from now on; undefined leaves it out. `pass` does not undo it. */
+  /** Changes the header `Date` of every reply from now on; undefined removes it. `pass` does not undo this. */
   rewriteDate(change: (date: Date) => string | undefined): void;
-  /** Leaves out the item that failed conditions give back. `pass` does not undo it. */
+  /** Removes the item that a failed condition returns. `pass` does not undo this. */
   stripItems(strip?: boolean): void;
   stop(): Promise<void>;
 }
@@ -121,7 +120,7 @@ export async function startHttpFaults(target: ProxyTarget): Promise<HttpFaults> 
     },
     isOpen: () => open,
   });
-  // A connection that the client keeps must not be closed by us just when it is used again.
+  // Closing an idle connection could fail a request that the client sends at that moment.
   const options = { keepAliveTimeout: 0, requestTimeout: 0, noDelay: true };
   const { server, port, close } = await listenSomewhere(() => createServer(options, exchange));
   return {

@@ -1,4 +1,4 @@
-/** Replies of DynamoDB, passed on or made up, and what can be changed in them. */
+/** Replies of DynamoDB, forwarded or made here, and the changes that can be made to them. */
 import { type IncomingHttpHeaders, request, type ServerResponse } from 'node:http';
 import type { ErrorAnswer } from './http-fault-rules.js';
 
@@ -15,7 +15,7 @@ export interface Forwarded {
   readonly body: string;
 }
 
-/** They speak of a connection, and this reply goes over another one. */
+/** Headers about a connection: this reply goes over another one. */
 const OF_CONNECTION = new Set(['connection', 'keep-alive', 'transfer-encoding']);
 
 function headersOf(headers: IncomingHttpHeaders): Readonly<Record<string, string>> {
@@ -23,7 +23,7 @@ function headersOf(headers: IncomingHttpHeaders): Readonly<Record<string, string
   return Object.fromEntries(kept.map(([name, value]) => [name, String(value)]));
 }
 
-/** Over a connection of its own: one kept open might be closed by the target just when it is used again. */
+/** Over its own connection: the target could close an idle one at the moment it is used again. */
 export function forward(
   target: { readonly host: string; readonly port: number },
   { method, path, headers, body }: Forwarded,
@@ -55,7 +55,7 @@ export function errorReply({ status, type, message }: ErrorAnswer, now: Date): R
   };
 }
 
-/** As endpoints answer that do not know `ReturnValuesOnConditionCheckFailure`, or were not asked for it. */
+/** The reply of an endpoint that does not know `ReturnValuesOnConditionCheckFailure`. */
 export function withoutItem(reply: Reply): Reply {
   if (reply.status !== 400) return reply;
   const { Item: _, ...answer } = JSON.parse(reply.body) as {
@@ -73,7 +73,7 @@ export function withDate(reply: Reply, change: (date: Date) => string | undefine
   return { ...reply, headers: changed === undefined ? headers : { ...headers, date: changed } };
 }
 
-/** The checksum is left out: it would be that of the body before it was changed. */
+/** Without the checksum, which is that of the unchanged body. */
 export function send(response: ServerResponse, { status, headers, body }: Reply): void {
   if (response.destroyed) return;
   const { 'x-amz-crc32': _, ...kept } = headers;

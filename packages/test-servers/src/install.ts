@@ -1,7 +1,7 @@
 /**
- * Installs what is missing, where that is allowed: as root, with apt, in one batch, one process at a time. Elsewhere a
- * missing server is skipped by name, and the command that would install it is printed. With CI=true it is a failure:
- * a run that tested nothing must not look green.
+ * Installs missing servers where it can: as root, with apt, in one batch, one process at a time. Elsewhere the tests of a
+ * missing server are skipped, and the command that installs it is printed. With CI=true a missing server is a failure: a
+ * run that tested nothing must not be green.
  */
 import { execFile } from 'node:child_process';
 import { tmpdir } from 'node:os';
@@ -19,7 +19,7 @@ const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   postgrest: undefined,
   nats: 'nats-server',
   dynamodb: 'openjdk-17-jre-headless',
-  // Without a font it draws no letters.
+  // Without a font it draws no text.
   chromium: 'chromium fonts-dejavu-core',
 };
 
@@ -27,8 +27,8 @@ const INSTALL_MS_MAX = 300_000;
 const told = new Set<ServerName>();
 
 /**
- * Package lists are fetched only when the names are not known yet. What this system does not have at all must not keep
- * the others away: then they come one by one.
+ * Updates the package lists only when the packages are unknown. One by one at last, so that a package this system does not
+ * have does not prevent the others.
  */
 const SCRIPT = `
 install() { apt-get -o DPkg::Lock::Timeout=240 install -y --no-install-recommends "$@"; }
@@ -58,7 +58,7 @@ async function install(packages: readonly string[]): Promise<void> {
   await promisify(execFile)(file, args, { env, timeout: INSTALL_MS_MAX, maxBuffer: 1 << 26 });
 }
 
-/** Tries to have these servers, and resolves whether or not it could: `available` tells. */
+/** Tries to install these servers. Resolves even if it could not; `available` says which are there. */
 export async function ensureInstalled(servers: readonly ServerName[]): Promise<void> {
   const packages = packagesOf(servers.filter((server) => find(server) === undefined));
   if (packages.length === 0 || process.getuid?.() !== 0 || findOnPath('apt-get') === undefined) return;
@@ -73,8 +73,8 @@ const message = (server: ServerName): string =>
   `${server} is not installed, so its tests cannot run. To install it: ${command(server)}`;
 
 /**
- * For `describe.runIf(available('redis'))`: false skips by name on a laptop, and throws in CI. Tests that stop, pause or
- * kill their server say `{ own: true }`: the user's server does not help them.
+ * For `describe.runIf(available('redis'))`: false for a missing server, which throws in CI. `own`: whether a private one can
+ * be started, for tests that stop, pause or kill their server.
  */
 export function available(server: ServerName, { own = false } = {}): boolean {
   const given = !own && isBorrowable(server) && givenUrl(server) !== undefined;
@@ -85,7 +85,7 @@ export function available(server: ServerName, { own = false } = {}): boolean {
   return false;
 }
 
-/** The binary or its folder, installed if need be. */
+/** The binary or its folder, installed if necessary. */
 export async function need(server: ServerName): Promise<string> {
   if (find(server) === undefined) await ensureInstalled([server]);
   const found = find(server);

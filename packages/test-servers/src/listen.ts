@@ -1,6 +1,7 @@
-/** Binds a server of this process to some free port on loopback. */
+/** Binds a server of this process to a free port on loopback. */
 import type { Server } from 'node:net';
 import { freePort } from './ports.js';
+import { ignore } from './system-error.js';
 
 const PORTS_MAX = 20;
 
@@ -18,8 +19,8 @@ export async function listenSomewhere<Bound extends Server>(make: () => Bound): 
       server.once('error', () => resolve(false));
       server.listen({ host: '127.0.0.1', port, exclusive: true }, () => resolve(true));
     });
-    // A connection that breaks while it is accepted is the client's affair.
-    server.on('error', () => undefined);
+    // A connection that breaks while it is accepted fails in the client.
+    server.on('error', ignore);
     const close = (): Promise<void> => new Promise((resolve) => server.close(() => resolve()));
     if (bound) return { server, port, close };
   }

@@ -1,4 +1,4 @@
-/** Which process listens on a port: for servers that cannot tell who they are when they are asked. */
+/** Finds the process that listens on a port, for servers without a command that identifies them. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { hasCode } from './system-error.js';
@@ -16,7 +16,7 @@ function socketsOn(port: number): readonly string[] {
     .map((columns) => `socket:[${columns[9]}]`);
 }
 
-/** A file that was closed since it was listed is none of interest. */
+/** A file may be closed after it was listed. */
 function linkOf(path: string): string | undefined {
   try {
     return readlinkSync(path);

@@ -1,6 +1,6 @@
 /**
- * Three NATS servers that hold streams in three replicas. Two of them are enough to go on; after the loss of a leader the
- * other two need some seconds to choose another.
+ * Three NATS servers with streams of three replicas. Two of them are enough to continue; without the leader they need some
+ * seconds to elect another.
  */
 import type { NatsConnection } from '@nats-io/transport-node';
 import { randomName, until } from './clock.js';
@@ -10,7 +10,7 @@ import { freePort } from './ports.js';
 import { supervise } from './supervise.js';
 
 export interface NatsNode extends NatsServer {
-  /** What the streams call it: `cluster.leader` of a stream is such a name. */
+  /** The name that `cluster.leader` of a stream has. */
   readonly name: string;
 }
 
@@ -26,7 +26,7 @@ const NODES = 3;
 const SETTLE_MS_MAX = 60_000;
 const TRIES_MAX = 3;
 
-/** A node of a cluster that has no leader is up all the same: its peers may be what comes next. */
+/** A node without a leader counts as started: its peers may start after it. */
 const isReady = async (connection: NatsConnection): Promise<boolean> => {
   await connection.flush();
   return true;
@@ -40,7 +40,7 @@ async function startNode(binary: string, routes: readonly number[], routePort: n
   return Object.assign(controls, { name, url: `nats://${controls.host}:${controls.port}` });
 }
 
-/** All or none: what did start is stopped when one did not. */
+/** All or none: when one does not start, the others are stopped. */
 async function startNodes(binary: string, triesLeft = TRIES_MAX): Promise<readonly NatsNode[]> {
   const routes: number[] = [];
   while (routes.length < NODES) routes.push(await freePort());
@@ -48,7 +48,7 @@ async function startNodes(binary: string, triesLeft = TRIES_MAX): Promise<readon
   const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
   if (nodes.length === NODES) return nodes;
   await Promise.all(nodes.map((node) => node.stop()));
-  // Somebody else may have taken the port of a route in between.
+  // Another process may have taken the port of a route meanwhile.
   if (triesLeft > 1) return startNodes(binary, triesLeft - 1);
   throw new AggregateError(
     starts.flatMap((start) => (start.status === 'rejected' ? [start.reason] : [])),
@@ -57,8 +57,8 @@ async function startNodes(binary: string, triesLeft = TRIES_MAX): Promise<readon
 }
 
 /**
- * Only making such a stream tells that there is a leader, and that it knows all the others. Its name stays the same: one
- * that was made while its answer came too late is found and removed the next time.
+ * Creating a stream of three replicas is the only proof of a leader that knows all nodes. Its name is always the same: a
+ * stream whose creation was answered too late is removed by the next attempt.
  */
 async function holdsThreeReplicas({ port, name: node }: NatsNode): Promise<boolean> {
   const name = `settle-${node}`;

@@ -1,6 +1,6 @@
 /**
- * A private NATS server with JetStream on loopback. Its streams lie in its folder, so they outlive a restart and a kill. A
- * server that the user named in HOLDFAST_TEST_NATS_URL is used as it is.
+ * A private NATS server with JetStream on loopback. Its streams are stored in its folder and survive a restart and a kill.
+ * A server named in HOLDFAST_TEST_NATS_URL is used as it is.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,11 +15,11 @@ export interface NatsServer extends Controls {
 }
 
 export interface NatsOptions {
-  /** Lines of its configuration: `{ max_payload: '64KB' }`. Asking for any means a private server. */
+  /** Lines of its configuration: `{ max_payload: '64KB' }`. Means a private server. */
   readonly config?: Readonly<Record<string, string>>;
-  /** The one user that it lets in, also named by the URL. Means a private server. */
+  /** The only user that may connect; part of the URL. Means a private server. */
   readonly login?: Login;
-  /** A private server even if the user named one: for tests that stop, pause or kill it. */
+  /** A private server even if a variable names one: for tests that stop, pause or kill it. */
   readonly own?: boolean;
 }
 
@@ -37,7 +37,7 @@ export interface NatsSetup {
 
 const ANSWER_MS_MAX = 2000;
 
-/** Over a connection of its own to this server and no other, without retries. */
+/** Over its own connection to this server only, without retries. */
 export async function withNats<Reply>(
   port: number,
   login: Login | undefined,
@@ -57,7 +57,7 @@ export async function withNats<Reply>(
   }
 }
 
-/** Throws what JetStream says when it refuses. */
+/** Throws JetStream's message when it refuses. */
 export async function askJetstream(
   connection: NatsConnection,
   subject: string,
@@ -81,7 +81,7 @@ function configuration({ name, config, login }: NatsSetup, port: number, folder:
   return `${lines.map(([key, value]) => `${key}: ${value}`).join('\n')}\n`;
 }
 
-/** Another NATS may sit on the port that this one could not bind: the name tells them apart. */
+/** Another NATS may listen on the port: the name identifies this one. */
 export function natsPlan(binary: string, setup: NatsSetup): Plan {
   return {
     name: 'nats',

@@ -1,4 +1,4 @@
-/** PgBouncer in front of a PostgreSQL, for every database of it. It asks nobody for a password. */
+/** PgBouncer in front of every database of a PostgreSQL. It asks for no password. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { need } from './install.js';
@@ -7,7 +7,7 @@ import { type Controls, supervise } from './supervise.js';
 import { giveTo, unprivileged } from './unprivileged.js';
 
 export interface PgbouncerOptions {
-  /** The URL of a database; the same one is named by the URL that is given back. */
+  /** The URL of a database. The returned URL leads to the same database. */
   readonly target: string;
   readonly mode?: 'transaction' | 'session' | 'statement';
   /** Lines of the section `pgbouncer`: `{ default_pool_size: '2' }`. */

@@ -1,6 +1,6 @@
 /**
- * Free ports from 20000 to 32000: client sockets are given ports above that, so none of them can take the port of a
- * server that is down for a moment.
+ * Free ports from 20000 to 32000. Client sockets have ports above that, so none of them can take the port of a server that
+ * is being restarted.
  */
 import { createServer } from 'node:net';
 import { draw } from './clock.js';
@@ -17,7 +17,7 @@ function canBind(port: number): Promise<boolean> {
   });
 }
 
-/** Free a moment ago: whoever binds it has to try another when somebody was quicker. */
+/** Free a moment ago. Another process may bind it first; the caller then tries another port. */
 export async function freePort(): Promise<number> {
   for (let attempt = 0; attempt < TRIES_MAX; attempt += 1) {
     const port = draw(FROM, TO);

@@ -1,11 +1,11 @@
-/** PostgREST in front of a database: what stands behind `supabase.rpc`. */
+/** PostgREST in front of a database: the server behind `supabase.rpc`. */
 import { timeout } from './clock.js';
 import { need } from './install.js';
 import { freePort } from './ports.js';
 import { type Controls, supervise } from './supervise.js';
 
 export interface PostgrestOptions {
-  /** Of the role that PostgREST connects as; it has to be allowed to become `anonRole`. */
+  /** With the role that PostgREST connects as, which must be a member of `anonRole`. */
   readonly databaseUrl: string;
   readonly schemas: readonly string[];
   readonly anonRole: string;
@@ -18,7 +18,7 @@ export interface PostgrestServer extends Controls {
   readonly url: string;
 }
 
-/** Ready means that it read the schema: requests before that are refused. */
+/** It is ready once it has read the schema: earlier requests are refused. */
 async function isReady(adminPort: number, port: number): Promise<boolean> {
   const signal = timeout(2000);
   const ready = await fetch(`http://127.0.0.1:${adminPort}/ready`, { signal });

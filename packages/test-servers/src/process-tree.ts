@@ -1,4 +1,4 @@
-/** Processes by their ids: who their children are, and whether they run, are stopped or are gone. */
+/** Processes by their ids: their children, and whether they run, are stopped or have ended. */
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { hasCode } from './system-error.js';
@@ -12,7 +12,7 @@ interface Stat {
 
 const hasProc = existsSync('/proc/self/stat');
 
-/** The name in parentheses may hold spaces and parentheses: what follows the last one is fixed. */
+/** The name in parentheses may contain spaces and parentheses: the fields after the last one are fixed. */
 function statOf(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
@@ -45,14 +45,14 @@ export function childrenOf(pid: number): readonly number[] {
   return [...all()].filter(([, { parent }]) => parent === pid).map(([child]) => child);
 }
 
-/** A zombie counts as gone: nobody can wake it. */
+/** A zombie has ended. */
 export function stateOf(pid: number): State {
   const stat = hasProc ? statOf(pid) : listed().get(pid);
   if (stat === undefined || /^[ZX]/.test(stat.letter)) return 'gone';
   return /^[Tt]/.test(stat.letter) ? 'stopped' : 'running';
 }
 
-/** Whether the signal reached anybody. */
+/** False when there is no such process. */
 export function signal(pid: number, name: NodeJS.Signals): boolean {
   try {
     return process.kill(pid, name);

@@ -1,6 +1,7 @@
-/** One connection through the proxy: two sockets, and a queue for each way. */
+/** One connection through the proxy: two sockets, and a queue for each direction. */
 import { connect, type Socket } from 'node:net';
 import { later, nowMs } from './clock.js';
+import { ignore } from './system-error.js';
 
 export type Mode =
   | { readonly kind: 'pass' }
@@ -23,14 +24,14 @@ type Piece = Buffer | 'end';
 
 interface Way {
   push(piece: Piece): void;
-  /** Sends what is due, or says when. */
+  /** Sends the pieces that are due, and schedules the next. */
   flush(mode: Mode): void;
   clear(): void;
 }
 
 const HELD_BYTES_MAX = 1 << 20;
 
-/** Pieces leave in the order in which they came, whatever the mode was meanwhile. */
+/** Pieces leave in the order of their arrival, whatever modes there were meanwhile. */
 function openWay(from: () => Socket | undefined, to: () => Socket | undefined): Way {
   const held: { readonly piece: Piece; readonly atMs: number }[] = [];
   let heldBytes = 0;
@@ -73,8 +74,8 @@ function openWay(from: () => Socket | undefined, to: () => Socket | undefined): 
 }
 
 /**
- * The target is reached only once something may pass: a hanging proxy leaves no trace there. While it hangs, neither
- * side learns that the other one is gone.
+ * Connects to the target only when something may pass: a hanging proxy opens no connection there. While it hangs, neither
+ * side learns that the other one has closed.
  */
 export function openLink(client: Socket, target: { host: string; port: number }, events: Events): Link {
   let mode: Mode = { kind: 'hang' };
@@ -99,13 +100,13 @@ export function openLink(client: Socket, target: { host: string; port: number },
     events.onEnd();
   };
   const closed = new Set<Way>();
-  /** After a gentle end the other side may still be reading: a reset would take from it what was sent last. */
+  /** After an orderly end the other side may still be reading: a reset would drop the last bytes. */
   const gone = (way: Way, byError: boolean): void => {
     closed.add(way);
     if (mode.kind === 'hang') way.push('end');
     else if (byError || closed.size === 2) end();
   };
-  /** The server is closed gently, so that it reads all that it was sent: only the way back is gone. */
+  /** The server's side is closed in order, so that it reads the whole request: only the reply is lost. */
   const lose = (): void => {
     server?.removeAllListeners('data');
     server?.resume();
@@ -125,8 +126,8 @@ export function openLink(client: Socket, target: { host: string; port: number },
       way.push('end');
       way.flush(mode);
     });
-    // An error is always followed by the close that is looked at.
-    socket.on('error', () => undefined);
+    // An error is always followed by `close`, which is handled below.
+    socket.on('error', ignore);
     socket.on('close', (byError) => gone(way, byError));
   };
   attach(client, requests);

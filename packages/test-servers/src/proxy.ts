@@ -1,6 +1,6 @@
 /**
- * A TCP proxy that breaks connections in the ways that networks do. It never throws by itself: an error of one side ends
- * the other side. Changing the mode reaches connections that are open.
+ * A TCP proxy that breaks connections as networks do. An error on one side ends the other side; nothing is thrown. A new
+ * mode applies to open connections too.
  */
 import { createServer, type Socket } from 'node:net';
 import { listenSomewhere } from './listen.js';
@@ -14,22 +14,22 @@ export interface ProxyTarget {
 export interface TcpProxy {
   readonly host: string;
   readonly port: number;
-  /** Connections open now. */
+  /** Open connections. */
   readonly connections: number;
   /** Answers lost so far. */
   readonly lost: number;
-  /** Forwards everything, at once. What was held back goes on its way. */
+  /** Forwards everything at once, including what was held back. */
   pass(): void;
   /** Resets every connection, and every new one. */
   cut(): void;
   /** Half-open: connections stay, new ones are accepted, and nothing is forwarded either way. */
   hang(): void;
   /**
-   * Requests go through; the answer is dropped and the connection reset. After `times` such losses it passes again;
-   * without `times` it goes on.
+   * Requests are forwarded; the answer is dropped and the connection reset. After `times` losses everything passes again.
+   * Default: no limit.
    */
   loseReplies(times?: number): void;
-  /** Every piece comes this much later, each way: a round trip takes twice as long. */
+  /** Delays every piece in each direction: a round trip takes twice as long. */
   delay(ms: number): void;
   stop(): Promise<void>;
 }

@@ -1,4 +1,4 @@
-/** A Redis Cluster of three masters without replicas, which answers for all slots. */
+/** A Redis Cluster of three masters without replicas that serves all slots. */
 import { until } from './clock.js';
 import { freePort } from './ports.js';
 import { ask, fieldOf, type RedisServer, startPrivateRedis } from './redis.js';
@@ -17,7 +17,7 @@ interface Node {
   readonly busPort: number;
 }
 
-/** The usual bus port lies 10,000 above the port, which would be among the ports of client sockets. */
+/** The default bus port is 10,000 above the port, in the range of client sockets. */
 async function startNode(triesLeft = 3): Promise<Node> {
   const busPort = await freePort();
   const config = {
@@ -28,13 +28,13 @@ async function startNode(triesLeft = 3): Promise<Node> {
   try {
     return { server: await startPrivateRedis(config), busPort };
   } catch (error) {
-    // Somebody else may have taken the bus port in between.
+    // Another process may have taken the bus port meanwhile.
     if (triesLeft <= 1) throw error;
     return startNode(triesLeft - 1);
   }
 }
 
-/** Epochs are set first: nodes that begin with the same one would have to fight it out. */
+/** Sets different epochs first: nodes with equal ones would have to resolve a conflict. */
 async function join(nodes: readonly Node[]): Promise<void> {
   const first = nodes[0];
   for (const [index, { server }] of nodes.entries()) {

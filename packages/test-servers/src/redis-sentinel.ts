@@ -1,4 +1,4 @@
-/** A Redis master, its replica, and the Sentinels that make the replica a master when the master is gone. */
+/** A Redis master, its replica, and the Sentinels that promote the replica when the master fails. */
 import { until } from './clock.js';
 import { need } from './install.js';
 import { ask, fieldOf, type RedisServer, type Reply, redisPlan, startPrivateRedis } from './redis.js';
@@ -7,7 +7,7 @@ import { type Controls, supervise } from './supervise.js';
 export interface RedisSentinel {
   readonly sentinels: readonly Controls[];
   readonly masterName: string;
-  /** The one that was the master at the start. */
+  /** The master at the start. */
   readonly master: RedisServer;
   readonly replica: RedisServer;
   stop(): Promise<void>;
@@ -31,14 +31,14 @@ function startSentinel(binary: string, master: RedisServer, count: number): Prom
   return supervise(redisPlan(binary, config, 'sentinel'));
 }
 
-/** Names and values take turns in the reply. */
+/** The reply alternates names and values. */
 function itemOf(reply: Reply, name: string): string | undefined {
   if (!Array.isArray(reply)) return undefined;
   const at = reply.findIndex((item, index) => index % 2 === 0 && item === name);
   return at === -1 ? undefined : String(reply[at + 1]);
 }
 
-/** A failover that begins before a Sentinel knows the replica and its peers would find nobody to choose. */
+/** A failover needs Sentinels that know the replica and each other. */
 async function knowsAll(sentinel: Controls, count: number): Promise<boolean> {
   const state = await ask(sentinel.port, undefined, 'SENTINEL', 'MASTER', MASTER_NAME);
   const replicas = await ask(sentinel.port, undefined, 'SENTINEL', 'REPLICAS', MASTER_NAME);

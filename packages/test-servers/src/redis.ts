@@ -1,6 +1,6 @@
 /**
- * A private Redis on loopback. It keeps nothing on disk unless its configuration says so. A server that the user named
- * in HOLDFAST_TEST_REDIS_URL is used as it is: it is never stopped, paused or emptied.
+ * A private Redis on loopback. It stores nothing on disk by default. A server named in HOLDFAST_TEST_REDIS_URL is used as
+ * it is: never stopped, paused or emptied.
  */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,9 +14,9 @@ export interface RedisServer extends Controls {
 }
 
 export interface RedisOptions {
-  /** Lines of redis.conf: `{ appendonly: 'yes' }`. Asking for any means a private server. */
+  /** Lines of redis.conf: `{ appendonly: 'yes' }`. Means a private server. */
   readonly config?: Readonly<Record<string, string>>;
-  /** A private server even if the user named one: for tests that stop, pause or kill it. */
+  /** A private server even if a variable names one: for tests that stop, pause or kill it. */
   readonly own?: boolean;
 }
 
@@ -24,7 +24,7 @@ const CONFIG = { bind: '127.0.0.1', save: '""', appendonly: 'no', 'repl-diskless
 
 export type Reply = string | number | null | readonly Reply[];
 
-/** One command over a connection of its own, without retries. */
+/** One command over its own connection, without retries. */
 export async function ask(port: number, password: string | undefined, ...command: string[]): Promise<Reply> {
   const [name = '', ...args] = command;
   const client = new Redis({
@@ -54,15 +54,15 @@ export function fieldOf(info: Reply, name: string): string | undefined {
   return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(String(info))?.[1];
 }
 
-/** Another Redis may sit on the port that this one could not bind: the process id tells them apart. */
+/** Another Redis may listen on the port: the process id identifies this one. */
 async function answers(port: number, pid: number, password: string | undefined): Promise<boolean> {
   const info = await ask(port, password, 'INFO');
   return fieldOf(info, 'process_id') === String(pid) && fieldOf(info, 'loading') !== '1';
 }
 
 /**
- * The file is written once and then belongs to the server, which rewrites it when a Sentinel changes its role: only so
- * does a master that comes back know that it is a replica now.
+ * The configuration file is written once. The server rewrites it when a Sentinel changes its role, so that a restarted
+ * master knows that it is a replica now.
  */
 export function redisPlan(
   binary: string,

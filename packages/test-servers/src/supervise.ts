@@ -1,6 +1,6 @@
 /**
- * Starts a server on some port, waits for a real command to answer, and gives the controls that tests break it with.
- * A server that ends before it answers because somebody took its port is tried on another one.
+ * Starts a server on a free port, waits until it answers a real command, and returns the controls by which tests pause,
+ * kill and restart it. When another process took the port first, it tries another port.
  */
 import { type Child, type Launch, startChild } from './child.js';
 import { nowMs, sleep } from './clock.js';
@@ -10,14 +10,14 @@ import { freePort } from './ports.js';
 export interface Controls {
   readonly host: string;
   readonly port: number;
-  /** Of the process that runs now: another one after `restart`. */
+  /** Of the running process: another one after `restart`. */
   readonly pid: number;
-  /** On the same port with the same folder; ends the process gently first, if it still runs. */
+  /** On the same port with the same folder. A running process is ended in order first. */
   restart(): Promise<void>;
   /** SIGSTOP, for the server and its children: connections stay, nothing answers. */
   pause(): Promise<void>;
   resume(): Promise<void>;
-  /** SIGKILL. What it wrote stays for `restart`. */
+  /** SIGKILL. Its files stay for `restart`. */
   kill(): Promise<void>;
   /** Ends it and removes its folder. May be called twice. */
   stop(): Promise<void>;
@@ -25,9 +25,9 @@ export interface Controls {
 
 export interface Plan {
   readonly name: string;
-  /** Called for every start; `port` changes only until the first start succeeded. */
+  /** Called for every start. `port` is the same after the first start that succeeded. */
   readonly launch: (port: number, folder: string) => Launch | Promise<Launch>;
-  /** Whether this process answers, not only somebody on this port. A rejection is a no. */
+  /** Whether this process answers, and not another one on this port. A rejection means no. */
   readonly answers: (port: number, pid: number, folder: string) => Promise<boolean>;
   readonly gentle: NodeJS.Signals;
   readonly prepare?: (folder: string) => Promise<void>;
@@ -71,7 +71,7 @@ async function startSomewhere(plan: Plan, folder: string): Promise<{ child: Chil
 async function startAgain(plan: Plan, folder: string, port: number): Promise<Child> {
   const start = await startOnce(plan, folder, port);
   if (start.kind === 'up') return start.child;
-  throw new Error(`${plan.name} cannot start again: somebody else took port ${port}`);
+  throw new Error(`${plan.name} cannot start again: another process took port ${port}`);
 }
 
 export async function supervise(plan: Plan): Promise<Controls> {

@@ -1,6 +1,6 @@
 /**
- * PostgreSQL and PgBouncer refuse to run as root. Then they run as `postgres`, or as `nobody` where there is no such
- * user; everybody else runs them as themselves.
+ * PostgreSQL and PgBouncer refuse to run as root: there they run as `postgres`, or as `nobody` where that user does not
+ * exist. Other users run them as themselves.
  */
 import { chownSync, readFileSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -27,7 +27,7 @@ export function giveTo(user: User | undefined, path: string): void {
   if (user !== undefined) chownSync(path, user.uid, user.gid);
 }
 
-/** Whether every folder above lets strangers pass: a checkout in root's home does not. */
+/** Whether other users may enter every parent folder: not in a checkout in root's home. */
 export function reachableBy(user: User | undefined, path: string): boolean {
   if (user === undefined) return true;
   for (let folder = path; ; folder = dirname(folder)) {

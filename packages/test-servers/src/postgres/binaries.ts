@@ -1,6 +1,6 @@
 /**
- * Which PostgreSQL: 15 is the system's, 18 is npm's. npm packs no symbolic links, and its package makes them in a script
- * that many installations do not run, so they are made here.
+ * The binaries of PostgreSQL: 15 is the system's, 18 comes from npm. npm packages contain no symbolic links, and many
+ * installations do not run the package's script that makes them, so they are made here.
  */
 import { execFileSync } from 'node:child_process';
 import { accessSync, chmodSync, constants, existsSync, readFileSync, symlinkSync } from 'node:fs';
@@ -24,7 +24,7 @@ interface Link {
   readonly target: string;
 }
 
-/** Another process may make the same link at the same moment. */
+/** Another process may make the same link at the same time. */
 function link(at: string, to: string): void {
   try {
     symlinkSync(to, at);
@@ -60,7 +60,7 @@ function makeExecutable(native: string): void {
   }
 }
 
-/** A checkout may lie where the user of the server cannot read, or where we cannot write the links. */
+/** The checkout may be unreadable for the server's user, or not writable for the links. */
 function isUsable(native: string, user: User | undefined): boolean {
   return reachableBy(user, join(native, 'bin')) && isAllowed(join(native, 'lib'), constants.W_OK);
 }

@@ -1,4 +1,4 @@
-/** A data folder for a server: initdb takes most of a second, so it runs once and its result is copied. */
+/** Data folders: initdb takes most of a second, so it runs once per test run and its result is copied. */
 import { execFile } from 'node:child_process';
 import { chmodSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,7 +16,7 @@ async function initdb({ folder }: PostgresBinaries, user: User | undefined, data
   await run(join(folder, 'initdb'), ['-D', data, ...INITDB], { cwd: data, ...(user ?? {}) });
 }
 
-/** Makes `to`, which must not be there yet. */
+/** Makes the folder `to`, which must not exist. */
 export async function makeDataFolder(
   binaries: PostgresBinaries,
   user: User | undefined,

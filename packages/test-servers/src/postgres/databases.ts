@@ -1,4 +1,4 @@
-/** Single statements to a PostgreSQL, each over a connection of its own. */
+/** Single statements to a PostgreSQL, each over its own connection. */
 import pg from 'pg';
 import { randomName } from '../clock.js';
 

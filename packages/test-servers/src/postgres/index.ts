@@ -1,6 +1,6 @@
 /**
- * A private PostgreSQL on loopback, as superuser postgres without a password. Pausing and killing reach its backends too.
- * A server that the user named in HOLDFAST_TEST_POSTGRES_URL is used as it is; databases made in it are dropped again.
+ * A private PostgreSQL on loopback, as superuser postgres without a password. Its backends are paused and killed with it.
+ * A server named in HOLDFAST_TEST_POSTGRES_URL is used as it is; databases made in it are dropped again.
  */
 import { join } from 'node:path';
 import { borrowed, givenUrl } from '../borrowed.js';
@@ -12,21 +12,21 @@ import { createDatabase, dropDatabase, queryOnce } from './databases.js';
 
 export interface PostgresServer extends Controls {
   readonly url: string;
-  /** What the server says: `15.10`. */
+  /** Such as `15.10`. */
   readonly version: string;
-  /** A new, empty database; gives its URL. */
+  /** Makes an empty database. Returns its URL. */
   createDatabase(): Promise<string>;
 }
 
 export interface PostgresOptions {
   readonly version?: PostgresVersion;
-  /** Off by default: no test pulls the plug. Benchmarks want it on. */
+  /** Off by default: no test cuts the power. On in benchmarks. */
   readonly fsync?: boolean;
   /** Lines of postgresql.conf: `{ max_connections: '20' }`. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Further variables of the process, such as a faked clock. */
   readonly env?: Readonly<Record<string, string>>;
-  /** A private server even if the user named one: for tests that stop, pause or kill it. Any option means that too. */
+  /** A private server even if a variable names one: for tests that stop, pause or kill it. Any option means that too. */
   readonly own?: boolean;
 }
 

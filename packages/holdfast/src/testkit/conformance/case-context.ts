@@ -88,7 +88,7 @@ export function claimOf(key: string, hold: HoldId, more: Partial<Claim> = {}): C
     owner: 'kit',
     permits: 1,
     capacity: 1,
-    ttlMs: 10_000,
+    ttlMs: 60_000,
     queue: true,
     inbox: null,
     metadata: null,
@@ -97,7 +97,7 @@ export function claimOf(key: string, hold: HoldId, more: Partial<Claim> = {}): C
 }
 
 export function renewOf(key: string, hold: HoldId, more: Partial<Renew> = {}): Renew {
-  return { kind: 'renew', key, hold, ttlMs: 10_000, block: false, ...more };
+  return { kind: 'renew', key, hold, ttlMs: 60_000, block: false, ...more };
 }
 
 export function releaseOf(key: string, hold: HoldId, more: Partial<Release> = {}): Release {

@@ -130,6 +130,7 @@ export const contract: readonly CaseDefinition[] = [
     name: 'views show holders and waiters in order, and never a hold or an inbox',
     async try({ store, another, key, process }) {
       const name = key();
+      const other = await another();
       const [holder, waiter] = [process(), process()];
       const secrets = [holder, waiter, 'secret-inbox'];
       const granted = await send(
@@ -138,7 +139,6 @@ export const contract: readonly CaseDefinition[] = [
       );
       const asked = claimOf(name, { process: waiter, number: 1 }, { owner: 'bert', inbox: 'secret-inbox-2' });
       const busy = await send(store, asked);
-      const other = await another();
       const view = await other.read(name);
       assert.ok(view);
       assert.deepEqual(
