@@ -1,4 +1,5 @@
 /** DynamoDB as the store's tests need it: a client and a table each. */
+import { randomUUID } from 'node:crypto';
 import { DynamoDB, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
@@ -17,11 +18,9 @@ export function clientOf(endpoint: string, more: DynamoDBClientConfig = {}): Dyn
   });
 }
 
-let made = 0;
-
 /** A table of its own, made as users make it. */
 export async function tableOn(client: DynamoDB, options: DynamodbStoreOptions = {}): Promise<string> {
-  const table = `locks-${process.pid}-${made++}`;
+  const table = `locks-${randomUUID()}`;
   await createTable(client, { ...options, table });
   return table;
 }

@@ -1,4 +1,5 @@
 /** A fleet: Holdfast and other software on one table or bucket. What the cases need of it, whatever the layout. */
+import { randomUUID } from 'node:crypto';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks, type KeyInfo, type Locks, type LocksOptions } from 'holdfast';
 import { createTable, dynamodbStore, type LayoutName } from 'holdfast/dynamodb';
@@ -94,7 +95,7 @@ export async function learnTime(store: Store): Promise<void> {
 /** A table of the layout's shape, and a client that knows DynamoDB's time well. */
 export async function openTable(endpoint: string, layout: LayoutName) {
   const client = clientOf(endpoint);
-  const table = `${layout}-${process.pid}`;
+  const table = `${layout}-${randomUUID()}`;
   await createTable(client, { table, layout });
   await leaveRecordsAlone(client, table);
   const store = () => dynamodbStore(client, { table, layout });

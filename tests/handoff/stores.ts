@@ -1,4 +1,5 @@
 /** The stores on which leases are handed off between real processes. A further one is a further line: where it is. */
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -65,7 +66,7 @@ async function startMigratedPostgres(): Promise<Place> {
 
 async function startMigratedDynamodb(options: string): Promise<Place> {
   const server = await startDynamodb();
-  const url = `dynamodb://test:test@local/handoffs?endpoint=${encodeURIComponent(server.url)}${options}`;
+  const url = `dynamodb://test:test@local/handoffs-${randomUUID()}?endpoint=${encodeURIComponent(server.url)}${options}`;
   return migrated({ url, stop: () => server.stop() });
 }
 

@@ -1,4 +1,4 @@
-/** A server named by an environment variable: used as it is, never stopped or emptied. */
+/** A server that others use too, or that an environment variable names: never stopped or emptied. */
 import type { Controls } from './supervise.js';
 
 export interface Borrowed extends Controls {
@@ -25,7 +25,7 @@ export function borrowed(server: Borrowable, url: string): Borrowed {
   const { hostname, port } = new URL(url);
   const refuse = (): never => {
     throw new Error(
-      `${VARIABLES[server]} names a server that is not ours to stop: start a private one with { own: true }`,
+      `others use this server too, or ${VARIABLES[server]} names it: start a private one with { own: true }`,
     );
   };
   return {

@@ -19,13 +19,13 @@ export interface DynamodbServer extends Controls {
 export interface DynamodbOptions {
   /** On disk, tables survive a restart and a kill. Means a private server. */
   readonly storage?: 'memory' | 'disk';
-  /** A private server even if a variable names one: for tests that stop, pause or kill it. */
+  /** A private server: for tests that stop, pause or kill it. Default: one that other tests of this process use too. */
   readonly own?: boolean;
 }
 
 /** Little memory is enough. Without the optimising compiler it starts sooner and takes 50 MB less. */
 const JAVA = [
-  '-Xmx128m',
+  '-Xmx256m',
   '-XX:+UseSerialGC',
   '-XX:TieredStopAtLevel=1',
   '-Djava.net.preferIPv4Stack=true',
@@ -72,9 +72,14 @@ async function startPrivate(storage: 'memory' | 'disk'): Promise<DynamodbServer>
   return Object.assign(controls, { url: `http://${controls.host}:${controls.port}` });
 }
 
+/** One for all tests of this process that do not ask for their own: Java takes seconds to start and to become fast. */
+let shared: Promise<DynamodbServer> | undefined;
+
 export async function startDynamodb(options: DynamodbOptions = {}): Promise<DynamodbServer> {
-  const given = givenUrl('dynamodb');
   const own = options.own === true || options.storage !== undefined;
-  if (given === undefined || own) return startPrivate(options.storage ?? 'memory');
-  return borrowed('dynamodb', given);
+  if (own) return startPrivate(options.storage ?? 'memory');
+  const given = givenUrl('dynamodb');
+  if (given !== undefined) return borrowed('dynamodb', given);
+  shared ??= startPrivate('memory');
+  return borrowed('dynamodb', (await shared).url);
 }
