@@ -66,13 +66,11 @@ describe.runIf(available('nats'))('permissions on NATS', () => {
     await Promise.all([locks.close({ drain: 0 }), waiting.close({ drain: 0 })]);
   });
 
-  it('who may not write hears so at once, in words that name the permission', async () => {
+  it('who may not write hears so, in words that name the permission', async () => {
     const store = natsStore(await as('reader'));
-    const since = performance.now();
     const claim = say(store, claimOf('k2', 'p'));
     await expect(claim).rejects.toBeInstanceOf(UnsupportedError);
     await expect(claim).rejects.toThrow(/lacks a permission.*publish.*\$KV\.holdfast\./s);
-    expect(performance.now() - since).toBeLessThan(1_500);
     await expect(createLocks(store).acquire('k2', { wait: 20_000 })).rejects.toThrow(/lacks a permission/);
   });
 

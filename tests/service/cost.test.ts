@@ -20,8 +20,7 @@ describe.runIf(available('dynamodb'))('the service on DynamoDB, where every look
     const store = dynamodbStore(client, { table: await tableOn(client) });
     service = createService({ store });
     url = await service.listen();
-    const acquired = await acquire('first');
-    expect(acquired.status).toBe(200);
+    await until(async () => (await acquire('first')).status === 200, 'DynamoDB answers');
   });
   afterAll(async () => {
     await service?.close();

@@ -22,6 +22,8 @@ export interface CaseContext {
   /** Opens another connection; closed at the end of the case. */
   another(): Promise<Store>;
   /** A key that no other case uses. */
+  readonly name: string;
+  /** Further ones. */
   key(): string;
   /** A process that no other case uses. */
   process(): string;
@@ -67,12 +69,14 @@ async function createContext(harness: Harness, open: () => Promise<Store>): Prom
   const id = systemClock.randomId();
   const { doubtMs = 0 } = harness;
   let made = 0;
+  const key = (): string => `kit-${id}-${made++}`;
   const process = (): string => `process-${id}-${made++}`;
   return {
     harness,
     store: await open(),
     another: open,
-    key: () => `kit-${id}-${made++}`,
+    name: key(),
+    key,
     process,
     newHold: () => ({ process: process(), number: 1 }),
     doubtMs,

@@ -1,6 +1,6 @@
 /** The store contract around the commands: batches, names, views, probing and closing. */
 import assert from 'node:assert/strict';
-import { compareKeys, UnsupportedError } from '../../protocol/index.js';
+import { compareKeys, UnsupportedError, WAITER_LIFE_MS } from '../../protocol/index.js';
 import {
   type CaseDefinition,
   claimOf,
@@ -81,8 +81,7 @@ export const contract: readonly CaseDefinition[] = [
   },
   {
     name: 'every decision that changes something has a higher number, seen by all connections',
-    async try({ store, another, key, newHold, doubtMs }) {
-      const name = key();
+    async try({ store, another, name, newHold, doubtMs }) {
       const other = await another();
       const hold = newHold();
       const first = await send(store, claimOf(name, hold));
@@ -128,8 +127,7 @@ export const contract: readonly CaseDefinition[] = [
   },
   {
     name: 'views show holders and waiters in order, and never a hold or an inbox',
-    async try({ store, another, key, process }) {
-      const name = key();
+    async try({ store, another, name, key, process }) {
       const other = await another();
       const [holder, waiter] = [process(), process()];
       const secrets = [holder, waiter, 'secret-inbox'];
@@ -140,16 +138,20 @@ export const contract: readonly CaseDefinition[] = [
       const asked = claimOf(name, { process: waiter, number: 1 }, { owner: 'bert', inbox: 'secret-inbox-2' });
       const busy = await send(store, asked);
       const view = await other.read(name);
-      assert.ok(view);
-      assert.deepEqual(
-        view.holders.map(({ owner }) => owner),
-        ['anna'],
-      );
-      const bert = { owner: 'bert', permits: 1, capacity: 1, since: busy.now, woken: false };
-      assert.deepEqual(view.waiters, store.traits.queue ? [bert] : []);
-      assert.ok(granted.kind === 'granted' && view.token >= granted.tokenLast);
       const [listed] = await viewsOf(other, { prefix: name });
-      assert.deepEqual({ ...listed, now: 0 }, { ...view, now: 0 });
+      assert.ok(view && listed && granted.kind === 'granted');
+      const bert = { owner: 'bert', permits: 1, capacity: 1, since: busy.now, woken: false };
+      for (const { holders, waiters, token, now } of [view, listed]) {
+        assert.deepEqual(
+          holders.map(({ owner }) => owner),
+          ['anna'],
+        );
+        // A waiter that does not claim for some seconds is gone: on a slow machine the view may come that late.
+        const isThere = store.traits.queue && now < busy.now + WAITER_LIFE_MS;
+        assert.deepEqual(waiters, isThere ? [bert] : []);
+        assert.equal(token, view.token);
+        assert.ok(token >= granted.tokenLast);
+      }
       const said = JSON.stringify([view, listed, busy, await other.probe()]);
       for (const secret of secrets) assert.ok(!said.includes(secret), `${secret} is shown`);
       assert.equal(await other.read(key()), null);
@@ -170,8 +172,7 @@ export const contract: readonly CaseDefinition[] = [
   },
   {
     name: 'closing twice is fine; afterwards commands are refused, and other connections go on',
-    async try({ store, another, key, newHold }) {
-      const name = key();
+    async try({ store, another, name, newHold }) {
       const hold = newHold();
       const closing = await another();
       await sendExpecting(closing, claimOf(name, hold), 'granted');

@@ -10,7 +10,7 @@ export const leases: readonly CaseDefinition[] = [
   {
     name: 'P22: a waiter on another connection follows a release at once, not at the end of the ttl',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 2, async (users) => {
         const first = await nth(users, 0).acquire(key, { ttl: '10m' });
         const next = nth(users, 1).acquire(key);
@@ -25,7 +25,7 @@ export const leases: readonly CaseDefinition[] = [
   {
     name: 'F5: a wait that times out or is aborted leaves nothing in the store',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 2, async (users) => {
         const [holder, other] = [nth(users, 0), nth(users, 1)];
         const held = await holder.acquire(key);
@@ -50,7 +50,7 @@ export const leases: readonly CaseDefinition[] = [
   {
     name: 'F9, P2: a lease that was lost releases nothing of its successor, who can release',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 2, async (users) => {
         const old = await nth(users, 0).acquire(key, { ttl: 80, renew: false });
         const next = await nth(users, 1).acquire(key);
@@ -69,7 +69,7 @@ export const leases: readonly CaseDefinition[] = [
   {
     name: 'a lease that renews itself outlives its ttl many times over',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 2, async (users) => {
         const lease = await nth(users, 0).acquire(key, { ttl: 2_500 });
         const until = systemClock.monotonicMs() + 6_000;
@@ -86,7 +86,7 @@ export const leases: readonly CaseDefinition[] = [
   {
     name: 'an evicted holder is told, and the next token is higher',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 2, async (users) => {
         const lease = await nth(users, 0).acquire(key, { ttl: 5_000 });
         assert.equal(await nth(users, 1).evict(key), 1);
@@ -103,7 +103,7 @@ export const leases: readonly CaseDefinition[] = [
   {
     name: 'closing takes what is still held from its holder, and whoever waits elsewhere goes on',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 2, async (users) => {
         const lease = await nth(users, 0).acquire(key, { ttl: '10m' });
         const next = nth(users, 1).acquire(key);

@@ -9,7 +9,7 @@ export const locks: readonly CaseDefinition[] = [
   {
     name: 'of many contenders over several connections one is inside at a time, no update is lost, tokens rise',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       const room = new CriticalSection();
       await withUsers(context, 3, async (users) => {
         const contenders = Array.from({ length: 12 }, (_, index) => nth(users, index));
@@ -32,7 +32,7 @@ export const locks: readonly CaseDefinition[] = [
   {
     name: 'a semaphore lets in as many as it has permits, over several connections, and no more',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       const room = new CriticalSection();
       await withUsers(context, 3, async (users) => {
         const contenders = Array.from({ length: 12 }, (_, index) => nth(users, index));
@@ -49,7 +49,7 @@ export const locks: readonly CaseDefinition[] = [
   {
     name: 'readers share, a writer is alone and gets its turn among readers that keep coming',
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 3, async (users) => {
         const [readers, writers] = [new CriticalSection(), new CriticalSection()];
         let written = false;
@@ -80,7 +80,7 @@ export const locks: readonly CaseDefinition[] = [
     name: 'F19: across connections those who came first are served first, unless they miss their window',
     needs: ({ queue }) => queue,
     async try(context) {
-      const key = context.key();
+      const { name: key } = context;
       await withUsers(context, 4, async (users, replies) => {
         const first = await nth(users, 0).acquire(key);
         const came = [2, 1, 3];

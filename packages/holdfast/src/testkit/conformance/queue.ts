@@ -113,8 +113,7 @@ export const queue: readonly CaseDefinition[] = [
     name: 'a waiting writer is not starved by readers',
     needs: hasQueue,
     async try(context) {
-      const { store } = context;
-      const name = context.key();
+      const { store, name } = context;
       const read = { permits: 1, capacity: 1_000 };
       const readers = Array.from({ length: 2 }, () => context.newHold());
       for (const hold of readers) await sendExpecting(store, claimOf(name, hold, read), 'granted');

@@ -13,8 +13,7 @@ import {
 export const renewReleaseEvict: readonly CaseDefinition[] = [
   {
     name: 'F24: three renewals and then a release',
-    async try({ store, key, newHold, past }) {
-      const name = key();
+    async try({ store, name, newHold, past }) {
       const hold = newHold();
       let { expiresAt } = await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       for (let round = 0; round < 3; round++) {
@@ -30,8 +29,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F28: a late renewal never moves the expiry back',
-    async try({ store, key, newHold }) {
-      const name = key();
+    async try({ store, name, newHold }) {
       const hold = newHold();
       await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       const long = await sendExpecting(store, renewOf(name, hold, { ttlMs: 60_000 }), 'renewed');
@@ -42,8 +40,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F28, P25: an addition that arrives twice adds once',
-    async try({ store, key, newHold }) {
-      const name = key();
+    async try({ store, name, newHold }) {
       const hold = newHold();
       const { expiresAt } = await sendExpecting(store, claimOf(name, hold), 'granted');
       const addition = renewOf(name, hold, { added: { ms: 700, expiresAt } });
@@ -53,8 +50,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F6: a renewal after the release re-creates nothing',
-    async try({ store, another, key, newHold }) {
-      const name = key();
+    async try({ store, another, name, key, newHold }) {
       const hold = newHold();
       await sendExpecting(store, claimOf(name, hold), 'granted');
       await sendExpecting(store, releaseOf(name, hold), 'released');
@@ -65,8 +61,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F9: nobody releases or renews what another holds',
-    async try({ store, another, key, process }) {
-      const name = key();
+    async try({ store, another, name, process }) {
       const [holder, otherProcess] = [process(), process()];
       await sendExpecting(store, claimOf(name, { process: holder, number: 2 }), 'granted');
       const other = await another();
@@ -83,8 +78,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F27: a withdrawal that overtakes its claim keeps the claim from being granted',
-    async try({ store, another, key, process }) {
-      const name = key();
+    async try({ store, another, name, process }) {
       const own = process();
       const release = releaseOf(name, { process: own, number: 4 });
       assert.equal((await sendExpecting(await another(), release, 'released')).held, false);
@@ -96,8 +90,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F27: a claim doubled after its release is granted to nobody and stands in no line',
-    async try({ store, key, newHold }) {
-      const name = key();
+    async try({ store, name, newHold }) {
       const claim = claimOf(name, newHold());
       await sendExpecting(store, claim, 'granted');
       await sendExpecting(store, releaseOf(name, claim.hold), 'released');
@@ -109,8 +102,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'a second release says that it held nothing',
-    async try({ store, key, newHold }) {
-      const name = key();
+    async try({ store, name, newHold }) {
       const hold = newHold();
       await sendExpecting(store, claimOf(name, hold), 'granted');
       assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, true);
@@ -119,8 +111,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'F31: a doubled evict ends nobody new',
-    async try({ store, another, key, process }) {
-      const name = key();
+    async try({ store, another, name, process }) {
       const [first, next] = [process(), process()];
       const granted = await sendExpecting(store, claimOf(name, { process: first, number: 1 }), 'granted');
       const evict = { kind: 'evict', key: name, upToToken: granted.token } as const;
@@ -134,8 +125,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'a release inside minHold leaves a rest that nothing renews or revives',
-    async try({ store, key, newHold, doubtMs, past }) {
-      const name = key();
+    async try({ store, name, newHold, doubtMs, past }) {
       const hold = newHold();
       const next = claimOf(name, newHold(), { queue: false });
       const [granted, released, , , busy] = await sendTogether(store, [
@@ -158,8 +148,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
   },
   {
     name: 'P3, P8: claims that race each other, a release or an expiry never leave two holders',
-    async try({ store, another, key, newHold, past }) {
-      const name = key();
+    async try({ store, another, name, newHold, past }) {
       const stores = [store, await another(), await another()];
       for (let round = 0; round < 30; round++) {
         const first = newHold();

@@ -41,9 +41,8 @@ export const wakeUps: readonly CaseDefinition[] = [
     name: 'holders hear that others wait, and that they were evicted',
     needs: canPush,
     async try(context) {
-      const { store } = context;
+      const { store, name } = context;
       const other = await context.another();
-      const name = context.key();
       const heard = await listening(store, 'holder', context);
       const hold = context.newHold();
       const { token } = await sendExpecting(store, claimOf(name, hold, { inbox: heard.inbox }), 'granted');
@@ -57,8 +56,7 @@ export const wakeUps: readonly CaseDefinition[] = [
     name: 'a listener that stopped hears nothing more',
     needs: canPush,
     async try(context) {
-      const { store } = context;
-      const name = context.key();
+      const { store, name } = context;
       const [gone, stays] = [
         await listening(store, 'gone', context),
         await listening(store, 'stays', context),

@@ -11,7 +11,7 @@ import {
   type State,
   type Wake,
 } from '../../protocol/index.js';
-import { type Met, metBy } from './moments.js';
+import { meetsEnd } from './moments.js';
 
 export interface Entry {
   readonly command: Command;
@@ -25,7 +25,8 @@ export function earliestOf({ now, doubtMs = 0 }: Reply): number {
 
 export interface Explained {
   readonly state: State;
-  readonly met: readonly Met[];
+  /** Whether each command met an end. */
+  readonly met: readonly boolean[];
   readonly wakes: readonly Wake[];
 }
 
@@ -33,7 +34,7 @@ export interface Explained {
 export function explainNext(state: State, { command, reply }: Entry): Explained {
   const decision = decide(state, command, reply.now, reply.doubtMs);
   assert.deepEqual(reply, decision.reply, `the store's reply to ${JSON.stringify(command)} is not decide's`);
-  return { state: decision.state, met: [metBy(state, command, earliestOf(reply))], wakes: decision.wakes };
+  return { state: decision.state, met: [meetsEnd(state, command, earliestOf(reply))], wakes: decision.wakes };
 }
 
 /** Explains a history of several concurrent connections. Throws when no order of decision explains it. */
@@ -81,7 +82,7 @@ class Search {
     group: readonly Entry[],
     depth: number,
   ): Explained | null {
-    const met: Met[] = [];
+    const met: boolean[] = [];
     const wakes: Wake[] = [];
     let state = before;
     try {

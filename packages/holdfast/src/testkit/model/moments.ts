@@ -2,18 +2,12 @@
 import { type Command, NAME_AGAIN_MS, type State, WINDOW_MS } from '../../protocol/index.js';
 import type { Random } from '../random.js';
 
-export interface Met {
-  readonly expiry: boolean;
-  readonly windowEnd: boolean;
-  readonly ended: boolean;
-}
-
 /** Whether a command meets an expired entry, an unused window that closed, or an ended hold. */
-export function metBy(state: State, command: Command, now: number): Met {
+export function meetsEnd(state: State, command: Command, now: number): boolean {
   const isOver = (entry: { readonly expiresAt: number }): boolean => entry.expiresAt <= now;
   const expired = state.holders.some(isOver) || state.rests.some(isOver) || state.waiters.some(isOver);
   const windowEnd = state.waiters.some(({ wokenAt }) => wokenAt !== null && wokenAt + WINDOW_MS <= now);
-  return { expiry: expired, windowEnd, ended: command.kind !== 'evict' && hasEnded(state, command) };
+  return expired || windowEnd || (command.kind !== 'evict' && hasEnded(state, command));
 }
 
 function hasEnded({ holders, ended }: State, { hold }: Exclude<Command, { kind: 'evict' }>): boolean {

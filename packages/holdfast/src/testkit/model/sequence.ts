@@ -18,7 +18,7 @@ import {
 import { pause } from '../pause.js';
 import { type Random, seededRandom } from '../random.js';
 import { type Entry, earliestOf, explainAll, explainNext } from './history.js';
-import { type Met, pauseTowards } from './moments.js';
+import { pauseTowards } from './moments.js';
 import { type KeyScript, learn, newProcess, nextCommand, type ScriptedProcess, SHAPES } from './script.js';
 import type { WakeUps } from './wake-ups.js';
 
@@ -36,7 +36,7 @@ export interface ModelRun {
 
 export interface SequenceResult {
   readonly history: Entry[];
-  readonly met: Met[];
+  readonly met: boolean[];
   readonly wakes: Wake[];
 }
 
