@@ -27,6 +27,7 @@ export function runCases(cases: readonly ConformanceCase[], { isSlow = false }: 
 
 /** Every promise of a store, with the seed of its random part in the title. */
 export function runSuite(harness: Harness, sequences: number, options: SuiteOptions = {}): void {
+  if (options.when === 'long-run' && !isLongRun) return;
   const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
   describe(`${harness.name} (HOLDFAST_SEED=${seed})`, () => {
     const cases = conformanceSuite(harness, {

@@ -29,7 +29,14 @@ export function forward(
   { method, path, headers, body }: Forwarded,
 ): Promise<Reply> {
   return new Promise((resolve, reject) => {
-    const options = { ...target, method, path, headers: headersOf(headers), agent: false };
+    const options = {
+      host: target.host,
+      port: target.port,
+      method,
+      path,
+      headers: headersOf(headers),
+      agent: false,
+    };
     const outgoing = request(options, (incoming) => {
       const pieces: Buffer[] = [];
       incoming.on('data', (piece: Buffer) => pieces.push(piece));

@@ -138,7 +138,7 @@ export function openLink(client: Socket, target: { host: string; port: number },
       if (ended) return;
       if (next.kind === 'cut') return end();
       if (next.kind !== 'hang' && server === undefined) {
-        server = connect({ ...target, noDelay: true, allowHalfOpen: true });
+        server = connect({ host: target.host, port: target.port, noDelay: true, allowHalfOpen: true });
         attach(server, answers);
       }
       requests.flush(next);
