@@ -6,7 +6,7 @@ import { expect, it } from 'vitest';
 import { matching, read } from '../tree.js';
 
 /** Copies that are known, and have to go. */
-const KNOWN = ['HOLDERS_SHOWN', 'METADATA_BYTES_MAX', 'PORT_MAX', 'REMEMBERED_MAX', 'TRIES_MAX'];
+const KNOWN = ['HOLDERS_SHOWN', 'METADATA_BYTES_MAX', 'PORT_MAX', 'REMEMBERED_MAX'];
 
 const CONSTANT = /^(?:export )?const ([A-Z][A-Z0-9_]*) = ([\d_.]+(?: [*/+-] [\d_.]+)*);/gm;
 
