@@ -64,8 +64,7 @@ function checkSubject({ outcomes, failures }: Report, engine: keyof typeof WORKL
   }
 }
 
-/** Side by side: their figures mean nothing, and most of their time is starting processes and waiting for leases to end. */
-describe.runIf(isLongRun).concurrent('a quick benchmark runs every workload and keeps exclusion', () => {
+describe.runIf(isLongRun)('a quick benchmark runs every workload and keeps exclusion', () => {
   test.for(['memory', 'sqlite'] as const)('on %s', { timeout: LIMIT_MS + 10_000 }, async (engine) => {
     checkSubject(await quick('--only', `${engine}/`), engine);
   });
@@ -103,24 +102,24 @@ describe.runIf(isLongRun).concurrent('a quick benchmark runs every workload and 
     // The first cycle of a process also looks at the bucket and asks for the time.
     expect(callsOf(report, 'holdfast-nats'), 'round trips').toBeLessThan(4);
   });
-
-  test.for([
-    ['service', 'service-v2', 'bare-fastify'],
-    ['http', 'holdfast-http', 'minimum-http'],
-  ] as const)(
-    'on %s, alone and with 64 in flight',
-    { timeout: LIMIT_MS + 10_000 },
-    async ([engine, ...contenders]) => {
-      const { outcomes, failures } = await quick('--only', `${engine}/`);
-      expect(failures).toEqual([]);
-      const ran = outcomes.map(({ workload, contender }) => `${workload} ${contender}`);
-      const meant = ['sequential', 'in-flight'].flatMap((workload) =>
-        contenders.map((contender) => `${workload} ${contender}`),
-      );
-      expect(ran.sort()).toEqual(meant.sort());
-    },
-  );
 });
+
+test.runIf(isLongRun).for([
+  ['service', 'service-v2', 'bare-fastify'],
+  ['http', 'holdfast-http', 'minimum-http'],
+] as const)(
+  'a quick benchmark runs %s, alone and with 64 in flight',
+  { timeout: LIMIT_MS + 10_000 },
+  async ([engine, ...contenders]) => {
+    const { outcomes, failures } = await quick('--only', `${engine}/`);
+    expect(failures).toEqual([]);
+    const ran = outcomes.map(({ workload, contender }) => `${workload} ${contender}`);
+    const meant = ['sequential', 'in-flight'].flatMap((workload) =>
+      contenders.map((contender) => `${workload} ${contender}`),
+    );
+    expect(ran.sort()).toEqual(meant.sort());
+  },
+);
 
 test.skipIf(isLongRun)(
   'a run draws its chart and fills its page, and says of every target whether it was reached',

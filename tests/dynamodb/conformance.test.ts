@@ -39,6 +39,6 @@ describe.runIf(available('dynamodb'))('DynamoDB Local', () => {
       () => raw,
       () => table,
     );
-  runSuite(withQueue(true), 300, { isSlow: true });
+  runSuite(withQueue(true), 150, { isSlow: true });
   runSuite(withQueue(false), 50, { when: 'long-run', isSlow: true });
 });

@@ -13,7 +13,7 @@ describe.runIf(available('postgres-15'))('PostgreSQL 15', () => {
   afterAll(() => server?.stop());
 
   const url = (): string => server.url;
-  runSuite(harnessOf('PostgreSQL 15 with a Pool of pg', url, openPool), 1_000, { when: 'long-run' });
+  runSuite(harnessOf('PostgreSQL 15 with a Pool of pg', url, openPool), 300, { when: 'long-run' });
   runSuite(harnessOf('PostgreSQL 15 with a Client of pg', url, openClient), 100, { when: 'long-run' });
   runSuite(harnessOf('PostgreSQL 15 with postgres', url, openPostgresJs), 100, { when: 'long-run' });
 });

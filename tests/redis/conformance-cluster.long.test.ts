@@ -33,6 +33,6 @@ describe.runIf(available('redis'))('a Redis Cluster of three', () => {
     () => openNodeRedisCluster(cluster.nodes),
     () => plain,
   );
-  runSuite(withIoredis, 1_000, { when: 'long-run' });
+  runSuite(withIoredis, 300, { when: 'long-run' });
   runSuite(withNodeRedis, 100, { when: 'long-run' });
 });

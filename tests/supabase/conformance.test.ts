@@ -24,5 +24,5 @@ describe.runIf(available('postgres') && available('postgrest'))('Supabase, throu
       await scene.pool.query('UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
     },
   };
-  runSuite(harness, 1_000);
+  runSuite(harness, 300);
 });
