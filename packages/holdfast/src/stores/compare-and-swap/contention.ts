@@ -6,8 +6,8 @@
  *    reads: it writes nothing unless it is granted or wakes a waiter. A claim that lost such races tries less often.
  * 2. In a queue of `CROWD_MIN` or more, a waiter extends its life after `REFRESH_MS` instead of `WAITER_REFRESH_MS`,
  *    and after `REFRESH_LATE_MS` if it lost the race last time.
- * 3. After a lost race, a renewal, a release and the claim of a woken waiter are tried again at once. Everything else
- *    pauses first, longer each time, and a waiter gives up after `RACING_MS`.
+ * 3. After a lost race, a renewal, a release of a held lock and the claim of a waiter that was woken are tried again at
+ *    once. Everything else pauses first, longer each time, and a waiter gives up after `RACING_MS`.
  */
 import {
   type Claim,
@@ -99,12 +99,9 @@ export function isDecisive(reply: Reply): boolean {
   return reply.kind === 'granted' || reply.kind === 'renewed' || reply.kind === 'evicted';
 }
 
-/**
- * Whether others wait for this write: a release, a renewal, an eviction, and the claim of a waiter that was woken or is
- * granted. Claims from outside the queue may be many, and pause.
- */
+/** Whether a holder may lose its lock, or a waiter waits for a free one, until this is written. Outside the queue, many may want it. */
 export function isUrgent(command: Command, reply: Reply, seen: State | null): boolean {
-  if (command.kind !== 'claim') return command.kind === 'release' || isDecisive(reply);
+  if (command.kind !== 'claim') return isDecisive(reply);
   const waiter = seen?.waiters.find(({ hold }) => isOf(command, hold));
   return waiter !== undefined && (reply.kind === 'granted' || waiter.wokenAt !== null);
 }
