@@ -177,7 +177,7 @@ function isPostgresJs(client: unknown): client is PostgresJsLike {
 }
 
 /** pg wraps rows in a result; both drivers return a list of results for several statements. */
-function lastRows(result: unknown): readonly unknown[] {
+export function lastRows(result: unknown): readonly unknown[] {
   const last: unknown =
     Array.isArray(result) && Array.isArray(resultRows(result.at(-1))) ? result.at(-1) : result;
   const rows = resultRows(last);

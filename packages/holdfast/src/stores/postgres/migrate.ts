@@ -7,7 +7,7 @@
  */
 import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import type { PgLike, PostgresClient, PostgresJsLike } from './clients.js';
+import { columnIn, lastRows, type PgLike, type PostgresClient, type PostgresJsLike } from './clients.js';
 import { sqlState } from './errors.js';
 import { FOUND_SETTING, latestOf, NAME_TAKEN, NEWER, scriptOf } from './migration-script.js';
 import { MIGRATIONS } from './migrations.js';
@@ -42,7 +42,7 @@ export async function migrate(client: PostgresClient, options: MigrateOptions = 
   let missed: unknown;
   for (let tries = 1; ; tries++) {
     try {
-      return { from: foundIn(await run(text)), to: latestOf(MIGRATIONS) };
+      return { from: Number(columnIn(lastRows(await run(text)), 'found')), to: latestOf(MIGRATIONS) };
     } catch (error) {
       // In the caller's transaction a repetition cannot work: report the first failure.
       if (sqlState(error) === FAILED_TRANSACTION) throw explain(missed ?? error, schema);
@@ -71,18 +71,6 @@ function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> 
   if (typeof some?.unsafe === 'function') return (text) => (client as PostgresJsLike).unsafe(text);
   if (typeof some?.query === 'function') return (text) => (client as PgLike).query({ text });
   throw new InvalidArgumentError('migrate needs a Pool or a Client of pg, or what postgres(url) gives.');
-}
-
-/** The only row of the last statement; pg wraps rows in a result, postgres does not. */
-function foundIn(results: unknown): number {
-  const last: unknown = Array.isArray(results) ? results.at(-1) : results;
-  const rows: unknown = isObject(last) && 'rows' in last ? last.rows : last;
-  const row: unknown = Array.isArray(rows) ? rows[0] : undefined;
-  const found = isObject(row) && 'found' in row ? Number(row.found) : Number.NaN;
-  if (Number.isInteger(found)) return found;
-  throw new StoreError('The migration ran, but the client did not give back what it selects.', {
-    operation: 'migrate',
-  });
 }
 
 function explain(cause: unknown, schema: string): Error {

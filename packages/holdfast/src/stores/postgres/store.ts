@@ -17,13 +17,7 @@
  * Wake-ups are NOTIFYs, sent with the commit, and received over one more connection, which LISTENs; behind a pooler in
  * transaction mode none arrive, and waiters poll. The client belongs to the user: the store never closes it.
  */
-import {
-  type Guarantees,
-  type Store,
-  type Traits,
-  UnsupportedError,
-  type Why,
-} from '../../protocol/index.js';
+import { type Guarantees, type Store, UnsupportedError, type Why } from '../../protocol/index.js';
 import { columnIn, type Database, jsonIn } from './clients.js';
 import { type Answer, answersIn, type Call, CommandSender, type Transport } from './command-sender.js';
 import { explain, isConnectionError } from './errors.js';
@@ -61,7 +55,15 @@ export function storeOn(database: Database, schema: string): Store {
 
   return {
     name: 'postgres',
-    traits: traitsOf(listener !== null),
+    traits: {
+      clock: 'store',
+      clockErrorMs: 0,
+      push: listener !== null,
+      queue: true,
+      shared: 'network',
+      durable: true,
+      livenessPollMs: null,
+    },
     apply(commands) {
       if (closed) {
         const refused = new UnsupportedError('This PostgreSQL store is closed.');
@@ -98,18 +100,6 @@ export function storeOn(database: Database, schema: string): Store {
       closed = true;
       listener?.close();
     },
-  };
-}
-
-function traitsOf(push: boolean): Traits {
-  return {
-    clock: 'store',
-    clockErrorMs: 0,
-    push,
-    queue: true,
-    shared: 'network',
-    durable: true,
-    livenessPollMs: null,
   };
 }
 

@@ -17,7 +17,9 @@ const PAYLOAD_BYTES_MAX = 7_900;
 const LOCK_TIMEOUT = '200ms';
 
 const ROW = ['key', ...COLUMNS].join(', ');
-const SET_ROW = COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ');
+/** A row is written only if it is still at the decision that was read; otherwise it is locked now. */
+const ON_CONFLICT = `ON CONFLICT (key) DO UPDATE SET ${COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
+      WHERE records.decision = excluded.previous`;
 
 const helpers = (schema: string): string => `
 -- Sends a wake-up, on commit.
@@ -68,6 +70,30 @@ BEGIN
   END LOOP;
   next.previous := coalesce(stored.decision, 0);
 END $$;
+
+-- A single command that no quick case covers.
+CREATE OR REPLACE FUNCTION ${schema}._apply_one(p_key text, command jsonb, hints boolean) RETURNS text
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  stored ${schema}.records;
+  next ${schema}.records;
+  decided record;
+BEGIN
+  LOOP
+    SELECT * INTO stored FROM ${schema}.records WHERE key = p_key;
+    -- The clock is read after the row: every change in it was decided before.
+    SELECT * INTO decided FROM ${schema}._decide_all(p_key, stored, ARRAY[command], ${NOW_MS});
+    EXIT WHEN NOT decided.changed;
+    next := decided.next;
+    INSERT INTO ${schema}.records (${ROW}) SELECT (next).* ${ON_CONFLICT};
+    EXIT WHEN FOUND;
+  END LOOP;
+  IF hints THEN
+    PERFORM ${schema}._notify(wake->>'inbox', wake->>'why', p_key) FROM unnest(decided.wakes) AS wake;
+  END IF;
+  RETURN decided.replies[1];
+END $$;
 `;
 
 /**
@@ -105,7 +131,7 @@ const statement = (schema: string, general: boolean): string => `
           ? 'UNION ALL SELECT (next).* FROM general WHERE changed'
           : 'AND NOT EXISTS (SELECT FROM quick WHERE outcome IS NULL)'
       } ORDER BY key
-      ON CONFLICT (key) DO UPDATE SET ${SET_ROW} WHERE records.decision = excluded.previous
+      ${ON_CONFLICT}
       RETURNING key
     )
     SELECT array_agg(i ORDER BY i), array_agg(reply ORDER BY i), array_agg(answered.key) FILTER (WHERE changed AND written.key IS NULL),
@@ -167,9 +193,9 @@ BEGIN
     now_ms := ${NOW_MS};
     SELECT *, hold->>'process' AS process, (hold->>'number')::bigint AS number INTO c
     FROM jsonb_to_recordset(commands) AS command(${COMMAND});${singleCommand(schema)}
-    replies := ARRAY[answer];
-    undecided := answer IS NULL;
-    only_releases := c.kind = 'release';
+    only_releases := c.kind = 'release' AND answer IS NOT NULL;
+    undecided := false;
+    replies := ARRAY[coalesce(answer, ${schema}._apply_one(c.key, commands->0, hints))];
   ELSIF NOT repeats THEN${statement(schema, false)}
     replies := found;
     IF NOT undecided THEN pending := conflicts; END IF;

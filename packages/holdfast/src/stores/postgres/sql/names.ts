@@ -46,6 +46,7 @@ export const KNOWN_COLUMNS = [
 
 /** `@` stands for the quoted schema. */
 const SIGNATURES = [
+  '_apply_one(text, jsonb, boolean)',
   '_busy(@._draft, jsonb, integer, integer, bigint)',
   '_call_next(@._draft, bigint)',
   '_claim(@._draft, jsonb, bigint)',
