@@ -24,7 +24,7 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
   override readonly newHold = (): HoldId => ({ process: this.#process, number: ++this.#holdNumber });
 
   constructor(store: Store, clock: Clock) {
-    super(new StoreClient(store, clock));
+    super(new StoreClient(store, clock, true));
     this.#process = clock.randomId();
     this.clockWatch = new ClockWatch(this.client, () => this.#checkHolds());
   }

@@ -106,15 +106,25 @@ export interface InstanceLocks {
   release(key: string, instance: Instance, operation: string): Promise<'released' | 'not-held' | 'busy'>;
 }
 
+/**
+ * Applies a batch; one promise a command, each settling alone. Commands of one key apply in order.
+ * A rejection means that nobody can know what happened to that command, unless it is a `NotExecutedError` or an
+ * `UnsupportedError`: then it was certainly not executed.
+ */
+export interface Apply {
+  (commands: readonly Command[]): readonly Promise<Reply>[];
+  /**
+   * Only where a reply is there when the call returns, and cannot be lost: the same without promises. An error stands for
+   * a rejection. Whoever uses it sends each command once, so nothing has to be remembered of holds that are released.
+   * A wrapper that replaces `apply` replaces this, too.
+   */
+  readonly atOnce?: (commands: readonly Command[]) => readonly (Reply | Error)[];
+}
+
 export interface Store {
   readonly name: string;
   readonly traits: Traits;
-  /**
-   * Applies a batch; one promise a command, each settling alone. Commands of one key apply in order.
-   * A rejection means that nobody can know what happened to that command, unless it is a `NotExecutedError` or an
-   * `UnsupportedError`: then it was certainly not executed.
-   */
-  apply(commands: readonly Command[]): readonly Promise<Reply>[];
+  readonly apply: Apply;
   /**
    * Brings wake-ups for an inbox until stopped. They may be lost, late or doubled. When the store notices that they no
    * longer arrive, or arrive again, it calls `onListening`: meanwhile waiters ask more often.

@@ -260,7 +260,7 @@ export class Contender implements Task, RetryListener {
     }
     const { clock, timers } = this.#owner.client;
     const nowMs = clock.monotonicMs();
-    const tookMs = nowMs - (this.#claim?.sinceMs ?? nowMs);
+    const tookMs = nowMs - (this.#claim?.monotonicMs ?? nowMs);
     timers.schedule(this, nowMs + this.#pauseMs(reply, tookMs));
   }
 

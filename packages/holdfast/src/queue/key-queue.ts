@@ -87,7 +87,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
 
   /** Answers from what is known already, or sets a timer. */
   #waitOn(waiter: Waiter<R, G>): void {
-    if (waiter.inQueue && !this.#answerKnown(waiter)) this.#failOverdue(waiter);
+    if (waiter.isListed && !this.#answerKnown(waiter)) this.#failOverdue(waiter);
     waiter.arm();
   }
 
@@ -139,7 +139,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     waiter.contender = null;
     if (!contender) return;
     const isSettled = contender.isQueued && !contender.isAsking && !contender.isInDoubt;
-    if (isSettled && next?.inQueue && !next.contender && canInherit(waiter.request, next.request)) {
+    if (isSettled && next?.isListed && !next.contender && canInherit(waiter.request, next.request)) {
       next.contender = contender;
       contender.request = next.request;
     } else contender.retire();
@@ -148,7 +148,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   onOverdue(waiter: Waiter<R, G>): void {
     this.waiters.overdue += 1;
     if (!this.#answerKnown(waiter)) this.#failOverdue(waiter);
-    if (!waiter.inQueue) this.advance();
+    if (!waiter.isListed) this.advance();
   }
 
   onGone(waiter: Waiter<R, G>): void {
@@ -175,7 +175,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
       waiter.contender = null;
       this.grant(waiter, hold, reply, sent);
       // A grant that came too late was given back: the next claim's timeout may come after the waiter's own time.
-      if (waiter.inQueue) waiter.arm();
+      if (waiter.isListed) waiter.arm();
     } else if (request.hold === null) this.client.withdraw(this.key, hold, request.ttlMs);
     this.advance();
     return from === this.#contender;
@@ -298,7 +298,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
 
   /** An overdue waiter leaves, unless its own hold may be granted yet. */
   #answerBusy(waiter: Waiter<R, G>, holders: readonly HolderView[], answer: Busy | null): void {
-    if (!waiter.inQueue) return;
+    if (!waiter.isListed) return;
     if (!waiter.isOverdue) {
       if (waiter.isContended) return;
       waiter.isContended = true;
@@ -317,7 +317,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   #failOverdue(waiter: Waiter<R, G>): void {
     const contender = this.#contenderBefore(waiter);
     const refusal = contender && !contender.isInDoubt ? contender.refusal : null;
-    if (refusal && waiter.isOverdue && waiter.inQueue) this.#failed(waiter, refusal);
+    if (refusal && waiter.isOverdue && waiter.isListed) this.#failed(waiter, refusal);
   }
 
   /** Whose answers tell about the key as this waiter would find it. */

@@ -1,6 +1,7 @@
 /** The queues of one process on one store, by key. Wake-ups go to the queue of their key. */
 import type { Why } from '../protocol/commands.js';
 import type { HoldId } from '../protocol/state.js';
+import { ShortLivedMap } from '../short-lived-map.js';
 import type { StoreClient } from '../store-client/store-client.js';
 import type { WakeReceiver } from '../store-client/wake-listener.js';
 import { AbortListeners } from './abort-listeners.js';
@@ -13,7 +14,7 @@ export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
 {
   readonly client: StoreClient;
   readonly aborts = new AbortListeners();
-  protected readonly queues = new Map<string, Q>();
+  protected readonly queues = new ShortLivedMap<Q>();
 
   constructor(client: StoreClient) {
     this.client = client;
@@ -24,7 +25,7 @@ export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
 
   /** A copy: queues may end while they are looked at. */
   all(): readonly Q[] {
-    return [...this.queues.values()];
+    return this.queues.values();
   }
 
   forget(queue: KeyQueue<R, G>): void {

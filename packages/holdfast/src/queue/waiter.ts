@@ -1,4 +1,6 @@
 /** One caller that waits in a queue of this process, until it is granted, answered, or gives up. Settles once. */
+
+import { type Linked, LinkedList } from '../linked-list.js';
 import type { Busy, HolderView } from '../protocol/commands.js';
 import { ATTEMPT_MS, ATTEMPT_MS_MIN } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';
@@ -48,7 +50,7 @@ export interface WaiterOwner<W> {
   onNotGranted(waiter: W, outcome: NotGranted): void;
 }
 
-export class Waiter<R extends Request, G> implements Task {
+export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> {
   index = -1;
   readonly request: R;
   readonly sinceMs: number;
@@ -62,7 +64,7 @@ export class Waiter<R extends Request, G> implements Task {
   contender: Contender | null = null;
   previous: Waiter<R, G> | null = null;
   next: Waiter<R, G> | null = null;
-  inQueue = false;
+  isListed = false;
   readonly #owner: WaiterOwner<Waiter<R, G>>;
   #settled = false;
   #resolve: (outcome: Outcome<G>) => void = () => undefined;
@@ -145,55 +147,23 @@ export class Waiter<R extends Request, G> implements Task {
   }
 }
 
-/** Waiters in the order in which they came. Linked through themselves: joining and leaving allocate nothing. */
-export class WaiterList<R extends Request, G> {
-  first: Waiter<R, G> | null = null;
+/** Waiters in the order in which they came. */
+export class WaiterList<R extends Request, G> extends LinkedList<Waiter<R, G>> {
   /** How many of them take the next answer as final. */
   overdue = 0;
-  #last: Waiter<R, G> | null = null;
 
-  /** Takes the place of another. */
-  replace(old: Waiter<R, G>, waiter: Waiter<R, G>): void {
-    const { previous, next } = old;
-    this.remove(old);
-    waiter.inQueue = true;
+  override add(waiter: Waiter<R, G>): void {
+    super.add(waiter);
     if (waiter.isOverdue) this.overdue += 1;
-    waiter.previous = previous;
-    waiter.next = next;
-    if (previous) previous.next = waiter;
-    else this.first = waiter;
-    if (next) next.previous = waiter;
-    else this.#last = waiter;
   }
 
-  add(waiter: Waiter<R, G>): void {
-    waiter.previous = this.#last;
-    waiter.inQueue = true;
+  override replace(old: Waiter<R, G>, waiter: Waiter<R, G>): void {
+    super.replace(old, waiter);
     if (waiter.isOverdue) this.overdue += 1;
-    if (this.#last) this.#last.next = waiter;
-    else this.first = waiter;
-    this.#last = waiter;
   }
 
-  /** Changes nothing for a waiter that has left already. */
-  remove(waiter: Waiter<R, G>): void {
-    if (!waiter.inQueue) return;
-    waiter.inQueue = false;
-    if (waiter.isOverdue) this.overdue -= 1;
-    const { previous, next } = waiter;
-    if (previous) previous.next = next;
-    else this.first = next;
-    if (next) next.previous = previous;
-    else this.#last = previous;
-  }
-
-  /** Each may leave while it is looked at. */
-  *[Symbol.iterator](): Iterator<Waiter<R, G>> {
-    let waiter = this.first;
-    while (waiter) {
-      const { next } = waiter;
-      yield waiter;
-      waiter = next;
-    }
+  override remove(waiter: Waiter<R, G>): void {
+    if (waiter.isListed && waiter.isOverdue) this.overdue -= 1;
+    super.remove(waiter);
   }
 }

@@ -2,6 +2,7 @@
  * A release, sent in the background until it is answered, or until the hold must have expired at the store. Somebody
  * may await it, but not for ever. Also takes back a claim that nobody waits for any more (F5).
  */
+import type { Linked } from '../linked-list.js';
 import type { Release } from '../protocol/commands.js';
 import { KEEP_MS } from '../protocol/constants.js';
 import { StoreError } from '../protocol/errors.js';
@@ -19,8 +20,11 @@ export interface ReleaseCaller {
   readonly reject: (error: StoreError) => void;
 }
 
-export class BackgroundRelease implements Task, RetryListener {
+export class BackgroundRelease implements Task, RetryListener, Linked<BackgroundRelease> {
   index = -1;
+  previous: BackgroundRelease | null = null;
+  next: BackgroundRelease | null = null;
+  isListed = false;
   readonly #sender: Sender;
   readonly #caller: ReleaseCaller | null;
   readonly #untilMs: number;
@@ -42,7 +46,7 @@ export class BackgroundRelease implements Task, RetryListener {
     this.#caller = caller;
     this.#onEnd = onEnd;
     this.#release = new RetriedCommand(sender, command, ttlMs, this, caller !== null);
-    this.#untilMs = this.#release.sinceMs + lifeMs + KEEP_MS;
+    this.#untilMs = this.#release.monotonicMs + lifeMs + KEEP_MS;
   }
 
   onReply(): void {
@@ -55,7 +59,7 @@ export class BackgroundRelease implements Task, RetryListener {
     this.#cause = cause;
     const { clock, timers } = this.#sender;
     // The first attempt kept the process alive for the caller until now.
-    if (this.#caller && !this.#isUnknown) timers.schedule(this, this.#release.sinceMs + RELEASE_MS, true);
+    if (this.#caller && !this.#isUnknown) timers.schedule(this, this.#release.monotonicMs + RELEASE_MS, true);
     this.#isUnknown = true;
     if (clock.monotonicMs() >= this.#untilMs) this.stop();
   }

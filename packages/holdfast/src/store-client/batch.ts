@@ -22,6 +22,7 @@ export interface PendingCommand extends Moment {
 export class Batch {
   readonly #store: Store;
   readonly #timers: TimerQueue;
+  readonly #isSentOnce: boolean;
   #renewals: PendingCommand[] = [];
   #others: PendingCommand[] = [];
   #scheduled = false;
@@ -31,12 +32,19 @@ export class Batch {
     const due = batch ?? this.#takeRenewalsFirst();
     this.#scheduled = false;
     if (this.#renewals.length + this.#others.length > 0) this.#schedule();
-    applyTo(this.#store, due);
+    applyTo(this.#store, due, this.#isSentOnce);
   };
 
-  constructor(store: Store, timers: TimerQueue) {
+  /** `isSentOnce`: no command is repeated whose reply was there when `apply` returned. */
+  constructor(store: Store, timers: TimerQueue, isSentOnce: boolean) {
     this.#store = store;
     this.#timers = timers;
+    this.#isSentOnce = isSentOnce;
+  }
+
+  /** Whether what is sent is answered in the same turn of the event loop: nothing has to bound the wait for it. */
+  get answersAtOnce(): boolean {
+    return this.#isSentOnce && this.#store.apply.atOnce !== undefined;
   }
 
   send(pending: PendingCommand): void {
@@ -58,28 +66,40 @@ export class Batch {
   }
 }
 
-/** Sends these at once, in this order. Each is told its own reply, or why there is none. */
-export function applyTo(store: Store, batch: readonly PendingCommand[]): void {
+/** Sends these now, in this order. Each is told its own reply, or why there is none. */
+export function applyTo(store: Store, batch: readonly PendingCommand[], isSentOnce = false): void {
+  let replies: readonly (Promise<Reply> | Reply | Error)[];
   try {
-    const replies = store.apply(batch.map(({ command }) => command));
-    batch.forEach((pending, index) => {
-      const onFailure = (cause: unknown): void => pending.onFailure(cause);
-      const reply = replies[index];
-      if (!reply) onFailure(new Error(`The store ${store.name} left a command unanswered.`));
-      else
-        reply.then((answer) => {
-          if (isReplyTo(pending.command, answer)) pending.onReply(answer);
-          else onFailure(new Error(`The store ${store.name} answered something that is no reply.`));
-        }, onFailure);
-    });
+    const commands = batch.map(({ command }) => command);
+    const { atOnce } = store.apply;
+    replies = isSentOnce && atOnce ? atOnce(commands) : store.apply(commands);
   } catch (cause) {
     for (const pending of batch) pending.onFailure(cause);
+    return;
   }
+  batch.forEach((pending, index) => {
+    const reply = replies[index];
+    if (reply instanceof Error) pending.onFailure(reply);
+    else if (reply && 'then' in reply) whenTold(store, pending, reply);
+    else tell(store, pending, reply);
+  });
+}
+
+function whenTold(store: Store, pending: PendingCommand, reply: Promise<Reply>): void {
+  reply.then(
+    (answer) => tell(store, pending, answer),
+    (cause: unknown) => pending.onFailure(cause),
+  );
+}
+
+function tell(store: Store, pending: PendingCommand, reply: Reply | null | undefined): void {
+  if (reply && isReplyTo(pending.command, reply)) pending.onReply(reply);
+  else pending.onFailure(new Error(`The store ${store.name} answered something that is no reply.`));
 }
 
 /** A store may be anybody's: an answer that is no reply to the command counts as none. */
-function isReplyTo({ kind }: Command, reply: Reply | null | undefined): boolean {
-  if (!reply || !Number.isFinite(reply.now)) return false;
+function isReplyTo({ kind }: Command, reply: Reply): boolean {
+  if (!Number.isFinite(reply.now)) return false;
   switch (reply.kind) {
     case 'granted':
       return kind === 'claim' && Number.isFinite(reply.expiresAt) && areTokens(reply.token, reply.tokenLast);

@@ -45,12 +45,14 @@ export interface Sender {
 /** How long the first attempt is awaited. A quarter of the ttl, as more attempts have to fit into it. */
 const firstAttemptMs = (ttlMs: number): number => Math.min(ATTEMPT_MS, Math.max(ttlMs / 4, ATTEMPT_MS_MIN));
 
-export class RetriedCommand implements Task {
+export class RetriedCommand implements Task, PendingCommand {
   index = -1;
   readonly command: Command;
-  readonly sinceMs: number;
+  /** When the first attempt was sent, by each clock. Most need no other, so the command is its own first attempt. */
+  readonly monotonicMs: number;
+  readonly wallMs: number;
   /** Attempts whose outcome nobody knows: the store may execute them yet. */
-  unanswered = 0;
+  unanswered = 1;
   /** Whether an answer is still awaited. */
   open = true;
   readonly #sender: Sender;
@@ -58,7 +60,7 @@ export class RetriedCommand implements Task {
   readonly #listener: RetryListener;
   #attempts = 1;
   /** The attempt awaited now; null in the pause before the next. */
-  #awaited: Attempt | null = null;
+  #awaited: PendingCommand | null = this;
 
   /** `isAwaited`: the first attempt keeps the process alive. Later ones do not: by then the caller has a timer. */
   constructor(sender: Sender, command: Command, ttlMs: number, listener: RetryListener, isAwaited: boolean) {
@@ -66,9 +68,20 @@ export class RetriedCommand implements Task {
     this.command = command;
     this.#ttlMs = ttlMs;
     this.#listener = listener;
-    this.sinceMs = sender.clock.monotonicMs();
-    sender.timers.schedule(this, this.sinceMs + firstAttemptMs(ttlMs), isAwaited);
-    this.#send(this.sinceMs);
+    this.monotonicMs = sender.clock.monotonicMs();
+    this.wallMs = sender.clock.wallMs();
+    if (!sender.batch.answersAtOnce) {
+      sender.timers.schedule(this, this.monotonicMs + firstAttemptMs(ttlMs), isAwaited);
+    }
+    sender.batch.send(this);
+  }
+
+  onReply(reply: Reply): void {
+    this.answered(reply, this);
+  }
+
+  onFailure(cause: unknown): void {
+    this.rejected(this, cause);
   }
 
   stop(): void {
@@ -87,7 +100,7 @@ export class RetriedCommand implements Task {
     this.#listener.onReply(reply, sent, this);
   }
 
-  rejected(attempt: Attempt, cause: unknown): void {
+  rejected(attempt: PendingCommand, cause: unknown): void {
     if (cause instanceof UnsupportedError || cause instanceof NotExecutedError) this.unanswered -= 1;
     if (!this.open || attempt !== this.#awaited) return;
     const known = this.known(cause);
@@ -120,12 +133,8 @@ export class RetriedCommand implements Task {
     }
     this.#attempts += 1;
     timers.schedule(this, nowMs + this.#boundMs(ATTEMPT_MS));
-    this.#send(nowMs);
-  }
-
-  #send(nowMs: number): void {
     this.unanswered += 1;
-    this.#awaited = new Attempt(this, nowMs, this.#sender.clock.wallMs());
+    this.#awaited = new Repetition(this, nowMs, clock.wallMs());
     this.#sender.batch.send(this.#awaited);
   }
 
@@ -134,8 +143,8 @@ export class RetriedCommand implements Task {
   }
 }
 
-/** One sending of the command. */
-class Attempt implements PendingCommand {
+/** One more sending of the command. */
+class Repetition implements PendingCommand {
   readonly command: Command;
   readonly monotonicMs: number;
   readonly wallMs: number;

@@ -5,6 +5,7 @@
  * hangs because a store does.
  */
 import type { Clock, Moment } from '../clock.js';
+import { LinkedList } from '../linked-list.js';
 import type { Command, Reply } from '../protocol/commands.js';
 import { HoldfastError, isPermanent, NotExecutedError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
@@ -42,19 +43,20 @@ export class StoreClient implements Sender {
   storeAheadMs = 0;
   /** Whether `ask` goes on, until its time is over, while the store is known to be away. */
   protected readonly asksWhileAway: boolean = false;
-  readonly #releases = new Set<BackgroundRelease>();
+  readonly #releases = new LinkedList<BackgroundRelease>();
   readonly #onReleaseEnd = (ended: BackgroundRelease): void => {
-    this.#releases.delete(ended);
+    this.#releases.remove(ended);
     if (this.#releases.size === 0) this.#onAllReleased?.();
   };
   #onAllReleased: (() => void) | null = null;
 
-  constructor(store: Store, clock: Clock) {
+  /** `makesAllHolds`: nobody but this client sends commands with its holds, so none is ever sent twice by chance. */
+  constructor(store: Store, clock: Clock, makesAllHolds = false) {
     this.store = store;
     users.set(store, (users.get(store) ?? 0) + 1);
     this.clock = clock;
     this.timers = new TimerQueue(clock);
-    this.batch = new Batch(store, this.timers);
+    this.batch = new Batch(store, this.timers, makesAllHolds);
     this.wakes = new WakeListener(store, clock);
   }
 
@@ -152,8 +154,7 @@ export class StoreClient implements Sender {
   withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
     const command = { kind: 'release', key, hold, minHoldMs: 0 } as const;
     this.#releases.add(new BackgroundRelease(this, command, ttlMs, lifeMs, null, this.#onReleaseEnd));
-    const [oldest] = this.#releases.size > RELEASES_MAX ? this.#releases : [];
-    oldest?.stop();
+    if (this.#releases.size > RELEASES_MAX) this.#releases.first?.stop();
   }
 
   /** Resolves when every release has been answered, or after a while. */
@@ -167,7 +168,7 @@ export class StoreClient implements Sender {
 
   /** Ends everything, and closes the store unless others use it. Callers that await something are told: unknown. */
   async close(): Promise<void> {
-    for (const release of [...this.#releases]) release.stop();
+    for (const release of this.#releases) release.stop();
     try {
       await this.within(this.#closeStore(), 'close');
     } finally {

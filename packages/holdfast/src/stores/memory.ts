@@ -4,11 +4,17 @@
  * Atomic because nothing here awaits. The clock is this process's monotonic one, started at the wall clock's time, so
  * that a wall clock set by hand changes nothing. No reply can be lost. Each command deletes a few expired records, as
  * `expendableAt` allows.
+ *
+ * Of a hold that was released by `apply.atOnce` only its token is remembered, until the clock has passed it (see
+ * `RecentTokens`): its commands were sent once, so none of them can come late. Otherwise a hundred thousand locks a second,
+ * each on a key of its own, would leave three million records.
  */
 import { steadyMs } from '../clock.js';
 import {
+  type Apply,
   type Command,
   decide,
+  EMPTY_STATE,
   expendableAt,
   type Guarantees,
   keysInOrder,
@@ -24,6 +30,7 @@ import {
   type Why,
 } from '../protocol/index.js';
 import { checkOptionNames } from '../protocol/option-names.js';
+import { ShortLivedMap } from '../short-lived-map.js';
 
 export interface MemoryStoreOptions {
   /** The store's time in milliseconds. For tests. */
@@ -40,23 +47,41 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptionNames(options, ['now']);
   const now = options.now ?? steadyMs;
   const time = (): number => Math.floor(now());
-  const states = new Map<string, State>();
+  let states = new ShortLivedMap<State>();
+  const recent = new RecentTokens();
   const listeners = new Map<string, Set<Listener>>();
   let sweeping = states.entries();
   let commandsSinceCleanUp = 0;
   let closed = false;
 
-  function applyOne(command: Command, at: number): Promise<Reply> {
-    try {
-      if (closed) throw new UnsupportedError('This memory store is closed.', { key: command.key });
-      const { state, changed, reply, wakes } = decide(states.get(command.key) ?? null, command, at);
-      if (changed) states.set(command.key, state);
-      for (const wake of wakes) deliver(command.key, wake);
-      return Promise.resolve(reply);
-    } catch (error) {
-      // Rejects this command alone, not its batch.
-      return Promise.reject(error);
+  function answer(commands: readonly Command[], isSentOnce: boolean): readonly (Reply | Error)[] {
+    const at = time();
+    const replies = commands.map((command) => {
+      try {
+        return applyOne(command, at, isSentOnce);
+      } catch (error) {
+        // Rejects this command alone, not its batch.
+        return error instanceof Error ? error : new Error('The command failed.', { cause: error });
+      }
+    });
+    commandsSinceCleanUp += commands.length;
+    if (commandsSinceCleanUp >= CLEANUP_COMMANDS) cleanUp(at);
+    return replies;
+  }
+
+  function applyOne(command: Command, at: number, isSentOnce: boolean): Reply {
+    const { key } = command;
+    if (closed) throw new UnsupportedError('This memory store is closed.', { key });
+    const { state, changed, reply, wakes } = decide(states.get(key) ?? recent.stateOf(key, at), command, at);
+    if (changed) {
+      if (!isSentOnce || command.kind !== 'release') states.set(key, state);
+      else if (recent.canKeep(state, command.hold.process, at)) {
+        states.delete(key);
+        recent.keep(key, state);
+      } else states.set(key, state);
     }
+    for (const wake of wakes) deliver(key, wake);
+    return reply;
   }
 
   function deliver(key: string, { inbox, why }: Wake): void {
@@ -77,6 +102,14 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     }
   }
 
+  const apply: Apply = Object.assign(
+    (commands: readonly Command[]) =>
+      answer(commands, false).map((reply) =>
+        reply instanceof Error ? Promise.reject(reply) : Promise.resolve(reply),
+      ),
+    { atOnce: (commands: readonly Command[]) => answer(commands, true) },
+  );
+
   return {
     name: 'memory',
     traits: {
@@ -88,13 +121,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       durable: false,
       livenessPollMs: null,
     },
-    apply(commands) {
-      const at = time();
-      const replies = commands.map((command) => applyOne(command, at));
-      commandsSinceCleanUp += commands.length;
-      if (commandsSinceCleanUp >= CLEANUP_COMMANDS) cleanUp(at);
-      return replies;
-    },
+    apply,
     listen(inbox, wake): Promise<Stop> {
       const own = listeners.get(inbox) ?? new Set();
       listeners.set(inbox, own.add(wake));
@@ -135,7 +162,43 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     async close() {
       closed = true;
       listeners.clear();
-      states.clear();
+      states = new ShortLivedMap();
     },
   };
+}
+
+/** The milliseconds by which a token may be ahead of the clock to be kept here: a first block is, by less than two. */
+const AHEAD_MS = 3;
+/** Longer than that. */
+const GENERATION_MS = 4;
+
+/**
+ * The tokens of keys that were released a moment ago, so that the next one is above. In two generations, each dropped as
+ * a whole: a map in which every entry is deleted again keeps what it once held alive until a major garbage collection.
+ */
+class RecentTokens {
+  #young = new Map<string, number>();
+  #old = new Map<string, number>();
+  #nextMs = 0;
+
+  /** Whether nothing is left of the key but a mark of the process, and a token that the clock will pass soon. */
+  canKeep({ token, decision, holders, rests, waiters, ended }: State, process: string, at: number): boolean {
+    const isEmpty = holders.length + rests.length + waiters.length === 0;
+    const isLastEnd = ended.length === 0 || (ended.length === 1 && ended[0]?.process === process);
+    return isEmpty && isLastEnd && Math.max(token, decision) < (at + AHEAD_MS) * 1_000;
+  }
+
+  keep(key: string, { token, decision }: State): void {
+    this.#young.set(key, Math.max(token, decision));
+  }
+
+  stateOf(key: string, at: number): State | null {
+    if (at >= this.#nextMs) {
+      this.#old = this.#young;
+      this.#young = new Map();
+      this.#nextMs = at + GENERATION_MS;
+    }
+    const token = this.#young.get(key) ?? this.#old.get(key);
+    return token === undefined ? null : { ...EMPTY_STATE, token, decision: token };
+  }
 }
