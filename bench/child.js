@@ -5,9 +5,20 @@ import { handover } from './workloads/handover.js';
 import { held } from './workloads/held.js';
 import { idle } from './workloads/idle.js';
 import { killed } from './workloads/killed.js';
-import { across, contended, inFlight, sequential } from './workloads/throughput.js';
+import { across, contended, fresh, freshInFlight, inFlight, sequential } from './workloads/throughput.js';
 
-const workloads = { sequential, 'in-flight': inFlight, contended, across, handover, held, idle, killed };
+const workloads = {
+  sequential,
+  'in-flight': inFlight,
+  fresh,
+  'fresh-in-flight': freshInFlight,
+  contended,
+  across,
+  handover,
+  held,
+  idle,
+  killed,
+};
 
 /** @type {import('./types.d.ts').Task} */
 const task = JSON.parse(process.argv[2] ?? '{}');

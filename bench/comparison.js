@@ -19,7 +19,7 @@ export function figureOf(outcomes, contender, workload, figure) {
 /**
  * The peer of a subject that is hardest to beat: the highest rate, or the shortest time.
  * @param {readonly Outcome[]} outcomes @param {string} subject @param {WorkloadName} workload
- * @param {'cyclesPerSecond' | 'p50Ms'} figure
+ * @param {'cyclesPerSecond' | 'p50Ms' | 'p50Us'} figure
  * @returns {string | undefined}
  */
 export function bestPeerOf(outcomes, subject, workload, figure = 'cyclesPerSecond') {

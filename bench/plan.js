@@ -64,6 +64,8 @@ function contendersOf({ subject, peers, minimums, patient, holding, idling, reac
   switch (workload) {
     case 'sequential':
     case 'in-flight':
+    case 'fresh':
+    case 'fresh-in-flight':
       return [subject, ...peers, ...minimums];
     case 'contended':
       return [subject, ...peers, ...patient];
@@ -84,6 +86,8 @@ function contendersOf({ subject, peers, minimums, patient, holding, idling, reac
 export const LABELS = {
   sequential: 'sequential',
   'in-flight': '64 in flight',
+  fresh: 'fresh keys',
+  'fresh-in-flight': 'fresh keys, 64 in flight',
   contended: '16 contenders',
   across: '16 in 4 processes',
   handover: 'hand-over',
@@ -93,7 +97,7 @@ export const LABELS = {
 };
 
 /** @type {readonly WorkloadName[]} */
-export const THROUGHPUT = ['sequential', 'in-flight', 'contended', 'across'];
+export const THROUGHPUT = ['sequential', 'in-flight', 'fresh', 'fresh-in-flight', 'contended', 'across'];
 /** @type {readonly WorkloadName[]} */
 const REPEATED = [...THROUGHPUT, 'handover'];
 /** @type {readonly WorkloadName[]} */

@@ -62,7 +62,11 @@ async function runOne({ engine, contender, workload, sizes }, servers) {
     /** @type {{ contender: import('./types.d.ts').Contender }} */
     const { contender: opened } = await import(`./contenders/${contender}.js`);
     await opened.prepare?.({ folder, url });
-    return await measureOnce({ contender, workload, sizes, folder, url });
+    const before = await servers.cpuUs(engine);
+    const figures = await measureOnce({ contender, workload, sizes, folder, url });
+    const after = await servers.cpuUs(engine);
+    if (before === undefined || after === undefined || !figures.cyclesMade) return figures;
+    return { ...figures, serverCpuUs: (after - before) / figures.cyclesMade };
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -7,6 +7,16 @@ import { number, ratio } from './words.js';
 /** @typedef {import('./types.d.ts').Verdict} Verdict */
 
 const CYCLE_OF_MINIMUM_AT_MOST = 1.4;
+/** Where it is another. @type {Readonly<Record<string, number>>} */
+const CYCLE_OF_MINIMUM_AT_MOST_ON = { 'holdfast-postgres': 1.2 };
+/** Where there are peers that keep as little as they can. @type {Readonly<Record<string, number>>} */
+const CYCLE_OF_PEER_AT_MOST = { 'holdfast-redis': 1.25 };
+/** From one process to another: p50 and p99. @type {Readonly<Record<string, readonly [number, number]>>} */
+const HANDOVER_MS_AT_MOST = {
+  'holdfast-redis': [1, 3],
+  'holdfast-postgres': [2.5, 8],
+  'holdfast-nats': [1.8, 8],
+};
 /** Somebody who begins or ends a measurement in the middle of a cycle is no round trip more. */
 const ROUND_TRIPS_SLACK = 0.05;
 const HANDOVER_OF_PEER_AT_MOST = 0.5;
@@ -37,18 +47,37 @@ function sequentialVerdicts(outcomes, subject) {
   if (Number.isNaN(measured)) return [];
   const own = of(subject, 'callsPerCycle');
   const least = of(minimum, 'callsPerCycle');
+  const atMost = CYCLE_OF_MINIMUM_AT_MOST_ON[subject] ?? CYCLE_OF_MINIMUM_AT_MOST;
   return [
     {
       what: `${subject}, sequential: time of a cycle (p50) against ${minimum}`,
-      target: `at most ${ratio(CYCLE_OF_MINIMUM_AT_MOST)}`,
+      target: `at most ${ratio(atMost)}`,
       measured: `${measured.toFixed(2)}×${rangeOf(outcomes, 'sequential', 'p50Us', subject, minimum)}`,
-      reached: measured <= CYCLE_OF_MINIMUM_AT_MOST,
+      reached: measured <= atMost,
     },
+    ...peerCycleVerdict(outcomes, subject),
     {
       what: `${subject}, sequential: round trips a cycle`,
       target: `${number(least)}, as ${minimum}`,
       measured: number(own),
       reached: own <= least + ROUND_TRIPS_SLACK,
+    },
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function peerCycleVerdict(outcomes, subject) {
+  const atMost = CYCLE_OF_PEER_AT_MOST[subject];
+  const peer = bestPeerOf(outcomes, subject, 'sequential', 'p50Us');
+  const own = figureOf(outcomes, subject, 'sequential', 'p50Us');
+  const other = peer && figureOf(outcomes, peer, 'sequential', 'p50Us');
+  if (atMost === undefined || !peer || own === undefined || !other) return [];
+  return [
+    {
+      what: `${subject}, sequential: time of a cycle (p50) against the best peer, ${peer}`,
+      target: `at most ${ratio(atMost)}`,
+      measured: `${(own / other).toFixed(2)}×${rangeOf(outcomes, 'sequential', 'p50Us', subject, peer)}`,
+      reached: own / other <= atMost,
     },
   ];
 }
@@ -73,7 +102,21 @@ function handoverTimeVerdict(outcomes, subject) {
 function handoverVerdict(outcomes, subject) {
   const overlaps = figureOf(outcomes, subject, 'handover', 'overlaps');
   if (overlaps === undefined) return [];
+  const times = ['p50', 'p99'].flatMap((name, index) => {
+    const ms = figureOf(outcomes, subject, 'handover', `${name}Ms`);
+    const atMost = HANDOVER_MS_AT_MOST[subject]?.[index];
+    if (ms === undefined || atMost === undefined) return [];
+    return [
+      {
+        what: `${subject}, hand-over to another process: ${name}`,
+        target: `at most ${number(atMost)} ms`,
+        measured: `${number(ms)} ms`,
+        reached: ms <= atMost,
+      },
+    ];
+  });
   return [
+    ...times,
     {
       what: `${subject}, hand-over to another process: two holders at once`,
       target: 'never',

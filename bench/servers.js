@@ -8,14 +8,16 @@ import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-te
 import { Redis } from 'ioredis';
 import { makeTable, openDynamodbApart } from './dynamodb-client.js';
 import { askJetstream, openNatsApart } from './nats-client.js';
+import { cpuUsOf } from './process-cpu.js';
 
-/** @typedef {{ url: () => Promise<string>, version: () => Promise<string>, stop: () => Promise<void> }} Server */
+/** @typedef {{ pid: number, url: () => Promise<string>, version: () => Promise<string>, stop: () => Promise<void> }} Server */
 
 /** @returns {Promise<Server>} */
 async function redis() {
   const server = await startRedis({ own: true });
   const client = new Redis(server.url);
   return {
+    pid: server.pid,
     async url() {
       await client.flushall();
       return server.url;
@@ -32,6 +34,7 @@ async function redis() {
 async function postgres(durable) {
   const server = await startPostgres({ own: true, version: '15', fsync: durable });
   return {
+    pid: server.pid,
     url: () => server.createDatabase(),
     version: async () => server.version.split(' ')[0] ?? 'unknown',
     stop: () => server.stop(),
@@ -44,6 +47,7 @@ async function dynamodb(measured) {
   const client = openDynamodbApart(server.url);
   if (measured) await warmUp(server.url, client);
   return {
+    pid: server.pid,
     async url() {
       const { TableNames: tables = [] } = await client.listTables({});
       for (const TableName of tables) await client.deleteTable({ TableName });
@@ -100,6 +104,7 @@ async function nats() {
   const server = await startNats({ own: true });
   const connection = await openNatsApart(server.url);
   return {
+    pid: server.pid,
     async url() {
       const { streams } = await askJetstream(connection, 'STREAM.NAMES');
       for (const stream of streams ?? []) await askJetstream(connection, `STREAM.DELETE.${stream}`);
@@ -136,6 +141,12 @@ export class Servers {
     const server = this.#started.get(engine) ?? START[engine](this.#measured);
     this.#started.set(engine, server);
     return (await server).url();
+  }
+
+  /** Its processor time so far, in microseconds, where there is a server and that can be told. @param {import('./types.d.ts').EngineName} engine */
+  async cpuUs(engine) {
+    const server = await this.#started.get(engine);
+    return server && cpuUsOf(server.pid);
   }
 
   /** Of those that were started. @returns {Promise<Record<string, string>>} */

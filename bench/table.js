@@ -35,6 +35,7 @@ function tablesOf(report) {
   return [
     ...FAMILIES.map((family) => throughput(outcomes, family)),
     ...FAMILIES.map((family) => times(outcomes, family)),
+    ...FAMILIES.map((family) => costs(outcomes, family)),
     contention(outcomes),
     ...FAMILIES.map((family) => holding(report, family)),
     idling(report),
@@ -67,22 +68,52 @@ function throughput(outcomes, { title, subject, peers, minimums }) {
 
 /** On a server the time of one cycle counts, not only how many go by. @param {readonly Outcome[]} outcomes @param {(typeof FAMILIES)[number]} family @returns {Table} */
 function times(outcomes, { title, subject, peers, minimums, reach }) {
+  /** @type {readonly (readonly [string, import('./types.d.ts').WorkloadName, string])[]} */
+  const columns = [
+    ['cycle p50, µs', 'sequential', 'p50Us'],
+    ['cold', 'sequential', 'coldP50Us'],
+    ['round trips a cycle', 'sequential', 'callsPerCycle'],
+    ['hand-over p50, ms', 'handover', 'p50Ms'],
+    ['hand-over p99, ms', 'handover', 'p99Ms'],
+  ];
   const contenders = reach === 'network' ? [subject, ...peers, ...minimums] : [];
+  return {
+    title: `${title}: one cycle, and from one process to another`,
+    rows: rowsOf(outcomes, contenders, columns),
+  };
+}
+
+/** What a cycle costs the processor, whoever waits for what. @param {readonly Outcome[]} outcomes @param {(typeof FAMILIES)[number]} family @returns {Table} */
+function costs(outcomes, { title, subject, peers, minimums, reach }) {
+  /** @type {readonly (readonly [string, import('./types.d.ts').WorkloadName, string])[]} */
+  const columns = [
+    ['client, sequential', 'sequential', 'clientCpuUs'],
+    ['client, 64 in flight', 'in-flight', 'clientCpuUs'],
+    ['client, fresh keys', 'fresh', 'clientCpuUs'],
+    ...(reach === 'network'
+      ? /** @type {const} */ ([
+          ['server, sequential', 'sequential', 'serverCpuUs'],
+          ['server, 64 in flight', 'in-flight', 'serverCpuUs'],
+        ])
+      : []),
+    ['MB left by fresh keys', 'fresh-in-flight', 'heapLeftMb'],
+  ];
+  return {
+    title: `${title}: processor time of a cycle, µs`,
+    rows: rowsOf(outcomes, [subject, ...peers, ...minimums], columns),
+  };
+}
+
+/** @param {readonly Outcome[]} outcomes @param {readonly string[]} contenders @param {readonly (readonly [string, import('./types.d.ts').WorkloadName, string])[]} columns */
+function rowsOf(outcomes, contenders, columns) {
   const rows = contenders.flatMap((contender) => {
-    const of = (/** @type {'sequential' | 'handover'} */ workload, /** @type {string} */ figure) => {
+    const cells = columns.map(([, workload, figure]) => {
       const value = figureOf(outcomes, contender, workload, figure);
       return value === undefined ? '–' : number(value);
-    };
-    const cells = [
-      of('sequential', 'p50Us'),
-      of('sequential', 'callsPerCycle'),
-      of('handover', 'p50Ms'),
-      of('handover', 'p99Ms'),
-    ];
+    });
     return cells.every((cell) => cell === '–') ? [] : [[contender, ...cells]];
   });
-  const heading = ['', 'cycle p50, µs', 'round trips a cycle', 'hand-over p50, ms', 'hand-over p99, ms'];
-  return { title: `${title}: one cycle, and from one process to another`, rows: [heading, ...rows] };
+  return [['', ...columns.map(([heading]) => heading)], ...rows];
 }
 
 /** @param {readonly Outcome[]} outcomes @returns {Table} */

@@ -14,21 +14,25 @@ import { number, percent, ratio } from './words.js';
 const RATIOS = [
   { workload: 'sequential', subject: 'holdfast-memory', peer: 'verrou', atLeast: 1.5 },
   { workload: 'in-flight', subject: 'holdfast-memory', peer: 'verrou', atLeast: 1.5 },
+  { workload: 'fresh', subject: 'holdfast-memory', peer: 'verrou', atLeast: 3 },
+  { workload: 'fresh', subject: 'holdfast-memory', peer: 'async-mutex', atLeast: 1 },
+  { workload: 'fresh-in-flight', subject: 'holdfast-memory', peer: 'verrou', atLeast: 3 },
+  { workload: 'fresh-in-flight', subject: 'holdfast-memory', peer: 'async-mutex', atLeast: 1 },
   { workload: 'contended', subject: 'holdfast-memory', peer: 'verrou', atLeast: 1.5 },
   { workload: 'in-flight', subject: 'holdfast-sqlite', peer: 'proper-lockfile', atLeast: 2 },
   { workload: 'contended', subject: 'holdfast-sqlite', peer: 'proper-lockfile', atLeast: 10 },
-  { workload: 'in-flight', subject: 'holdfast-redis', atLeast: 1.5 },
+  { workload: 'in-flight', subject: 'holdfast-redis', atLeast: 1.8 },
   { workload: 'contended', subject: 'holdfast-redis', atLeast: 8 },
   { workload: 'across', subject: 'holdfast-redis', atLeast: 4 },
-  { workload: 'in-flight', subject: 'holdfast-postgres', atLeast: 6 },
-  { workload: 'in-flight', subject: 'holdfast-postgres', peer: 'minimum-postgres', atLeast: 3 },
+  { workload: 'in-flight', subject: 'holdfast-postgres', atLeast: 8 },
+  { workload: 'in-flight', subject: 'holdfast-postgres', peer: 'minimum-postgres', atLeast: 3.5 },
   { workload: 'contended', subject: 'holdfast-postgres', atLeast: 10 },
   { workload: 'across', subject: 'holdfast-postgres', atLeast: 4 },
   { workload: 'in-flight', subject: 'holdfast-dynamodb', peer: 'minimum-dynamodb', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-dynamodb', atLeast: 8 },
   { workload: 'in-flight', subject: 'holdfast-nats', peer: 'minimum-nats', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-nats', atLeast: 8 },
-  { workload: 'in-flight', subject: 'service-v2', peer: 'bare-fastify', atLeast: 0.5 },
+  { workload: 'in-flight', subject: 'service-v2', peer: 'bare-fastify', atLeast: 0.6 },
   { workload: 'in-flight', subject: 'holdfast-http', peer: 'minimum-http', atLeast: 3 },
 ];
 
@@ -74,7 +78,7 @@ export function verdictsOn(outcomes) {
 /** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
 function ratioVerdicts(outcomes, subject) {
   /** @type {WorkloadName[]} */
-  const workloads = ['sequential', 'in-flight', 'contended', 'across'];
+  const workloads = ['sequential', 'in-flight', 'fresh', 'fresh-in-flight', 'contended', 'across'];
   const targets = workloads.flatMap((workload) => ratiosOf(outcomes, subject, workload));
   return targets.flatMap(({ workload, peer, best, atLeast }) => {
     const own = figureOf(outcomes, subject, workload, 'cyclesPerSecond');

@@ -13,6 +13,8 @@ export type EngineName =
 export type WorkloadName =
   | 'sequential'
   | 'in-flight'
+  | 'fresh'
+  | 'fresh-in-flight'
   | 'contended'
   | 'across'
   | 'handover'

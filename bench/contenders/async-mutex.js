@@ -19,6 +19,8 @@ export const contender = {
           const release = await mutex.acquire();
           if (work) await work();
           release();
+          // As whoever has a mutex a key has to do: otherwise a key that is used once stays for ever.
+          if (!mutex.isLocked()) mutexes.delete(key);
         };
       },
       holdApart: (key) => mutexOf(key).acquire(),

@@ -43,12 +43,13 @@ export function openHoldfast(store, { ttlMs, openApart, storeCalls, closed }) {
 /** @param {Store} store */
 function counting(store) {
   let calls = 0;
-  /** @type {Store} */
-  const counted = Object.assign(Object.create(store), {
-    apply(/** @type {Parameters<typeof store.apply>[0]} */ commands) {
+  const { atOnce } = store.apply;
+  const counted =
+    (/** @type {(commands: readonly import('holdfast/protocol').Command[]) => any} */ apply) =>
+    (/** @type {readonly import('holdfast/protocol').Command[]} */ commands) => {
       calls += 1;
-      return store.apply(commands);
-    },
-  });
-  return { store: counted, calls: () => calls };
+      return apply(commands);
+    };
+  const apply = Object.assign(counted(store.apply), atOnce && { atOnce: counted(atOnce) });
+  return { store: Object.assign(Object.create(store), { apply }), calls: () => calls };
 }

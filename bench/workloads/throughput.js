@@ -1,5 +1,6 @@
 /**
- * Cycles a second: one loop on one key, 64 loops on 64 keys, 16 loops on one key, and the same 16 in four processes.
+ * Cycles a second: one loop on one key, 64 loops on 64 keys, the same on keys that are used once, 16 loops on one key, and
+ * the same 16 in four processes.
  * The contended ones turn the event loop once under the lock: without that, a library whose waiters
  * poll by timer would never see its timers fire, and no two contenders would ever meet.
  */
@@ -7,6 +8,8 @@ import { jainIndex, quantile } from '../figures.js';
 import { countUnderLock } from '../shared-counter.js';
 
 const CONTENDERS = 16;
+/** So many first cycles are called cold: the engine of the language has not compiled them yet. */
+const COLD_CYCLES = 200;
 const CONTENDERS_ACROSS = 4;
 
 /** @typedef {import('../types.d.ts').Session} Session */
@@ -30,6 +33,7 @@ export async function sequential(session, { sizes }) {
     figures: {
       ...figures,
       p50Us: quantile(timesMs.slice(Math.floor(cycles / 4)), 0.5) * 1_000,
+      coldP50Us: quantile(timesMs.slice(0, COLD_CYCLES), 0.5) * 1_000,
       ...(callsBefore !== undefined && {
         callsPerCycle: ((session.storeCalls?.() ?? 0) - callsBefore) / cycles,
       }),
@@ -43,6 +47,37 @@ export async function inFlight(session, { sizes }) {
     session.cycle(`in-flight:${index}`, undefined),
   );
   return rateOf(cycles, sizes);
+}
+
+/** Every cycle on a key of its own, one after the other. @param {Session} session @param {Task} task @returns {Promise<Answer>} */
+export async function fresh(session, { sizes }) {
+  return withMemory(() => rateOf([onFreshKeys(session, 'fresh')], sizes));
+}
+
+/** @param {Session} session @param {Task} task @returns {Promise<Answer>} */
+export async function freshInFlight(session, { sizes }) {
+  const cycles = Array.from({ length: sizes.inFlight }, (_, index) => onFreshKeys(session, `fresh:${index}`));
+  return withMemory(() => rateOf(cycles, sizes));
+}
+
+/** @param {Session} session @param {string} name */
+function onFreshKeys(session, name) {
+  let count = 0;
+  return () => {
+    count += 1;
+    return session.cycle(`${name}:${count}`, undefined)();
+  };
+}
+
+/** How much heap it leaves. @param {() => Promise<Answer>} measure @returns {Promise<Answer>} */
+async function withMemory(measure) {
+  const heapMb = () => {
+    globalThis.gc?.();
+    return process.memoryUsage().heapUsed / 2 ** 20;
+  };
+  const before = heapMb();
+  const { figures } = await measure();
+  return { figures: { ...figures, heapLeftMb: Math.max(0, heapMb() - before) } };
 }
 
 /** @param {Session} session @param {Task} task @returns {Promise<Answer>} */
@@ -85,24 +120,33 @@ async function rateOf(cycles, { warmUpMs, measureMs }) {
   const from = performance.now() + warmUpMs;
   const until = from + measureMs;
   const cpuBefore = process.cpuUsage();
+  /** Of the processor, when the first of them had warmed up. @type {NodeJS.CpuUsage | undefined} */
+  let cpuWarm;
+  let cyclesMade = 0;
   const counts = await Promise.all(
     cycles.map(async (cycle) => {
       let count = 0;
       for (;;) {
         await cycle();
+        cyclesMade += 1;
         const now = performance.now();
         if (now >= until) return count;
-        if (now >= from) count += 1;
+        if (now < from) continue;
+        count += 1;
+        cpuWarm ??= process.cpuUsage();
       }
     }),
   );
   const { user, system } = process.cpuUsage(cpuBefore);
+  const warm = process.cpuUsage(cpuWarm);
   const total = counts.reduce((sum, count) => sum + count, 0);
   return {
     figures: {
       cyclesPerSecond: (total / measureMs) * 1_000,
       jain: jainIndex(counts),
       cpuShare: (user + system) / 1_000 / (warmUpMs + measureMs),
+      clientCpuUs: (warm.user + warm.system) / Math.max(total, 1),
+      cyclesMade,
     },
     counts,
   };

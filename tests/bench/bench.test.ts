@@ -28,11 +28,22 @@ interface Report {
 }
 
 const LOCAL = ['contended', 'held', 'idle', 'in-flight', 'sequential'];
+const FRESH = ['fresh', 'fresh-in-flight'];
 const WORKLOADS = {
-  memory: LOCAL,
+  memory: ['contended', ...FRESH, 'held', 'idle', 'in-flight', 'sequential'],
   sqlite: ['across', ...LOCAL],
-  redis: ['across', 'contended', 'handover', 'held', 'idle', 'in-flight', 'killed', 'sequential'],
-  postgres: ['across', 'contended', 'handover', 'held', 'idle', 'in-flight', 'killed', 'sequential'],
+  redis: ['across', 'contended', ...FRESH, 'handover', 'held', 'idle', 'in-flight', 'killed', 'sequential'],
+  postgres: [
+    'across',
+    'contended',
+    ...FRESH,
+    'handover',
+    'held',
+    'idle',
+    'in-flight',
+    'killed',
+    'sequential',
+  ],
   dynamodb: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
   nats: ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'],
 } as const;

@@ -124,7 +124,7 @@ export interface Apply {
 export interface Store {
   readonly name: string;
   readonly traits: Traits;
-  readonly apply: Apply;
+  apply: Apply;
   /**
    * Brings wake-ups for an inbox until stopped. They may be lost, late or doubled. When the store notices that they no
    * longer arrive, or arrive again, it calls `onListening`: meanwhile waiters ask more often.
