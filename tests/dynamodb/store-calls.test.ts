@@ -7,6 +7,7 @@ import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest';
 import {
   claimOf,
+  clientOf,
   type FaultyWorld,
   faultyWorld,
   operationsOf,
@@ -35,7 +36,7 @@ describe.runIf(available('dynamodb'))('calls to DynamoDB', () => {
   beforeAll(async () => {
     world = await faultyWorld();
     table = await tableOn(world.client());
-    clients = await warmClients(world.faults.url, 2);
+    clients = await warmClients(clientOf, world.faults.url, 2);
     [here, there] = clients.map((client) => dynamodbStore(client, { table })) as [Store, Store];
   });
 

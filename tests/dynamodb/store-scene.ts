@@ -2,10 +2,16 @@
 import { randomUUID } from 'node:crypto';
 import { DynamoDB, type DynamoDBClientConfig } from '@aws-sdk/client-dynamodb';
 import { WAITERS_MAX } from 'holdfast/compare-and-swap';
-import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
+import {
+  createTable,
+  type DynamodbStoreOptions,
+  type DynamodbTableClient,
+  dynamodbStore,
+} from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
 import type { Harness } from 'holdfast/testkit';
 import { type DynamodbServer, type HttpFaults, startDynamodb, startHttpFaults } from 'holdfast-test-servers';
+import { LeanClient } from '../../packages/holdfast/src/stores/dynamodb/lean-client.js';
 
 export { claimOf, releaseOf, renewOf, say } from '../store-talk.js';
 
@@ -19,23 +25,42 @@ export function clientOf(endpoint: string, more: DynamoDBClientConfig = {}): Dyn
 }
 
 /** A table of its own, made as users make it. */
-export async function tableOn(client: DynamoDB, options: DynamodbStoreOptions = {}): Promise<string> {
+export async function tableOn(
+  client: DynamodbTableClient,
+  options: DynamodbStoreOptions = {},
+): Promise<string> {
   const table = `locks-${randomUUID()}`;
   await createTable(client, { ...options, table });
   return table;
+}
+
+/** A client as `openStore` opens it. */
+export function leanClientOf(endpoint: string): LeanClient {
+  const place = { endpoint: new URL(endpoint), region: 'eu-central-1' };
+  const credentials = { accessKeyId: 'holdfast', secretAccessKey: 'holdfast' };
+  return new LeanClient({
+    place: async () => place,
+    credentials: async () => credentials,
+    requestMs: 20_000,
+    connectionsMax: 256,
+  });
 }
 
 /**
  * Clients that know the time already: the header has whole seconds, so it takes a tick to know it well. A suite that
  * waits for ends would wait for seconds otherwise, each time.
  */
-export async function warmClients(endpoint: string, count: number): Promise<readonly DynamoDB[]> {
-  const clients = Array.from({ length: count }, () => clientOf(endpoint));
+export async function warmClients<C extends DynamodbTableClient>(
+  clientOn: (endpoint: string) => C,
+  endpoint: string,
+  count: number,
+): Promise<readonly C[]> {
+  const clients = Array.from({ length: count }, () => clientOn(endpoint));
   await Promise.all(clients.map(warmUp));
   return clients;
 }
 
-async function warmUp(client: DynamoDB): Promise<void> {
+async function warmUp(client: DynamodbTableClient): Promise<void> {
   // The first store on a client is what makes it read the header.
   const table = await tableOn(client);
   const store = dynamodbStore(client, { table });

@@ -1,11 +1,11 @@
 /** `dynamodb://REGION/TABLE`: the store on a client of its own, and the migration of its table. */
 import { type Finding, InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { createdOnce, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
-import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
+import { migrateOn, storeOn } from '../clients/opened-client.js';
 import { flagIn, given, parseServerUrl, type ServerUrl } from '../clients/url.js';
 import { type CreatedTable, createTable, type DynamodbStoreOptions, dynamodbStore } from './index.js';
 import type { TableShape } from './layout.js';
-import { DYNAMODB_CLIENTS, type Target } from './open-client.js';
+import { DYNAMODB_CLIENTS, openClient, type Target } from './open-client.js';
 import { placeOf } from './options.js';
 import { definitionOf, timeToLiveFinding } from './table.js';
 
@@ -28,8 +28,7 @@ export interface DynamodbTarget {
 
 export async function openStore(_scheme: string, rest: string, clients = DYNAMODB_CLIENTS): Promise<Store> {
   const { target, options } = dynamodbTarget(rest);
-  const open = await loadFirst('DynamoDB', clients);
-  return storeOn(open(target), (client) => dynamodbStore(client, options));
+  return storeOn(await openClient(target, clients), (client) => dynamodbStore(client, options));
 }
 
 export async function migrationOf(
@@ -45,8 +44,7 @@ export async function migrationOf(
     name: table,
     script: templateOf(table, layout.table),
     async apply() {
-      const open = await loadFirst('DynamoDB', DYNAMODB_CLIENTS);
-      return migrateOn(open(target), 'the table was not made', async (client) => {
+      return migrateOn(await openClient(target), 'the table was not made', async (client) => {
         const found = await createTable(client, { ...wanted, timeToLive: options.timeToLive ?? false });
         return createdOnce(found.created, notesOn(found, timeToLiveFinding(found.timeToLive, layout)));
       });
