@@ -1,7 +1,8 @@
 /** The queues of one process on one store, by key. Wake-ups go to the queue of their key. */
+
+import { ShortLivedMap } from '../collections/short-lived-map.js';
 import type { Why } from '../protocol/commands.js';
 import type { HoldId } from '../protocol/state.js';
-import { ShortLivedMap } from '../short-lived-map.js';
 import type { StoreClient } from '../store-client/store-client.js';
 import type { WakeReceiver } from '../store-client/wake-listener.js';
 import { AbortListeners } from './abort-listeners.js';

@@ -10,6 +10,7 @@
  * each on a key of its own, would leave three million records.
  */
 import { steadyMs } from '../clock.js';
+import { ShortLivedMap } from '../collections/short-lived-map.js';
 import {
   type Apply,
   type Command,
@@ -30,7 +31,6 @@ import {
   type Why,
 } from '../protocol/index.js';
 import { checkOptionNames } from '../protocol/option-names.js';
-import { ShortLivedMap } from '../short-lived-map.js';
 
 export interface MemoryStoreOptions {
   /** The store's time in milliseconds. For tests. */

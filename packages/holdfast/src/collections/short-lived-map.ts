@@ -1,5 +1,5 @@
 /**
- * A map whose entries come and go all the time. When the last one goes it starts anew: V8 links the tables that a map has
+ * A map whose entries come and go all the time. When the last one goes it is replaced by a new one: V8 links the tables that a map has
  * outgrown, and they keep what they held alive until a major garbage collection.
  */
 export class ShortLivedMap<V> {
