@@ -16,6 +16,14 @@ function blockStore(): () => void {
   };
 }
 
+/** Stops a process outside of a transaction: one that stands still in a transaction holds up everybody. */
+async function stop(running: { kill(signal: NodeJS.Signals): void }): Promise<void> {
+  const unblock = blockStore();
+  running.kill('SIGSTOP');
+  await sleep(50);
+  unblock();
+}
+
 describe('a lease that cannot be renewed', () => {
   it('gives the command TERM a grace before the deadline, so that it can clean up; exits 76', async () => {
     const script = 'trap "echo cleaned; exit 0" TERM; echo in; while :; do sleep 0.05; done';
@@ -101,9 +109,7 @@ describe('a lease that is lost', () => {
   it('F1: exits 76 and kills the command after a pause that outlasted the lease', async () => {
     const running = place.start(['run', 'job', '--ttl', '1s', '--', 'sh', '-c', 'echo $$; exec sleep 60']);
     const [command] = await running.said(/\d+/);
-    // Not in the middle of noting the command's process: a process that stands still in a transaction holds up everybody.
-    await sleep(150);
-    running.kill('SIGSTOP');
+    await stop(running);
     const next = await place.run(['run', 'job', '--wait', '20s', '--', 'true']);
     expect(next.status).toBe(0);
     expect(isAlive(Number(command))).toBe(true);
@@ -118,7 +124,7 @@ describe('a lease that is lost', () => {
     const script = 'echo in; while [ ! -e go ]; do sleep 0.05; done; touch finished';
     const running = place.start(['run', 'job', '--ttl', '1s', '--', 'sh', '-c', script]);
     await running.said(/in/);
-    running.kill('SIGSTOP');
+    await stop(running);
     expect((await place.run(['run', 'job', '--wait', '20s', '--', 'touch', 'go'])).status).toBe(0);
     await until(
       () => existsSync(join(place.folder, 'finished')),
