@@ -178,6 +178,7 @@ DECLARE
   now_ms bigint;
   c record;
   answer text;
+  inbox text;
   pending text[];
   numbers bigint[];
   found text[];

@@ -5,7 +5,7 @@
  *
  * `c` is the command, `r` the row before, `now_ms` the time, and `outcome` the kind of the reply.
  */
-import { KEEP_MS, MARKS_MAX, STATE_VERSION, TOKEN_BLOCK } from '../../../protocol/index.js';
+import { KEEP_MS, MARKS_MAX, STATE_VERSION, TOKEN_BLOCK, WINDOW_MS } from '../../../protocol/index.js';
 import { ABSENT, COLUMNS, type Column, FAR_MS, onGrid } from './records.js';
 
 /** The members of a command, with their types. */
@@ -21,8 +21,9 @@ const HAS_ENDED = `(r.ended_process = c.process AND r.ended_number >= c.number A
 
 /** The last decision is not in the future, and tokens are not far ahead. */
 const IN_TIME = `r.decision < (now_ms + 1) * 1000 AND r.token < (now_ms + ${KEEP_MS - 10_000}) * 1000`;
-const IS_USUAL = `r.version BETWEEN 1 AND ${STATE_VERSION} AND r.waiters IS NULL AND r.holders IS NULL AND r.rests IS NULL
+const IS_USUAL_BUT_WAITERS = `r.version BETWEEN 1 AND ${STATE_VERSION} AND r.holders IS NULL AND r.rests IS NULL
       AND ${IN_TIME} AND NOT ${HAS_ENDED} AND ${EARLIER_MARKS_ALLOW}`;
+const IS_USUAL = `r.waiters IS NULL AND ${IS_USUAL_BUT_WAITERS}`;
 
 const IS_OWN = 'r.process = c.process AND r.number = c.number';
 const CAN_GRANT = `r.process IS NULL AND c.permits <= c.capacity AND ${IS_USUAL}`;
@@ -30,6 +31,19 @@ const CAN_REFUSE = `NOT c.queue AND r.expires_at > now_ms AND NOT (${IS_OWN})
       AND r.permits + c.permits > least(r.capacity, c.capacity) AND NOT ${MARK_IS_OVER} AND ${IS_USUAL}`;
 const CAN_RENEW = `${IS_OWN} AND r.expires_at > now_ms AND c.added IS NULL AND NOT ${MARK_IS_OVER} AND ${IS_USUAL}`;
 const CAN_RELEASE = `${IS_OWN} AND r.expires_at > now_ms AND r.acquired_at + c."minHoldMs" <= now_ms AND ${IS_USUAL}`;
+
+/** From the nth waiter on: none woken, none expired, none of this process. */
+const areQuiet = (from: number): string => `NOT jsonb_path_exists(r.waiters,
+      '$[${from} to last] ? (@.expiresAt <= $now || @.wokenAt != null || @.hold.process == $process)',
+      c.hold || jsonb_build_object('now', now_ms))`;
+const FIRST_IS_EXCLUSIVE = "r.waiters->0->'permits' = r.waiters->0->'capacity'";
+/** A release passes an exclusive key to the first waiter. Waiters behind an exclusive one are not woken. */
+const CAN_PASS_ON = `r.waiters IS NOT NULL AND ${IS_OWN} AND r.expires_at > now_ms AND r.permits = r.capacity
+      AND r.acquired_at + c."minHoldMs" <= now_ms AND ${FIRST_IS_EXCLUSIVE} AND ${areQuiet(0)} AND ${IS_USUAL_BUT_WAITERS}`;
+/** The first waiter was woken, and claims. */
+const CAN_GRANT_FIRST = `r.process IS NULL AND r.waiters->0->'hold' = c.hold AND ${FIRST_IS_EXCLUSIVE}
+      AND c.permits = c.capacity AND (r.waiters->0->>'wokenAt')::bigint + ${WINDOW_MS} > now_ms
+      AND (r.waiters->0->>'expiresAt')::bigint > now_ms AND ${areQuiet(1)} AND ${IS_USUAL_BUT_WAITERS}`;
 
 /** Null where no quick case applies. */
 export const OUTCOME = `CASE c.kind
@@ -116,7 +130,7 @@ export const NEXT_ROW = COLUMNS.map((column) => {
 
 /** Composed as text: functions that build JSON take several times as long. `r` is the row after. */
 const reply = (kind: string, ...members: readonly string[]): string =>
-  `concat('{"kind":"${kind}","now":', now_ms, ',"decision":', r.decision, ',"othersWait":false', ${members.join(', ')}, '}')`;
+  `concat('{"kind":"${kind}","now":', now_ms, ',"decision":', r.decision, ',"othersWait":', CASE WHEN r.waiters IS NULL THEN 'false' ELSE 'true' END, ${members.join(', ')}, '}')`;
 
 const REPLIES = {
   granted: reply(
@@ -141,9 +155,14 @@ export const REPLY = `CASE outcome ${Object.entries(REPLIES)
   .map(([outcome, text]) => `WHEN '${outcome}' THEN ${text}`)
   .join('\n      ')} END`;
 
-const update = (schema: string, outcome: keyof typeof NEXT, condition: string): string => `
+const update = (
+  schema: string,
+  outcome: keyof typeof NEXT,
+  condition: string,
+  more: Partial<Record<Column, string>> = {},
+): string => `
     UPDATE ${schema}.records AS r
-    SET ${Object.entries(NEXT[outcome])
+    SET ${Object.entries({ ...NEXT[outcome], ...more })
       .map(([column, value]) => `${column} = ${value}`)
       .join(', ')}
     WHERE r.key = c.key AND ${condition} RETURNING ${REPLIES[outcome]} INTO answer;`;
@@ -162,6 +181,16 @@ export const singleCommand = (schema: string): string => `
       SELECT c.key, ${Object.values(NEXT.granted).join(', ')} FROM (SELECT ${ABSENT}) AS r(${COLUMNS.join(', ')})
       ON CONFLICT DO NOTHING RETURNING ${REPLIES.granted} INTO answer;
     END IF;
+    IF answer IS NULL THEN${update(schema, 'granted', CAN_GRANT_FIRST, {
+      waiters: "nullif(r.waiters - 0, '[]')",
+      delete_after: NEXT.renewed.delete_after ?? '',
+    })}
+    END IF;
   ELSIF c.kind = 'release' THEN${update(schema, 'released', CAN_RELEASE)}
+    IF answer IS NULL THEN${update(schema, 'released', CAN_PASS_ON, {
+      waiters: "jsonb_set(r.waiters, '{0,wokenAt}', to_jsonb(now_ms))",
+    }).replace(' INTO answer;', ", r.waiters->0->>'inbox' INTO answer, inbox;")}
+      IF hints AND inbox IS NOT NULL THEN PERFORM ${schema}._notify(inbox, 'turn', c.key); END IF;
+    END IF;
   ELSIF c.kind = 'renew' THEN${update(schema, 'renewed', `${EXTENDS} AND ${CAN_RENEW}`)}
   END IF;`;
