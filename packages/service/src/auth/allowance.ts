@@ -83,11 +83,11 @@ export class Allowance {
     this.#requests.spend(requests);
   }
 
-  async turn(over: Promise<void>): Promise<void> {
-    if (!this.#requests.isOverdrawn) return;
+  turn(over: () => Promise<void>): Promise<unknown> | null {
+    if (!this.#requests.isOverdrawn) return null;
     const before = this.#turnsOver;
-    this.#turnsOver = Promise.all([before, over]);
-    await before;
+    this.#turnsOver = Promise.all([before, over()]);
+    return before;
   }
 
   checkTtl(key: string, ttlMs: number): void {

@@ -3,7 +3,7 @@
  * it. The service keeps a SHA-256 of the whole text: a secret that cannot be guessed needs no slow hash, and a slow hash would
  * let anybody keep the service busy. Digests are compared in constant time, and an unknown id takes as long as a known one.
  */
-import { createHash, timingSafeEqual } from 'node:crypto';
+import { hash, timingSafeEqual } from 'node:crypto';
 import { randomId } from '../clock.js';
 
 export const KEY_PREFIX = 'hfk_';
@@ -41,12 +41,12 @@ export function hashOf(text: string): string {
 const NOBODY = digestOf('nobody');
 
 /** Null for an unknown API key: the comparison takes as long. */
-export function isKeyOf(text: string, hash: string | null): boolean {
-  const expected = hash === null ? NOBODY : Buffer.from(hash.slice('sha256:'.length), 'base64url');
+export function isKeyOf(text: string, stored: string | null): boolean {
+  const expected = stored === null ? NOBODY : Buffer.from(stored.slice('sha256:'.length), 'base64url');
   const isSame = timingSafeEqual(digestOf(text), expected);
-  return isSame && hash !== null;
+  return isSame && stored !== null;
 }
 
 function digestOf(text: string): Buffer {
-  return createHash('sha256').update(text).digest();
+  return hash('sha256', text, 'buffer');
 }

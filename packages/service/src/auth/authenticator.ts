@@ -7,7 +7,7 @@ import { InvalidArgumentError } from 'holdfast';
 import type { Logger } from 'pino';
 import { wallMs } from '../clock.js';
 import { addressGroup } from '../http/client.js';
-import type { Authenticator, Principal } from '../http/principal.js';
+import type { Authenticator, Principal, Role, TokensOf, Undertaking } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import { type Allowance, Allowances, type PrincipalLimits, principalLimitsOf } from './allowance.js';
 import { idIn, KEY_PREFIX } from './api-key.js';
@@ -44,43 +44,45 @@ class Gate implements Authenticator {
     this.#allowances = new Allowances(principalLimitsOf(limits));
   }
 
-  async authenticate(request: FastifyRequest): Promise<Principal> {
+  /** At once for an API key: only a JWT may have to wait, for the keys of its issuer. */
+  authenticate(request: FastifyRequest): Principal | Promise<Principal> {
     const credential = credentialOf(request);
-    // The address is missing when the client has left already.
-    const address = addressGroup(request.ip ?? '');
-    const isKey = credential.startsWith(KEY_PREFIX);
-    const keyId = isKey ? idIn(credential) : null;
-    // For a refused API key too: the log has to show which one was tried.
-    if (keyId !== null) request.note.keyId = keyId;
-    const who = isKey ? this.#byKey(credential, address) : await this.#byToken(credential, address);
-    return principalOf(who, this.#allowances.of(who.id));
+    if (credential.startsWith(KEY_PREFIX)) return this.#byKey(credential, request);
+    return this.#byJwt(credential, request);
   }
 
-  #byKey(text: string, address: string): Known {
-    const ring = this.#ring;
-    if (!ring) throw this.#refused(address, 'This service does not accept API keys.');
-    if (!ring.isUsable) throw unusable();
+  #byKey(text: string, request: FastifyRequest): Principal {
     const id = idIn(text);
-    const key = id === null ? null : ring.find(id, text);
-    if (!key) {
-      // Counted per address and API key, so that one program with a revoked one does not cause 429s for others.
-      const guesser = id !== null && ring.knows(id) ? `${address} ${id}` : address;
-      throw this.#refused(guesser, 'The API key is unknown or no longer valid.');
+    // For a refused API key too: the log has to show which one was tried.
+    if (id !== null) request.note.keyId = id;
+    const ring = this.#ring;
+    if (!ring) throw this.#refused(addressOf(request), 'This service does not accept API keys.');
+    if (!ring.isUsable) {
+      // A failure of the service, not a wrong API key.
+      throw new Problem('auth-unavailable', 'The API keys cannot be read at the moment. Try again.');
     }
-    const { name } = key;
-    return { id: `key:${name}`, owner: name, rights: () => ring.rightsOf(key.id) };
+    const key = id === null ? null : ring.find(id, text);
+    if (key) return this.#principal(`key:${key.name}`, key.name, () => ring.rightsOf(key.id));
+    // Counted per address and API key, so that one program with a revoked one does not cause 429s for others.
+    const address = addressOf(request);
+    const guesser = id !== null && ring.knows(id) ? `${address} ${id}` : address;
+    throw this.#refused(guesser, 'The API key is unknown or no longer valid.');
   }
 
-  async #byToken(token: string, address: string): Promise<Known> {
-    if (!this.#jwt) throw this.#refused(address, 'This service accepts API keys only.');
+  async #byJwt(jwt: string, request: FastifyRequest): Promise<Principal> {
+    if (!this.#jwt) throw this.#refused(addressOf(request), 'This service accepts API keys only.');
     try {
-      const { subject, rights, untilMs } = await this.#jwt.read(token);
-      const now = (): readonly Right[] => (wallMs() < untilMs ? rights : []);
-      return { id: `jwt:${subject}`, owner: subject, rights: now };
+      const { subject, rights, untilMs } = await this.#jwt.read(jwt);
+      return this.#principal(`jwt:${subject}`, subject, () => (wallMs() < untilMs ? rights : []));
     } catch (error) {
-      if (error instanceof Problem && error.code === 'unauthorized') this.#attempts.failed(address);
+      if (error instanceof Problem && error.code === 'unauthorized')
+        this.#attempts.failed(addressOf(request));
       throw error;
     }
+  }
+
+  #principal(id: string, owner: string, rights: () => readonly Right[]): Principal {
+    return new KnownPrincipal(id, owner, rights, this.#allowances.of(id));
   }
 
   #refused(guesser: string, detail: string): Problem {
@@ -89,27 +91,61 @@ class Gate implements Authenticator {
   }
 }
 
-interface Known {
+/** A class, and not an object of functions: there is one for every request. */
+class KnownPrincipal implements Principal {
   readonly id: string;
   readonly owner: string;
   /** Current rights. */
-  rights(): readonly Right[];
+  readonly #rights: () => readonly Right[];
+  readonly #allowance: Allowance;
+
+  constructor(id: string, owner: string, rights: () => readonly Right[], allowance: Allowance) {
+    this.id = id;
+    this.owner = owner;
+    this.#rights = rights;
+    this.#allowance = allowance;
+  }
+
+  may(role: Role, namespace: string): boolean {
+    return allows(this.#rights(), role, namespace);
+  }
+
+  prefixes(role: Role): readonly string[] {
+    return prefixesOf(this.#rights(), role);
+  }
+
+  get ttlMsMax(): number {
+    return this.#allowance.ttlMsMax;
+  }
+
+  request(): void {
+    this.#allowance.request();
+  }
+
+  spend(requests: number): void {
+    this.#allowance.spend(requests);
+  }
+
+  turn(over: () => Promise<void>): Promise<unknown> | null {
+    return this.#allowance.turn(over);
+  }
+
+  checkTtl(key: string, ttlMs: number): void {
+    this.#allowance.checkTtl(key, ttlMs);
+  }
+
+  undertake(what: Undertaking, tokensOf: TokensOf): Promise<() => void> {
+    return this.#allowance.undertake(what, tokensOf);
+  }
+
+  holds(key: string, hold: string, ttlMs: number, token?: number): void {
+    this.#allowance.holds(key, hold, ttlMs, token);
+  }
 }
 
-function principalOf({ id, owner, rights }: Known, allowance: Allowance): Principal {
-  return {
-    id,
-    owner,
-    may: (role, namespace) => allows(rights(), role, namespace),
-    prefixes: (role) => prefixesOf(rights(), role),
-    ttlMsMax: allowance.ttlMsMax,
-    request: () => allowance.request(),
-    spend: (requests) => allowance.spend(requests),
-    turn: (over) => allowance.turn(over),
-    checkTtl: (key, ttlMs) => allowance.checkTtl(key, ttlMs),
-    undertake: (what, tokensOf) => allowance.undertake(what, tokensOf),
-    holds: (key, hold, ttlMs, token) => allowance.holds(key, hold, ttlMs, token),
-  };
+/** The address is missing when the client has left already. */
+function addressOf({ ip }: FastifyRequest): string {
+  return addressGroup(ip ?? '');
 }
 
 function credentialOf({ headers }: FastifyRequest): string {
@@ -123,9 +159,4 @@ function credentialOf({ headers }: FastifyRequest): string {
 
 function unauthorized(detail: string, why = ''): Problem {
   return new Problem('unauthorized', detail, { headers: { 'www-authenticate': `Bearer${why}` } });
-}
-
-/** A failure of the service, not a wrong API key. */
-function unusable(): Problem {
-  return new Problem('auth-unavailable', 'The API keys cannot be read at the moment. Try again.');
 }

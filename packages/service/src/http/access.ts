@@ -2,6 +2,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { ANONYMOUS, type Authenticator, type Needs, type Principal, type Role } from './principal.js';
 import { Problem } from './problem.js';
+import { whenOver } from './request-log.js';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -17,46 +18,44 @@ export function controlAccess(app: FastifyInstance, auth: Authenticator | undefi
     return this.principal.may(role, namespace);
   });
   app.addHook('onRequest', (request, reply, done) => {
-    const { needs } = request.routeOptions.config;
-    if (!auth || needs === 'public' || request.is404) {
-      request.principal = ANONYMOUS;
-      done(denial(request));
-      return;
-    }
-    identify(auth, request, reply).then(
-      () => done(denial(request)),
-      (error: Error) => done(error),
-    );
+    const needs = request.routeOptions.config;
+    const enter = (principal: Principal): Problem | undefined | Promise<Problem | undefined> => {
+      request.principal = principal;
+      const turn = principal === ANONYMOUS ? null : counted(needs, request, reply);
+      return turn ? turn.then(() => denial(request, needs)) : denial(request, needs);
+    };
+    const isOpen = !auth || needs.needs === 'public' || request.is404;
+    const principal = isOpen ? ANONYMOUS : auth.authenticate(request);
+    // An API key is checked without waiting, so that the usual request is not put off.
+    const outcome = principal instanceof Promise ? principal.then(enter) : enter(principal);
+    if (outcome instanceof Promise) outcome.then(done, done);
+    else done(outcome);
   });
 }
 
-async function identify(auth: Authenticator, request: FastifyRequest, reply: FastifyReply): Promise<void> {
-  const principal = await auth.authenticate(request);
-  request.principal = principal;
-  const { counts = 'request' } = request.routeOptions.config;
+/** Counts the request against the rate of its principal. A promise where the request has to wait for its turn. */
+function counted(
+  { counts = 'request' }: Partial<Needs>,
+  request: FastifyRequest,
+  { raw }: FastifyReply,
+): Promise<unknown> | null | undefined {
+  const { principal, note } = request;
   if (counts === 'request') {
     principal.request?.();
-    return;
+    return null;
   }
-  const over = new Promise<void>((resolve) => {
-    reply.raw.once('close', () => {
-      if (counts === 'failure' && hadNoEffect(request, reply)) principal.spend?.(1);
-      resolve();
+  if (counts === 'failure' && principal.spend) {
+    whenOver(request, () => {
+      const hadEffect = note.outcome === 'renewed' || note.outcome === 'released';
+      // An unanswered call of the store is not the client's fault.
+      if (!hadEffect && raw.statusCode < 500) principal.spend?.(1);
     });
-  });
-  // A client that has left emits no 'close'.
-  if (!reply.raw.destroyed) await principal.turn?.(over);
+  }
+  return principal.turn?.(() => new Promise((resolve) => whenOver(request, () => resolve())));
 }
 
-/** Nothing was renewed or released, by the client's fault: an unanswered call of the store does not count. */
-function hadNoEffect({ note }: FastifyRequest, { raw }: FastifyReply): boolean {
-  return note.outcome !== 'renewed' && note.outcome !== 'released' && raw.statusCode < 500;
-}
-
-function denial(request: FastifyRequest): Problem | undefined {
-  if (request.is404) return undefined;
-  const { needs, scope } = request.routeOptions.config;
-  if (needs === 'public') return undefined;
+function denial(request: FastifyRequest, { needs, scope }: Partial<Needs>): Problem | undefined {
+  if (request.is404 || needs === 'public') return undefined;
   if (needs === undefined)
     return new Problem('forbidden', 'This route declares no access, so nobody may use it.');
   const namespace = scope?.(request) ?? null;

@@ -10,6 +10,7 @@ export function clientOf({ principal, ip }: FastifyRequest): string {
 
 /** The /64 network of an IPv6 address: a client with one address has all of it. An IPv4 address is its own group. */
 export function addressGroup(address: string): string {
+  if (!address.includes(':')) return address;
   const plain = address.replace(/^::ffff:(?=\d+\.)/, '');
   if (!isIPv6(plain)) return plain;
   const [head = '', tail = ''] = plain.split('::');

@@ -52,6 +52,8 @@ export class Connections {
   readonly #isProxy: IsProxy;
   readonly #log: Logger;
   readonly #open = new Map<string, Connection>();
+  /** The same by socket, to save the making of names. */
+  readonly #bySocket = new WeakMap<Socket, Connection>();
   readonly #idle = new Set<Connection>();
   readonly #owners = new Map<string, Owner>();
   readonly #lines = new Bucket(LINES_PER_SECOND, 1);
@@ -71,8 +73,9 @@ export class Connections {
    * once it was answered, or its client went away.
    */
   begin(socket: Socket, principal: string | null): () => void {
-    const connection = this.#open.get(nameOf(socket));
+    const connection = this.#bySocket.get(socket) ?? this.#open.get(nameOf(socket));
     if (!connection) return () => undefined;
+    this.#bySocket.set(socket, connection);
     connection.requests += 1;
     this.#setIdle(connection, false);
     if (principal !== null && connection.owner) this.#give(connection, `principal ${principal}`);
@@ -138,9 +141,13 @@ export class Connections {
 
   #setIdle(connection: Connection, isIdle: boolean): void {
     connection.idleSinceMs = monotonicMs();
-    for (const idle of [this.#idle, connection.owner?.idle]) {
-      if (isIdle) idle?.add(connection);
-      else idle?.delete(connection);
+    const own = connection.owner?.idle;
+    if (isIdle) {
+      this.#idle.add(connection);
+      own?.add(connection);
+    } else {
+      this.#idle.delete(connection);
+      own?.delete(connection);
     }
   }
 

@@ -34,10 +34,10 @@ export interface Principal {
   /** Counts work against the rate without refusing it. */
   spend?(requests: number): void;
   /**
-   * Resolves when a renewal or a release may start: at once, or, for a principal over its rate, after the one before it.
-   * The next one waits for `over`.
+   * Before a renewal or a release: null when it may start at once. For a principal over its rate, resolves after the one
+   * before it; the next one waits for `over`.
    */
-  turn?(over: Promise<void>): Promise<void>;
+  turn?(over: () => Promise<void>): Promise<unknown> | null;
   /** Throws a `Problem` when this principal may not hold a lock for this long. */
   checkTtl?(key: string, ttlMs: number): void;
   /**

@@ -21,6 +21,10 @@ export interface Note {
   secrets?: string[];
   /** Whether the line was written. */
   written?: boolean;
+  /** What is to run when the request is over. */
+  ends?: ((isSent: boolean) => void)[];
+  /** Whether the connection is done with this request: it has its response, or will never get one. */
+  isOver?: boolean;
 }
 
 declare module 'fastify' {
@@ -37,6 +41,13 @@ const REQUEST_ID = /^[\w.:-]{1,64}$/;
 function clientRequestIdOf({ headers }: FastifyRequest): string | undefined {
   const given = headers['x-request-id'];
   return typeof given === 'string' && REQUEST_ID.test(given) ? given : undefined;
+}
+
+/** Runs when the response was sent, or when its connection ended first; at once if that has happened. */
+export function whenOver({ note }: FastifyRequest, run: (isSent: boolean) => void): void {
+  if (note.isOver) run(false);
+  else if (note.ends) note.ends.push(run);
+  else note.ends = [run];
 }
 
 export function logRequests(app: FastifyInstance, log: Logger, events: ServiceEvents): void {
@@ -56,9 +67,14 @@ export function logRequests(app: FastifyInstance, log: Logger, events: ServiceEv
     request.startedMs = monotonicMs();
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
-    // The framework does not report a connection that ended first. The handler gets a moment to set the outcome.
+    // The only listener, as each one costs: `whenOver` is for everybody else.
     reply.raw.once('close', () => {
-      if (!reply.raw.writableFinished) soon(() => end(request, reply));
+      const { note } = request;
+      const isSent = reply.raw.writableFinished;
+      note.isOver = true;
+      for (const run of note.ends ?? []) run(isSent);
+      // The framework does not report a connection that ended first. The handler gets a moment to set the outcome.
+      if (!isSent) soon(() => end(request, reply));
     });
     done();
   });

@@ -13,7 +13,7 @@ import { ANONYMOUS, type Authenticator } from './principal.js';
 import { Problem } from './problem.js';
 import { problemOf } from './problems.js';
 import { proxiesOf } from './proxies.js';
-import { logRequests, scrubbed } from './request-log.js';
+import { logRequests, scrubbed, whenOver } from './request-log.js';
 import { capUnread } from './unread.js';
 
 export interface ServerParts {
@@ -98,9 +98,10 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   capUnread(app);
   controlAccess(app, auth);
   // A request without authentication, where that is needed, does not keep a connection open.
-  app.addHook('preHandler', ({ principal, raw }, reply, done) => {
+  app.addHook('preHandler', (request, _reply, done) => {
+    const { principal, raw } = request;
     if (!auth || principal !== ANONYMOUS) {
-      reply.raw.once('close', connections.begin(raw.socket, auth ? principal.id : null));
+      whenOver(request, connections.begin(raw.socket, auth ? principal.id : null));
     }
     done();
   });

@@ -1,10 +1,10 @@
 /** POST …/acquire: a grant, or the holders of the lock. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { InvalidArgumentError, StoreError } from 'holdfast';
 import { checkOwner, durationMs, type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
-import { keepSecret } from '../http/request-log.js';
+import { keepSecret, whenOver } from '../http/request-log.js';
 import { closingProblem } from '../http/server.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
@@ -51,17 +51,12 @@ export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
       response: { 200: ref('Grant') },
       problems: ['busy', 'ended', 'superseded', 'reused'],
     }),
-    handler: (request, reply) => acquire(parts, request, reply),
+    handler: (request) => acquire(parts, request),
   });
 }
 
-async function acquire(
-  parts: ServiceParts,
-  request: FastifyRequest<{ Body: AcquireBody }>,
-  reply: FastifyReply,
-): Promise<object> {
-  const gone = goneSignal(reply);
-  const wanted = wantedOf(parts, request, gone);
+async function acquire(parts: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): Promise<object> {
+  const wanted = wantedOf(parts, request);
   if (wanted.hold) keepSecret(request, wanted.hold.process);
   const { principal } = request;
   const { key, waitMs } = wanted;
@@ -83,7 +78,7 @@ async function acquire(
       if (wanted.hold && reply.acquiredAt < reply.now) await checkSame(parts, wanted, reply.token);
       // By what the store says: asked for again, a grant may live longer than is asked for now.
       principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now, reply.token);
-      if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, hold, gone);
+      if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, hold);
     }
     return answer(wanted, outcome);
   } finally {
@@ -106,10 +101,10 @@ function outcomeName(outcome: Outcome): string {
 }
 
 /** Aborts when the connection ends before the response was sent. */
-function goneSignal(reply: FastifyReply): AbortSignal {
+function goneSignal(request: FastifyRequest): AbortSignal {
   const gone = new AbortController();
-  reply.raw.once('close', () => {
-    if (!reply.raw.writableFinished) gone.abort();
+  whenOver(request, (isSent) => {
+    if (!isSent) gone.abort();
   });
   return gone.signal;
 }
@@ -152,17 +147,15 @@ async function checkSame({ client }: ServiceParts, wanted: AcquireRequest, token
 /** Releases a grant whose client never got the hold: it would stay until it expires (F5). */
 function giveBackUnlessSent(
   { client }: ServiceParts,
-  { principal }: FastifyRequest,
+  request: FastifyRequest,
   { key, ttlMs }: AcquireRequest,
   hold: HoldId,
-  gone: AbortSignal,
 ): void {
-  const giveBack = (): void => {
+  whenOver(request, (isSent) => {
+    if (isSent) return;
     client.withdraw(key, hold, ttlMs);
-    principal.holds?.(key, holdText(hold), 0);
-  };
-  if (gone.aborted) giveBack();
-  else gone.addEventListener('abort', giveBack, { once: true });
+    request.principal.holds?.(key, holdText(hold), 0);
+  });
 }
 
 function answer({ key, owner }: AcquireRequest, outcome: Outcome): object {
@@ -205,26 +198,24 @@ function answer({ key, owner }: AcquireRequest, outcome: Outcome): object {
   }
 }
 
-function wantedOf(
-  { limits }: ServiceParts,
-  request: FastifyRequest<{ Body: AcquireBody }>,
-  signal: AbortSignal,
-): AcquireRequest {
+function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): AcquireRequest {
   const { body, principal } = request;
   const key = keyIn(request);
   const minHoldMs = body.minHold === undefined ? 0 : durationMs(body.minHold, 'minHold', 0, limits.ttlMsMax);
+  const waitMs = body.wait === undefined ? 0 : durationMs(body.wait, 'wait', 0, limits.waitMsMax);
   return {
     key,
     name: key,
     ...sharesOf(body),
     owner: body.owner === undefined ? principal.owner : checkOwner(body.owner),
     ttlMs: ttlOf(body.ttl, limits.ttlMsMax),
-    waitMs: body.wait === undefined ? 0 : durationMs(body.wait, 'wait', 0, limits.waitMsMax),
+    waitMs,
     queue: body.queue ?? true,
     metadata: body.metadata === undefined ? null : metadataOf(body.metadata),
     minHoldMs,
     hold: holdIn(request, key, minHoldMs),
-    signal,
+    // Without waiting there is nothing to abort.
+    signal: waitMs > 0 ? goneSignal(request) : undefined,
     since: wallMs(),
   };
 }
