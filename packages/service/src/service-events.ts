@@ -25,6 +25,7 @@ export interface ServiceEventDetails {
   readonly refused: { readonly key: string; readonly waitedMs: number };
   /** A holder released its lock. `held` is false if it was lost before. */
   readonly released: { readonly key: string; readonly held: boolean };
+  /** A holder that renewed its lock found that it had ended. */
   readonly lost: { readonly key: string };
   /** An operator evicted holders. `count` is null when the store did not answer, so the outcome is unknown. */
   readonly evicted: {

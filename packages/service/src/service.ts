@@ -20,6 +20,7 @@ import { openapi } from './openapi/index.js';
 import { ServiceEvents } from './service-events.js';
 import { v1, withReadableNames } from './v1/index.js';
 import { v2 } from './v2/index.js';
+import { HoldEvents } from './waiting/hold-events.js';
 import { RequestQueues } from './waiting/request-queues.js';
 import { ServiceClient } from './waiting/service-client.js';
 
@@ -82,11 +83,12 @@ export function createService(options: ServiceOptions): Service {
     answerKnownHostsOnly(app, allowedHosts);
   }
   const client = new ServiceClient(store, events);
-  const queues = new RequestQueues(client, events, limits.waiters);
+  const holds = new HoldEvents(events);
+  const queues = new RequestQueues(client, events, holds, limits.waiters);
   const intervals = pollIntervalsOf(store);
   const readiness = new Readiness(client, events, intervals.readyMs);
   const parts: ServiceParts = {
-    ...{ store, log, limits, client, queues, events, intervals, readiness },
+    ...{ store, log, limits, client, queues, events, holds, intervals, readiness },
     audit: options.audit ?? auditLog(log),
     closing: closing.signal,
   };

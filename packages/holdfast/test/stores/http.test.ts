@@ -160,7 +160,7 @@ describe('wake-ups', () => {
       streaming([
         'event: ready\ndata: {}\n\n',
         'event: wake\ndata: {"key":"k","why":"turn"}\n\nevent: wake\ndata: {"key":7,"why":"turn"}\n\n',
-        'event: wake\ndata: {"key":"k","why":"never"}\n\nevent: hears\ndata: {"hearing":false}\n\n',
+        'event: wake\ndata: {"key":"k","why":"never"}\n\nevent: listening\ndata: {"listening":false}\n\n',
         'event: news\ndata: x\n\nevent: wake\ndata: {"key":"l","why":"evicted"}\n\n',
       ]),
     );

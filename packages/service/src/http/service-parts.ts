@@ -3,6 +3,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Store } from 'holdfast';
 import type { Logger } from 'pino';
 import type { ServiceEvents } from '../service-events.js';
+import type { HoldEvents } from '../waiting/hold-events.js';
 import type { RequestQueues } from '../waiting/request-queues.js';
 import type { ServiceClient } from '../waiting/service-client.js';
 import type { Audit } from './audit.js';
@@ -20,6 +21,8 @@ export interface ServiceParts {
   readonly queues: RequestQueues;
   /** Events, for metrics and watchers. */
   readonly events: ServiceEvents;
+  /** Events of single holds. */
+  readonly holds: HoldEvents;
   /** How often parts read the store by themselves. */
   readonly intervals: PollIntervals;
   /** Whether the service is ready for requests. */

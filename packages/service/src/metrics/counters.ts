@@ -16,7 +16,10 @@ export function countersOf(registry: Registry, events: ServiceEvents): void {
   ]);
   const contended = counter('contended_total', 'Acquires that found the lock held by others.');
   const released = counter('released_total', 'Releases, by whether the lock was still held.', ['held']);
-  const lost = counter('lost_total', 'Renewals of locks that were no longer held.');
+  const lost = counter(
+    'lost_total',
+    'Locks that were lost: their holder found them ended when it renewed them.',
+  );
   const evicted = counter('evicted_total', 'Holders that an operator evicted.');
   const asked = seconds('store', 'Duration of calls to the store.', FAST, ['operation', 'outcome']);
   const answered = seconds(

@@ -78,7 +78,8 @@ function lockIn(request: FastifyRequest): Names & { readonly key: string } {
   return { namespace, lockName, key };
 }
 
-function acquireWith(leases: Leases, { events, client }: ServiceParts): Act {
+function acquireWith(leases: Leases, parts: ServiceParts): Act {
+  const { events, client } = parts;
   return async (request, who, { leaseDuration }) => {
     const { key } = who;
     const finish = await undertake(leases, client.tokensOf, request, who, leaseDuration);
@@ -93,7 +94,7 @@ function acquireWith(leases: Leases, { events, client }: ServiceParts): Act {
         return { success: false };
       }
       events.emit('acquired', { key, waitedMs });
-      return held(request, who, lease, leaseDuration, events);
+      return held(request, who, lease, leaseDuration, parts);
     } finally {
       finish();
     }
@@ -119,7 +120,7 @@ async function undertake(
   }
 }
 
-function renewWith(leases: Leases, { events }: ServiceParts): Act {
+function renewWith(leases: Leases, parts: ServiceParts): Act {
   return async (request, who, { leaseDuration }) => {
     const { key } = who;
     const { principal } = request;
@@ -128,25 +129,27 @@ function renewWith(leases: Leases, { events }: ServiceParts): Act {
       ttlMsMax: principal.ttlMsMax ?? Number.POSITIVE_INFINITY,
     });
     request.note.outcome = lease ? 'renewed' : 'lost';
-    if (lease) return held(request, who, lease, leaseDuration, events);
-    events.emit('lost', { key });
+    if (lease) return held(request, who, lease, leaseDuration, parts);
+    parts.holds.lost(key, nameOf(who));
     return { success: false };
   };
 }
 
 function held(
   { principal }: FastifyRequest,
-  { key, owner, instanceId }: Identity,
+  who: Identity,
   { hold, leaseDuration, expiry }: Lease,
   seconds: number,
-  events: ServiceParts['events'],
+  { events, holds }: ServiceParts,
 ): Result {
+  const { key, owner, instanceId } = who;
+  holds.held(key, nameOf(who));
   principal.holds?.(key, holdText(hold), Math.max(seconds, leaseDuration) * 1_000);
   events.emit('touched', { key });
   return { success: true, members: { owner, instanceId, leaseDuration, expiry } };
 }
 
-function releaseWith(leases: Leases, { events }: ServiceParts): Act {
+function releaseWith(leases: Leases, { events, holds }: ServiceParts): Act {
   return async ({ principal, note }, who) => {
     const { key } = who;
     const ended: HoldId | null | false = await leases.release(who);
@@ -156,7 +159,12 @@ function releaseWith(leases: Leases, { events }: ServiceParts): Act {
       principal.holds?.(key, holdText(ended), 0);
       events.emit('touched', { key });
     }
-    events.emit('released', { key, held: ended !== null });
+    holds.released(key, nameOf(who), ended !== null);
     return { success: true };
   };
+}
+
+/** For events: a renewal knows its instance, but not the hold that it had. */
+function nameOf({ principal, instanceId }: Identity): string {
+  return `${principal} ${instanceId}`;
 }

@@ -1,7 +1,7 @@
 /** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Command, Reply } from 'holdfast/protocol';
-import { wallMs } from '../clock.js';
+import { monotonicMs, wallMs } from '../clock.js';
 import { auditEviction, type NoteOutcome } from '../http/audit.js';
 import { Problem, type ProblemBody } from '../http/problem.js';
 import { problemOf } from '../http/problems.js';
@@ -156,13 +156,15 @@ function isForAdmins(command: Command): boolean {
 
 /** One attempt: the library sends the command again by itself, with the same hold. */
 async function answerOf(
-  { events }: ServiceParts,
+  parts: ServiceParts,
   request: FastifyRequest,
   command: Command,
   attempt: Promise<Reply> | undefined,
   noteOutcome: NoteOutcome | undefined,
 ): Promise<Answer> {
+  const { events } = parts;
   const { key } = command;
+  const sentMs = monotonicMs();
   const tellEvicted = (count: number | null): void => {
     noteOutcome?.(count);
     events.emit('evicted', { key, count, principal: request.principal.id, requestId: request.id });
@@ -171,14 +173,24 @@ async function answerOf(
     const reply = await attempt;
     if (!reply) throw new TypeError('A command has no reply.');
     noteHolds(request, command, reply);
+    emitHold(parts, command, reply, sentMs);
     if (reply.kind === 'evicted') tellEvicted(reply.count);
-    if (reply.kind === 'lost') events.emit('lost', { key });
     if (reply.kind !== 'busy' || reply.position !== null) events.emit('touched', { key });
     return reply;
   } catch (error) {
     if (command.kind === 'evict') tellEvicted(null);
     return { problem: problemOf(error).body };
   }
+}
+
+function emitHold({ holds }: ServiceParts, command: Command, reply: Reply, sentMs: number): void {
+  if (command.kind === 'evict') return;
+  const { key } = command;
+  const hold = holdText(command.hold);
+  if (command.kind === 'claim') holds.claimed(command, reply, sentMs);
+  if (reply.kind === 'renewed') holds.held(key, hold);
+  if (reply.kind === 'lost') holds.lost(key, hold);
+  if (reply.kind === 'released') holds.withdrawn(key, hold, reply.held);
 }
 
 /** For the limits of its principal. */

@@ -31,8 +31,8 @@ const inboxEvent = named('InboxEvent', {
     event('ready', nothing, 'Wake-ups are sent from now on.'),
     event('wake', wakeUp, 'Ask the store again.'),
     event(
-      'hears',
-      object({ hearing: flag('Whether wake-ups arrive.') }),
+      'listening',
+      object({ listening: flag('Whether wake-ups arrive.') }),
       'The store lost its wake-ups, or has them again.',
     ),
     event('trouble', outage, 'The store does not answer. The stream ends.'),

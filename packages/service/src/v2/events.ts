@@ -65,7 +65,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sc
       summary: 'Listen to the wake-ups of an inbox, as server-sent events',
       tags: ['Store protocol'],
       description:
-        'First `ready`. Then `wake` for every wake-up, and `hears` when the store loses its wake-ups or has them again.',
+        'First `ready`. Then `wake` for every wake-up, and `listening` when the store loses its wake-ups or has them again.',
       params: object({ id: INBOX }),
       response: {
         200: eventStream('InboxEvent', 'Events, until the client or the service closes the connection.'),
@@ -115,7 +115,7 @@ async function sendWakes(
     if (request.may('lock', namespaceOfKey(key))) stream.send('wake', { key, why });
   };
   try {
-    const stop = await store.listen(id, onWake, (hearing) => stream.send('hears', { hearing }));
+    const stop = await store.listen(id, onWake, (listening) => stream.send('listening', { listening }));
     stream.onEnd(() => {
       stop().catch((error: unknown) =>
         log.warn({ error: scrubbed(String(error), [id]) }, 'could not stop listening to an inbox'),

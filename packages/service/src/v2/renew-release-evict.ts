@@ -21,7 +21,7 @@ export function renewReleaseEvictRoutes(app: FastifyInstance, parts: ServicePart
   evictRoute(app, parts);
 }
 
-function renewRoute(app: FastifyInstance, { client, limits, events }: ServiceParts): void {
+function renewRoute(app: FastifyInstance, { client, limits, events, holds }: ServiceParts): void {
   app.route<{ Body: { readonly hold: string; readonly ttl: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/renew`,
@@ -49,7 +49,7 @@ function renewRoute(app: FastifyInstance, { client, limits, events }: ServicePar
       // A renewal never shortens, so the lease may live longer than requested.
       principal.holds?.(key, body.hold, reply.kind === 'renewed' ? reply.expiresAt - reply.now : 0);
       if (reply.kind !== 'renewed' || remainingMs === 0) {
-        events.emit('lost', { key });
+        holds.lost(key, body.hold);
         throw new Problem(
           'lost',
           'The lock is no longer held under this hold: stop the work that it protects.',
@@ -58,6 +58,7 @@ function renewRoute(app: FastifyInstance, { client, limits, events }: ServicePar
           },
         );
       }
+      holds.held(key, body.hold);
       events.emit('touched', { key });
       const { expiresAt, now } = reply;
       return { key, expiresAt, now, remainingMs };
@@ -65,7 +66,7 @@ function renewRoute(app: FastifyInstance, { client, limits, events }: ServicePar
   });
 }
 
-function releaseRoute(app: FastifyInstance, { client, limits, events }: ServiceParts): void {
+function releaseRoute(app: FastifyInstance, { client, limits, events, holds }: ServiceParts): void {
   app.route<{ Body: { readonly hold: string; readonly minHold?: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/release`,
@@ -92,7 +93,7 @@ function releaseRoute(app: FastifyInstance, { client, limits, events }: ServiceP
       const held = reply.kind === 'released' && reply.held;
       request.note.outcome = held ? 'released' : 'not-held';
       noteRelease(request.principal, key, request.body.hold, held ? minHoldMs : 0);
-      events.emit('released', { key, held });
+      holds.released(key, request.body.hold, held);
       events.emit('touched', { key });
       return { key, released: true, held, now: reply.now };
     },

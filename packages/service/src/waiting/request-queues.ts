@@ -4,7 +4,8 @@ import { KeyQueues, type Request, type Outcome as Waited } from 'holdfast/engine
 import type { Claim, HoldId } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
-import { newHold } from './holds.js';
+import type { HoldEvents } from './hold-events.js';
+import { holdText, newHold } from './holds.js';
 import {
   type AcquireRequest,
   type Grant,
@@ -25,13 +26,15 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
   waiting = 0;
   readonly #client: ServiceClient;
   readonly #events: ServiceEvents;
+  readonly #holds: HoldEvents;
   readonly #waitersMax: number;
   #isClosed = false;
 
-  constructor(client: ServiceClient, events: ServiceEvents, waitersMax: number) {
+  constructor(client: ServiceClient, events: ServiceEvents, holds: HoldEvents, waitersMax: number) {
     super(client);
     this.#client = client;
     this.#events = events;
+    this.#holds = holds;
     this.#waitersMax = waitersMax;
   }
 
@@ -108,10 +111,11 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
     }
   }
 
-  #tell(key: string, { kind }: Outcome, waitedMs: number): void {
-    if (kind === 'granted') {
+  #tell(key: string, outcome: Outcome, waitedMs: number): void {
+    if (outcome.kind === 'granted') {
+      this.#holds.held(key, holdText(outcome.grant.hold));
       this.#events.emit('acquired', { key, waitedMs });
       this.#events.emit('touched', { key });
-    } else if (kind === 'busy') this.#events.emit('refused', { key, waitedMs });
+    } else if (outcome.kind === 'busy') this.#events.emit('refused', { key, waitedMs });
   }
 }

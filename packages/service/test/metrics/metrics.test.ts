@@ -16,12 +16,21 @@ describe('/metrics', () => {
     const { hold } = await acquire('billing/customer-4711');
     expect((await post('/v2/locks/billing/customer-4711/acquire', { ttl: '30s' })).status).toBe(423);
     await post('/v2/locks/billing/customer-4711/release', { hold });
+    const lost = await acquire('billing/customer-4712');
+    await post('/v2/locks/billing/customer-4712/evict', {});
+    const renewal = { hold: lost.hold, ttl: '30s' };
+    expect((await post('/v2/locks/billing/customer-4712/renew', renewal)).status).toBe(409);
+    // A hold that has ended already is not lost again, and one that was never granted is not lost at all.
+    expect((await post('/v2/locks/billing/customer-4712/renew', renewal)).status).toBe(409);
     expect((await post('/v2/locks/billing/customer-4711/renew', { hold, ttl: '30s' })).status).toBe(409);
+    expect((await post('/v2/locks/billing/other/renew', { hold: 'stranger.1', ttl: '30s' })).status).toBe(
+      409,
+    );
     await acquire('billing/customer-4712');
     const { status, headers, text } = await get('/metrics');
     expect(status).toBe(200);
     expect(headers.get('content-type')).toContain('text/plain');
-    expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="granted"}')).toBe(2);
+    expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="granted"}')).toBe(3);
     expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="refused"}')).toBe(1);
     expect(seriesIn(text, 'holdfast_contended_total')).toBe(1);
     expect(seriesIn(text, 'holdfast_released_total{held="true"}')).toBe(1);
@@ -47,18 +56,39 @@ describe('/metrics', () => {
     leave();
   });
 
-  it('counts what a library lost, too', async () => {
+  it('counts acquires, releases and losses of a library like those of others', async () => {
     const { get, post } = await stage();
-    const renew = {
-      kind: 'renew',
-      key: 'a/b',
-      hold: { process: 'gone', number: 1 },
-      ttlMs: 30_000,
-      block: false,
+    const send = async (process: string, command: object) => {
+      const { body } = await post('/v2/batch', {
+        commands: [{ key: 'a/b', hold: { process, number: 1 }, ...command }],
+      });
+      return (body.replies as readonly { readonly kind: string }[])[0]?.kind;
     };
-    const { body } = await post('/v2/batch', { commands: [renew] });
-    expect(body.replies).toMatchObject([{ kind: 'lost' }]);
-    expect(seriesIn((await get('/metrics')).text, 'holdfast_lost_total')).toBe(1);
+    const shape = { owner: 'ada', permits: 1, capacity: 1, ttlMs: 30_000, inbox: null, metadata: null };
+    const claim = { kind: 'claim', ...shape, queue: false };
+    const waiting = { kind: 'claim', ...shape, queue: true };
+    const renew = { kind: 'renew', ttlMs: 30_000, block: false };
+    const release = { kind: 'release', minHoldMs: 0 };
+    expect(await send('ada', claim)).toBe('granted');
+    // Sent again after a lost reply.
+    expect(await send('ada', claim)).toBe('granted');
+    expect(await send('bob', claim)).toBe('busy');
+    // A waiter asks again and again.
+    expect(await send('eve', waiting)).toBe('busy');
+    expect(await send('eve', waiting)).toBe('busy');
+    expect(await send('stranger', renew)).toBe('lost');
+    expect(await send('bob', release)).toBe('released');
+    expect(await send('ada', release)).toBe('released');
+    expect(await send('eve', waiting)).toBe('granted');
+    await post('/v2/locks/a/b/evict', {});
+    expect(await send('eve', renew)).toBe('lost');
+    const { text } = await get('/metrics');
+    expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="granted"}')).toBe(2);
+    expect(seriesIn(text, 'holdfast_acquire_wait_seconds_count{outcome="refused"}')).toBe(1);
+    expect(seriesIn(text, 'holdfast_contended_total')).toBe(2);
+    expect(seriesIn(text, 'holdfast_released_total{held="true"}')).toBe(1);
+    expect(seriesIn(text, 'holdfast_released_total{held="false"}')).toBeUndefined();
+    expect(seriesIn(text, 'holdfast_lost_total')).toBe(1);
   });
 
   it('two services in one process count apart', async () => {

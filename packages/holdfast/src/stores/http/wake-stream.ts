@@ -55,8 +55,8 @@ export function wakeStream(
         if (typeof key === 'string' && isWhy(why) && !controller.signal.aborted) onWake(key, why);
         return;
       }
-      case 'hears':
-        onListening((JSON.parse(data) as { readonly hearing?: unknown }).hearing === true);
+      case 'listening':
+        onListening((JSON.parse(data) as { readonly listening?: unknown }).listening === true);
         return;
       case 'trouble':
         throw new Error('The service cannot listen to its store now.');
