@@ -66,6 +66,20 @@ export function defaultStoreUrl(environment: Environment): string {
   return `sqlite:${statePath('locks.db', environment).replaceAll('%', '%25').replaceAll('?', '%3F')}`;
 }
 
+/** Opens a session for one piece of work, and closes it after that. */
+export async function inSession<T>(
+  options: Options,
+  terminal: Terminal,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  const session = await openSession(options);
+  try {
+    return await work(session);
+  } finally {
+    await session.close(terminal);
+  }
+}
+
 export async function openSession(options: Options): Promise<Session> {
   const url = await storeUrl(options, process.env);
   const store = await open(url);

@@ -6,10 +6,10 @@ import { type Logger, pino } from 'pino';
 import { after, monotonicMs } from './clock.js';
 import { dashboard } from './dashboard/index.js';
 import { health } from './health/index.js';
+import { answerKnownHostsOnly, isLoopback, refuseOtherSites } from './http/addresses.js';
 import { type Audit, auditLog } from './http/audit.js';
 import type { Tls } from './http/certificates.js';
 import { type Limits, limitsOf } from './http/limits.js';
-import { answerKnownHostsOnly, isLoopback, refuseOtherSites } from './http/loopback.js';
 import { pollIntervalsOf } from './http/poll-intervals.js';
 import type { Authenticator } from './http/principal.js';
 import { Readiness } from './http/readiness.js';
@@ -20,7 +20,6 @@ import { openapi } from './openapi/index.js';
 import { ServiceEvents } from './service-events.js';
 import { v1, withReadableNames } from './v1/index.js';
 import { v2 } from './v2/index.js';
-import { HoldEvents } from './waiting/hold-events.js';
 import { RequestQueues } from './waiting/request-queues.js';
 import { ServiceClient } from './waiting/service-client.js';
 
@@ -83,12 +82,12 @@ export function createService(options: ServiceOptions): Service {
     answerKnownHostsOnly(app, allowedHosts);
   }
   const client = new ServiceClient(store, events);
-  const holds = new HoldEvents(events);
-  const queues = new RequestQueues(client, events, holds, limits.waiters);
+  const queues = new RequestQueues(client, events, limits.waiters);
   const intervals = pollIntervalsOf(store);
   const readiness = new Readiness(client, events, intervals.readyMs);
   const parts: ServiceParts = {
-    ...{ store, log, limits, client, queues, events, holds, intervals, readiness },
+    ...{ store, log, limits, client, queues, events, intervals, readiness },
+    holds: queues.holds,
     audit: options.audit ?? auditLog(log),
     closing: closing.signal,
   };

@@ -16,7 +16,6 @@ type Service = typeof import('holdfast-service');
 export const apiKey: Command = {
   name: 'api-key',
   operands: { min: 1, max: 2, text: 'create NAME | list | revoke ID|NAME' },
-  takesCommandLine: false,
   options: ['rights', 'expires', 'api-keys', 'audit'],
   summary: 'create, list and revoke API keys of the service',
   about: `Creates, lists and revokes the API keys of the service's clients. "create" prints the API key once, on stdout; the file

@@ -1,14 +1,17 @@
 /** `holdfast doctor`: checks that the store is reachable, whose clock decides, whether waiters are woken, and what is promised. */
+
+import { AcquireTimeoutError, createLocks, type Locks, type Store } from 'holdfast';
+import { monotonicMs, wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
+import type { Options } from '../options/options.js';
+import { formatDuration } from '../printing/describe.js';
 import type { Colour, Terminal } from '../printing/terminal.js';
-import { openSession } from '../session.js';
-import { type Check, examine } from './doctor-checks.js';
+import { inSession, open, type Session, storeUrl } from '../session.js';
 
 export const doctor: Command = {
   name: 'doctor',
   operands: { min: 0, max: 0, text: '' },
-  takesCommandLine: false,
   options: [],
   summary: 'check the store: reachable, whose clock, does push work, what is promised',
   about: `Checks the store: is it reachable and how fast, whose clock decides and how far it is from this machine's, are waiters
@@ -21,8 +24,7 @@ Exits 0 when all is well or there are only warnings, 1 when a check fails, 69 wh
   ],
 
   async run({ options }, terminal) {
-    const session = await openSession(options);
-    try {
+    return inSession(options, terminal, async (session) => {
       const { server, checks } = await examine(session, options);
       const failed = checks.some(({ level }) => level === 'failed');
       if (options.has('json')) {
@@ -32,9 +34,7 @@ Exits 0 when all is well or there are only warnings, 1 when a check fails, 69 wh
         for (const check of checks) terminal.out(lineOf(terminal, check));
       }
       return failed ? EXIT.other : EXIT.ok;
-    } finally {
-      await session.close(terminal);
-    }
+    });
   },
 };
 
@@ -48,4 +48,148 @@ const MARKS: { readonly [level in Check['level']]: readonly [mark: string, colou
 function lineOf(terminal: Terminal, { level, text }: Check): string {
   const [mark, colour] = MARKS[level];
   return `  ${terminal.paint(colour, mark.padEnd(7))}  ${text}`;
+}
+
+export interface Check {
+  readonly name: string;
+  readonly level: 'good' | 'note' | 'warning' | 'failed';
+  readonly text: string;
+}
+
+export interface Examination {
+  readonly server: string;
+  readonly checks: readonly Check[];
+}
+
+/** Has no keys but those of `doctor`. */
+const NAMESPACE = 'holdfast-doctor';
+const PROBES = 5;
+const WAKES = 3;
+const WAIT_MS = 5_000;
+const SKEW_MS_FINE = 1_000;
+/** A waiter that is not woken claims again after 700 ms, or at the store's liveness poll: half of that means it was woken. */
+const POLL_MS = 700;
+
+async function examine(session: Session, options: Options): Promise<Examination> {
+  const probes = [];
+  for (let count = 0; count < PROBES; count++) probes.push(await probe(session.locks));
+  probes.sort((a, b) => a.roundTripMs - b.roundTripMs);
+  const [best] = probes;
+  if (!best) throw new Error('no probe was made');
+  const { traits } = session.store;
+  const { guarantees, roundTripMs, skewMs } = best;
+  const checks: Check[] = [
+    { name: 'reachable', level: 'good', text: `Reachable: answers in ${tenths(roundTripMs)}.` },
+    clockCheck(traits, skewMs),
+    await pushCheck(session.store, options),
+    sharedCheck(traits),
+    durableCheck(traits),
+    ...guarantees.findings.map(({ level, text }): Check => ({ name: 'promise', level, text })),
+  ];
+  return { server: guarantees.server, checks };
+}
+
+async function probe(locks: Locks) {
+  const sentMs = monotonicMs();
+  await locks.inspect('any');
+  const roundTripMs = monotonicMs() - sentMs;
+  const sentWallMs = wallMs();
+  // A probe may try things out for a while, but reads the store's clock first: about half a round trip from now.
+  const guarantees = await locks.probe();
+  return { guarantees, roundTripMs, skewMs: guarantees.now - (sentWallMs + roundTripMs / 2) };
+}
+
+function clockCheck({ clock, clockErrorMs }: Store['traits'], skewMs: number): Check {
+  const whose = {
+    store: "the store's clock decides",
+    machine: "this machine's clock decides",
+    estimate: `an estimate of the store's clock decides, right to ${formatDuration(clockErrorMs)}`,
+  }[clock];
+  const direction = skewMs < 0 ? 'behind' : 'ahead of';
+  const skew = `it is ${tenths(Math.abs(skewMs))} ${direction} this machine's wall clock`;
+  // No decision uses the wall clock; only the times that people read (since, until) are off.
+  const level = Math.abs(skewMs) <= SKEW_MS_FINE ? 'good' : 'note';
+  return { name: 'clock', level, text: `Clock: ${whose}; ${skew}.` };
+}
+
+/** Opens a second connection where it reaches the same locks, as a second process would. */
+async function pushCheck(store: Store, options: Options): Promise<Check> {
+  const name = 'push';
+  if (!store.traits.push) {
+    return {
+      name,
+      level: 'note',
+      text: 'Push: the store cannot wake waiters; they poll every 50 to 500 ms.',
+    };
+  }
+  const alone = store.traits.shared === 'process';
+  const other = alone ? store : await open(await storeUrl(options, process.env));
+  try {
+    const times: number[] = [];
+    for (let count = 0; count < WAKES; count++) times.push(await wakeUpMs(store, other));
+    return wakingCheck(Math.min(...times), Math.min(POLL_MS, store.traits.livenessPollMs ?? POLL_MS) / 2);
+  } catch (error) {
+    if (!(error instanceof AcquireTimeoutError)) throw error;
+    return {
+      name,
+      level: 'failed',
+      text: 'Push: does not work; a waiter did not get the lock after its release.',
+    };
+  } finally {
+    if (!alone) await other.close();
+  }
+}
+
+function wakingCheck(bestMs: number, wokenMsMax: number): Check {
+  const name = 'push';
+  const after = `${tenths(bestMs)} after its release`;
+  if (bestMs > wokenMsMax) {
+    return { name, level: 'failed', text: `Push: does not work; a waiter had the lock only ${after}.` };
+  }
+  return { name, level: 'good', text: `Push: works; a waiter has the lock ${after}.` };
+}
+
+async function wakeUpMs(store: Store, other: Store): Promise<number> {
+  const owner = `doctor:${process.pid}`;
+  const key = `push:${process.pid}:${wallMs()}`;
+  const options = { ttl: WAIT_MS, wait: WAIT_MS };
+  const first = createLocks(store, { namespace: NAMESPACE, owner });
+  const second = createLocks(other, { namespace: NAMESPACE, owner });
+  const lease = await first.acquire(key, options);
+  // Releasing before the other waits would measure nothing.
+  const met = new Promise<void>((resolve) => {
+    second.on('contended', () => resolve());
+  });
+  const waiting = second.acquire(key, options);
+  await Promise.race([waiting, met]);
+  const releasedMs = monotonicMs();
+  await lease.release();
+  const next = await waiting;
+  const wokenMs = monotonicMs() - releasedMs;
+  await next.release();
+  return wokenMs;
+}
+
+function sharedCheck({ shared }: Store['traits']): Check {
+  const name = 'shared';
+  if (shared === 'process') return { name, level: 'warning', text: 'Shared: only within one process.' };
+  if (shared === 'machine') return { name, level: 'good', text: 'Shared: by all processes of this machine.' };
+  return { name, level: 'good', text: 'Shared: by everybody who can reach it.' };
+}
+
+function durableCheck({ durable, shared }: Store['traits']): Check {
+  const name = 'durable';
+  if (durable) return { name, level: 'good', text: 'Durable: locks outlive a restart of the store.' };
+  if (shared === 'network') {
+    return {
+      name,
+      level: 'note',
+      text: 'Durable: as the server is configured; see the findings below.',
+    };
+  }
+  return { name, level: 'warning', text: 'Durable: no; a restart of the store frees every lock.' };
+}
+
+function tenths(ms: number): string {
+  return ms < 10 ? `${ms.toFixed(1)}ms` : formatDuration(ms);
 }

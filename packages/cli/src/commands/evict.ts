@@ -7,12 +7,11 @@ import { EXIT, Failure, usageFailure } from '../failure.js';
 import { holdersText } from '../printing/describe.js';
 import { printable, type Terminal } from '../printing/terminal.js';
 import { statusOfSignal } from '../run/signals.js';
-import { openSession, type Session } from '../session.js';
+import { inSession, type Session } from '../session.js';
 
 export const evict: Command = {
   name: 'evict',
   operands: { min: 1, max: 1, text: 'KEY [--yes]' },
-  takesCommandLine: false,
   options: ['yes'],
   summary: 'end the leases of KEY without their holders',
   about: `Ends the leases of KEY's holders; the next waiter gets the lock. The holder is told within moments and stops, but
@@ -28,14 +27,11 @@ its work may not stop at once: only a resource that checks fencing tokens is saf
     if (asks && !(isatty(0) && isatty(2))) {
       throw usageFailure('evict asks for confirmation; without a terminal, give --yes');
     }
-    const session = await openSession(options);
-    try {
+    return inSession(options, terminal, async (session) => {
       const count = asks ? await evictSeen(session, key) : await session.locks.evict(key);
       report(terminal, options.has('json'), key, count);
       return EXIT.ok;
-    } finally {
-      await session.close(terminal);
-    }
+    });
   },
 };
 

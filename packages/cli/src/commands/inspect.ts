@@ -4,12 +4,11 @@ import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { formatDuration, holderText, keyJson, permitsText } from '../printing/describe.js';
 import { printable, type Terminal } from '../printing/terminal.js';
-import { openSession } from '../session.js';
+import { inSession } from '../session.js';
 
 export const inspect: Command = {
   name: 'inspect',
   operands: { min: 1, max: 1, text: 'KEY' },
-  takesCommandLine: false,
   options: [],
   summary: 'show who holds KEY and who waits for it',
   about: 'Shows who holds KEY, since when and until when, and who waits for it, in the order of the queue.',
@@ -20,16 +19,13 @@ export const inspect: Command = {
 
   async run({ operands, options }, terminal) {
     const key = operands[0] ?? '';
-    const session = await openSession(options);
-    try {
+    return inSession(options, terminal, async (session) => {
       const info = await session.locks.inspect(key);
       if (options.has('json')) terminal.out(JSON.stringify(info ? keyJson(info) : freeKey(key), null, 2));
       else if (!info) terminal.out(`"${printable(key)}" is free.`);
       else for (const line of linesOf(terminal, info)) terminal.out(line);
       return EXIT.ok;
-    } finally {
-      await session.close(terminal);
-    }
+    });
   },
 };
 

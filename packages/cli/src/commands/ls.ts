@@ -3,12 +3,11 @@ import type { KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { keyJson, keyTable } from '../printing/describe.js';
-import { openSession } from '../session.js';
+import { inSession } from '../session.js';
 
 export const ls: Command = {
   name: 'ls',
   operands: { min: 0, max: 1, text: '[PREFIX]' },
-  takesCommandLine: false,
   options: ['limit', 'after'],
   summary: 'list the keys that are held or waited for',
   about: 'Lists the keys that somebody holds or waits for, with a line for each holder.',
@@ -21,8 +20,7 @@ export const ls: Command = {
   async run({ operands, options }, terminal) {
     const limit = options.count('limit', Number.MAX_SAFE_INTEGER);
     const after = options.text('after');
-    const session = await openSession(options);
-    try {
+    return inSession(options, terminal, async (session) => {
       const keys: KeyInfo[] = [];
       const query = {
         prefix: operands[0] ?? '',
@@ -34,8 +32,6 @@ export const ls: Command = {
       else if (keys.length === 0) terminal.err('No key is held or waited for.');
       else for (const line of keyTable(terminal, keys)) terminal.out(line);
       return EXIT.ok;
-    } finally {
-      await session.close(terminal);
-    }
+    });
   },
 };

@@ -8,7 +8,6 @@ import { storeUrl, withUrl } from '../session.js';
 export const migrate: Command = {
   name: 'migrate',
   operands: { min: 0, max: 0, text: '[--print] [--supabase] [--time-to-live]' },
-  takesCommandLine: false,
   options: ['print', 'supabase', 'time-to-live'],
   summary: 'create or update what a store needs: a schema, a table or a bucket',
   about: `Creates what a store needs at its server before the first lock: in PostgreSQL a schema with tables and functions, in

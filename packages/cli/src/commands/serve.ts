@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Running, ServiceConfig, SettingName } from 'holdfast-service';
 import type { Command } from '../command.js';
 import { EXIT, Failure, failureOf, usageFailure } from '../failure.js';
-import type { Options } from '../options/options.js';
+import { type Options, SERVICE_OPTION_NAMES } from '../options/options.js';
 import { formatDuration } from '../printing/describe.js';
 import { redactIn } from '../printing/redaction.js';
 import { defaultStoreUrl } from '../session.js';
@@ -14,26 +14,7 @@ type Service = typeof import('holdfast-service');
 export const serve: Command = {
   name: 'serve',
   operands: { min: 0, max: 0, text: '' },
-  takesCommandLine: false,
-  options: [
-    'config',
-    'host',
-    'port',
-    'api-keys',
-    'jwt-issuer',
-    'jwt-audience',
-    'jwt-jwks',
-    'jwt-rights',
-    'insecure',
-    'allowed-hosts',
-    'tls-cert',
-    'tls-key',
-    'trust-proxy',
-    'audit',
-    'drain',
-    'log-level',
-    'print-config',
-  ],
+  options: SERVICE_OPTION_NAMES,
   summary: 'run the lock service with its dashboard',
   about: `Serves locks and a dashboard over HTTP, on any store. Settings come from flags, then from the environment
 (HOLDFAST_PORT for --port, and so on), then from the file that --config names (JSON, or *.properties of

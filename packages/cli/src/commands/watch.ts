@@ -23,7 +23,6 @@ const CLEAR_BELOW = '\u001b[J';
 export const watch: Command = {
   name: 'watch',
   operands: { min: 0, max: 1, text: '[PREFIX]' },
-  takesCommandLine: false,
   options: ['every'],
   summary: 'watch keys being acquired, waited for and released',
   about: `Shows who holds which key, live. On a terminal it redraws; elsewhere it prints a line for every change, with --json a

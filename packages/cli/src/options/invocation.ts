@@ -11,8 +11,8 @@ export interface CommandShape {
   readonly options: readonly OptionName[];
   /** How many arguments it takes, and their names for the message about a wrong number. */
   readonly operands: { readonly min: number; readonly max: number; readonly text: string };
-  /** Whether the arguments after `--` are a command line of their own. */
-  readonly takesCommandLine: boolean;
+  /** Whether the arguments after `--` are a command line of their own. Default false. */
+  readonly takesCommandLine?: boolean;
 }
 
 export interface Invocation<C extends CommandShape = CommandShape> {

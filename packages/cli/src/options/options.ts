@@ -10,89 +10,65 @@ export interface OptionSpec {
   readonly text: string;
 }
 
+const value = (placeholder: string, text: string) => ({ type: 'string', value: placeholder, text }) as const;
+const flag = (text: string, short?: string) => ({ type: 'boolean', text, ...(short && { short }) }) as const;
+
+/** The options of `serve`, in the order of its help. */
+const SERVICE_OPTIONS = {
+  config: value('FILE', 'settings as JSON, by the names of the flags'),
+  host: value('ADDRESS', 'the address to listen on (127.0.0.1)'),
+  port: value('N', 'the port to listen on (8080); 0 takes a free one'),
+  'api-keys': value('FILE', 'the file of API keys'),
+  'jwt-issuer': value('URL', 'the issuer whose JWTs are accepted'),
+  'jwt-audience': value('TEXT', 'the audience that JWTs must name'),
+  'jwt-jwks': value('URL', 'where the public keys of the issuer are: a URL or a file'),
+  'jwt-rights': value('LIST', 'rights of JWTs that name none themselves (none)'),
+  insecure: flag('serve without authentication beyond loopback'),
+  'allowed-hosts': value(
+    'LIST',
+    'host names to answer to without authentication, comma-separated; * is any (localhost)',
+  ),
+  'tls-cert': value('FILE', 'the certificate, for https'),
+  'tls-key': value('FILE', 'its private key'),
+  'trust-proxy': value(
+    'LIST',
+    'the proxies whose x-forwarded-for is trusted: addresses or networks, comma-separated',
+  ),
+  audit: value('FILE', 'the audit log: evictions and changed API keys'),
+  drain: value('TIME', 'how long /readyz answers 503 before closing, for load balancers (0)'),
+  'log-level': value('LEVEL', 'trace, debug, info, warn, error or silent (info)'),
+  'print-config': flag('print the settings in force, without starting'),
+};
+
 export const OPTIONS = {
-  store: { type: 'string', value: 'URL', text: 'where the locks are kept (see `holdfast --help`)' },
-  namespace: {
-    type: 'string',
-    value: 'NAME',
-    text: 'namespace of the keys, which keeps users of one store apart (default)',
-  },
-  ttl: { type: 'string', value: 'TIME', text: 'how long the lease lives without renewal (30s)' },
-  wait: {
-    type: 'string',
-    value: 'TIME',
-    text: 'how long to wait for the lock (10s); 0 does not wait',
-  },
-  owner: { type: 'string', value: 'TEXT', text: 'who holds it, for people to read (HOST:PID)' },
-  permits: { type: 'string', value: 'K', text: 'take K of the permits that --capacity names (1)' },
-  capacity: { type: 'string', value: 'N', text: 'make the lock a semaphore with N permits' },
-  grace: {
-    type: 'string',
-    value: 'TIME',
-    text: 'time between TERM and KILL when the lease cannot be renewed (ttl/4, at most 5s)',
-  },
-  'min-hold': {
-    type: 'string',
-    value: 'TIME',
-    text: 'keep the lock at least this long, however soon COMMAND ends',
-  },
-  limit: { type: 'string', value: 'N', text: 'at most N keys' },
-  after: { type: 'string', value: 'KEY', text: 'only keys that sort after KEY' },
-  every: { type: 'string', value: 'TIME', text: 'how often to read the keys (500ms)' },
-  print: { type: 'boolean', text: 'print what would be created, without connecting' },
-  supabase: { type: 'boolean', text: 'also grant what the Supabase store needs' },
-  'time-to-live': {
-    type: 'boolean',
-    text: 'turn time to live on for an existing DynamoDB table too',
-  },
-  config: { type: 'string', value: 'FILE', text: 'settings as JSON, by the names of the flags' },
-  host: { type: 'string', value: 'ADDRESS', text: 'the address to listen on (127.0.0.1)' },
-  port: { type: 'string', value: 'N', text: 'the port to listen on (8080); 0 takes a free one' },
-  'api-keys': { type: 'string', value: 'FILE', text: 'the file of API keys' },
-  'jwt-issuer': { type: 'string', value: 'URL', text: 'the issuer whose JWTs are accepted' },
-  'jwt-audience': { type: 'string', value: 'TEXT', text: 'the audience that JWTs must name' },
-  'jwt-jwks': {
-    type: 'string',
-    value: 'URL',
-    text: 'where the public keys of the issuer are: a URL or a file',
-  },
-  'jwt-rights': {
-    type: 'string',
-    value: 'LIST',
-    text: 'rights of JWTs that name none themselves (none)',
-  },
-  insecure: { type: 'boolean', text: 'serve without authentication beyond loopback' },
-  'allowed-hosts': {
-    type: 'string',
-    value: 'LIST',
-    text: 'host names to answer to without authentication, comma-separated; * is any (localhost)',
-  },
-  'tls-cert': { type: 'string', value: 'FILE', text: 'the certificate, for https' },
-  'tls-key': { type: 'string', value: 'FILE', text: 'its private key' },
-  'trust-proxy': {
-    type: 'string',
-    value: 'LIST',
-    text: 'the proxies whose x-forwarded-for is trusted: addresses or networks, comma-separated',
-  },
-  audit: { type: 'string', value: 'FILE', text: 'the audit log: evictions and changed API keys' },
-  drain: {
-    type: 'string',
-    value: 'TIME',
-    text: 'how long /readyz answers 503 before closing, for load balancers (0)',
-  },
-  'log-level': { type: 'string', value: 'LEVEL', text: 'trace, debug, info, warn, error or silent (info)' },
-  'print-config': { type: 'boolean', text: 'print the settings in force, without starting' },
-  rights: {
-    type: 'string',
-    value: 'LIST',
-    text: 'rights of the API key: ROLE:NAMESPACE, comma-separated; roles are read, lock, admin',
-  },
-  expires: { type: 'string', value: 'TIME', text: 'how long the API key is valid (for ever)' },
-  yes: { type: 'boolean', short: 'y', text: 'do not ask' },
-  json: { type: 'boolean', text: 'print JSON' },
-  help: { type: 'boolean', short: 'h', text: 'show this help' },
-  version: { type: 'boolean', short: 'V', text: 'show the version' },
-} as const satisfies { readonly [name: string]: OptionSpec };
+  ...SERVICE_OPTIONS,
+  store: value('URL', 'where the locks are kept (see `holdfast --help`)'),
+  namespace: value('NAME', 'namespace of the keys, which keeps users of one store apart (default)'),
+  ttl: value('TIME', 'how long the lease lives without renewal (30s)'),
+  wait: value('TIME', 'how long to wait for the lock (10s); 0 does not wait'),
+  owner: value('TEXT', 'who holds it, for people to read (HOST:PID)'),
+  permits: value('K', 'take K of the permits that --capacity names (1)'),
+  capacity: value('N', 'make the lock a semaphore with N permits'),
+  grace: value('TIME', 'time between TERM and KILL when the lease cannot be renewed (ttl/4, at most 5s)'),
+  'min-hold': value('TIME', 'keep the lock at least this long, however soon COMMAND ends'),
+  limit: value('N', 'at most N keys'),
+  after: value('KEY', 'only keys that sort after KEY'),
+  every: value('TIME', 'how often to read the keys (500ms)'),
+  print: flag('print what would be created, without connecting'),
+  supabase: flag('also grant what the Supabase store needs'),
+  'time-to-live': flag('turn time to live on for an existing DynamoDB table too'),
+  rights: value(
+    'LIST',
+    'rights of the API key: ROLE:NAMESPACE, comma-separated; roles are read, lock, admin',
+  ),
+  expires: value('TIME', 'how long the API key is valid (for ever)'),
+  yes: flag('do not ask', 'y'),
+  json: flag('print JSON'),
+  help: flag('show this help', 'h'),
+  version: flag('show the version', 'V'),
+} satisfies { readonly [name: string]: OptionSpec };
+
+export const SERVICE_OPTION_NAMES = Object.keys(SERVICE_OPTIONS) as readonly (keyof typeof SERVICE_OPTIONS)[];
 
 export type OptionName = keyof typeof OPTIONS;
 

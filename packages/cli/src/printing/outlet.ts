@@ -184,6 +184,7 @@ function isSameFile(a: number, b: number): boolean {
   }
 }
 
-function codeOf(error: unknown): unknown {
+/** The code of an error of the system. */
+export function codeOf(error: unknown): unknown {
   return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { EXIT, Failure } from '../failure.js';
+import { codeOf } from '../printing/outlet.js';
 import { printable } from '../printing/terminal.js';
 import { statusOfSignal } from './signals.js';
 
@@ -99,8 +100,4 @@ function parentOf(pid: string): number | null {
     if (codeOf(error) === undefined) throw error;
     return null;
   }
-}
-
-function codeOf(error: unknown): unknown {
-  return error instanceof Error && 'code' in error ? error.code : undefined;
 }

@@ -3,14 +3,22 @@
  * for; keys come from the issuer's set alone (`jku`, `x5u`, `jwk` and the like are not looked at); issuer, audience,
  * expiry and subject have to be there.
  */
+import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from 'holdfast';
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
 import type { Logger } from 'pino';
-import { wallMs } from '../clock.js';
+import { monotonicMs, wallMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
-import { Jwks, type JwksTimes, JwksUnavailable, type SigningKey } from './jwks.js';
-import { type Fetch, isInTheClear, isLocal, jwksSource } from './jwks-source.js';
-import { type Bearer, SeenTokens } from './jwt-cache.js';
+import {
+  type Fetch,
+  isInTheClear,
+  isLocal,
+  Jwks,
+  type JwksTimes,
+  JwksUnavailable,
+  jwksSource,
+  type SigningKey,
+} from './jwks.js';
 import { type Right, rightOf, rightsOf } from './rights.js';
 
 export interface JwtOptions {
@@ -180,4 +188,48 @@ function notAccepted(detail: string, cause?: unknown): Problem {
     cause,
     headers: { 'www-authenticate': 'Bearer error="invalid_token"' },
   });
+}
+
+interface Bearer {
+  readonly subject: string;
+  readonly rights: readonly Right[];
+  /** Epoch milliseconds, with the tolerance. */
+  readonly untilMs: number;
+}
+
+const REMEMBERED_MAX = 1_000;
+
+/**
+ * JWTs that were verified a moment ago: checking a signature takes longer than everything else about a request. Bounded in
+ * number and in time, so that a key that the issuer takes back ends soon; known by digest, so that no JWT is kept.
+ */
+class SeenTokens {
+  readonly #ageMsMax: number;
+  readonly #seen = new Map<string, { readonly bearer: Bearer; readonly atMs: number }>();
+
+  constructor(ageMsMax: number) {
+    this.#ageMsMax = ageMsMax;
+  }
+
+  find(token: string): Bearer | null {
+    const name = nameOf(token);
+    const found = this.#seen.get(name);
+    if (!found) return null;
+    const isGood = monotonicMs() - found.atMs < this.#ageMsMax && wallMs() < found.bearer.untilMs;
+    if (isGood) return found.bearer;
+    this.#seen.delete(name);
+    return null;
+  }
+
+  add(token: string, bearer: Bearer): void {
+    if (this.#seen.size >= REMEMBERED_MAX) {
+      const [oldest] = this.#seen.keys();
+      if (oldest !== undefined) this.#seen.delete(oldest);
+    }
+    this.#seen.set(nameOf(token), { bearer, atMs: monotonicMs() });
+  }
+}
+
+function nameOf(token: string): string {
+  return createHash('sha256').update(token).digest('base64url');
 }

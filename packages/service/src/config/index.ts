@@ -3,12 +3,19 @@ import { InvalidArgumentError } from 'holdfast';
 import { parseDuration } from 'holdfast/protocol';
 import { type PrincipalLimits, principalLimitsOf } from '../auth/allowance.js';
 import { rightsOf } from '../auth/rights.js';
+import { proxiesOf } from '../http/addresses.js';
 import { type Limits, limitsOf } from '../http/limits.js';
-import { proxiesOf } from '../http/proxies.js';
 import { environmentName, propertiesIn } from '../v1/properties.js';
-import { centralVariables, type Environment, ownVariables } from './environment.js';
-import { readFile } from './file.js';
-import { SETTINGS, type Setting, type SettingName, type Values } from './settings.js';
+import {
+  centralVariables,
+  type Environment,
+  ownVariables,
+  readFile,
+  SETTINGS,
+  type Setting,
+  type SettingName,
+  type Values,
+} from './settings.js';
 
 /** Without issuer or audience only as LockServiceCentral had it. */
 export interface JwtConfig {
@@ -121,39 +128,25 @@ type Shown = Readonly<Record<string, string | number | boolean | Limits | Princi
  * Passwords and keys in URLs are hidden, and nothing else here is a secret.
  */
 export function shownConfig(config: ServiceConfig): Shown {
-  const {
-    store,
-    host,
-    port,
-    apiKeys,
-    jwt,
-    insecure,
-    allowedHosts,
-    tls,
-    trustProxy,
-    audit,
-    drainMs,
-    logLevel,
-  } = config;
+  const { jwt, tls, limits, principalLimits } = config;
   const all = {
-    store: withoutSecrets(store),
-    host,
-    port,
-    'api-keys': apiKeys,
+    store: withoutSecrets(config.store),
+    host: config.host,
+    port: config.port,
+    'api-keys': config.apiKeys,
     'jwt-issuer': jwt?.issuer ?? null,
     'jwt-audience': jwt?.audience ?? null,
     'jwt-jwks': jwt?.jwks ? withoutSecrets(jwt.jwks) : null,
     'jwt-rights': jwt && (jwt.rights.join(',') || 'none'),
-    insecure,
-    'allowed-hosts': allowedHosts.join(',') || null,
+    insecure: config.insecure,
+    'allowed-hosts': config.allowedHosts.join(',') || null,
     'tls-cert': tls?.cert ?? null,
     'tls-key': tls?.key ?? null,
-    'trust-proxy': trustProxy.join(',') || null,
-    audit,
-    drain: `${drainMs}ms`,
-    'log-level': logLevel,
-    limits: config.limits,
-    principalLimits: config.principalLimits,
+    'trust-proxy': config.trustProxy.join(',') || null,
+    audit: config.audit,
+    drain: `${config.drainMs}ms`,
+    'log-level': config.logLevel,
+    ...{ limits, principalLimits },
   };
   return Object.fromEntries(
     Object.entries(all).flatMap(([name, value]) => (value === null ? [] : [[name, value]])),

@@ -1,4 +1,13 @@
-/** Every setting once: its name in flags and in the file, the variable it may come from, and what it may be. */
+/** Every setting once: its name in flags and in the file, the variable it may come from, and what it may be. And the settings that the environment and a JSON file have. */
+import { InvalidArgumentError } from 'holdfast';
+import type { PrincipalLimits } from '../auth/allowance.js';
+import type { Limits } from '../http/limits.js';
+import {
+  type CentralSettings,
+  centralSettings,
+  centralStoreNames,
+  type Environment,
+} from '../v1/settings.js';
 
 export interface Setting {
   /** `--name` on the command line, `"name"` in the file. */
@@ -30,3 +39,101 @@ export type SettingName = (typeof SETTINGS)[number]['name'];
 
 /** As they are written: checked before they are used. */
 export type Values = Partial<Record<SettingName, string>>;
+
+export type { Environment } from '../v1/settings.js';
+
+/** An empty variable counts as not set. */
+export function ownVariables(environment: Environment): Values {
+  const values: Values = {};
+  for (const { name, variable } of SETTINGS) {
+    const value = environment[variable];
+    if (value !== undefined && value !== '') values[name] = value;
+  }
+  return values;
+}
+
+/**
+ * What LockServiceCentral would understand. Where `ours` names a store, it does not matter which one that had; and what
+ * it says of other settings that `ours` has is said not to count.
+ */
+export function centralVariables(
+  environment: Environment,
+  ours: Values,
+): { readonly values: Values; readonly notes: readonly string[] } {
+  const unused = ours.store === undefined ? [] : centralStoreNames(environment);
+  const heard = Object.entries(environment).filter(([name]) => !unused.includes(name));
+  const settings = centralSettings(Object.fromEntries(heard));
+  const notes = [...(unused.length > 0 ? [`${unused.join(', ')}: ignored, because a store is named.`] : [])];
+  if (settings === null) return { values: {}, notes };
+  const values = valuesOf(settings);
+  for (const { name } of SETTINGS) {
+    const [own, central] = [ours[name], values[name]];
+    if (own === undefined || central === undefined || own === central) continue;
+    notes.push(`The setting "${name}" of Holdfast is used, not that of LockServiceCentral.`);
+  }
+  return { values, notes: [...settings.notes, ...notes] };
+}
+
+function valuesOf({ store, auth, address, port }: CentralSettings): Values {
+  const values: Values = {};
+  if (store !== null) values.store = store;
+  if (address !== null) values.host = address;
+  if (port !== null) values.port = port;
+  if (auth.kind === 'disabled') values.insecure = 'true';
+  if (auth.kind === 'jwt') {
+    if (auth.issuer !== undefined) values['jwt-issuer'] = auth.issuer;
+    if (auth.audience !== undefined) values['jwt-audience'] = auth.audience;
+    if (auth.jwks !== undefined) values['jwt-jwks'] = auth.jwks;
+  }
+  return values;
+}
+
+interface Written {
+  readonly values: Values;
+  readonly limits: Partial<Limits>;
+  readonly principalLimits: Partial<PrincipalLimits>;
+}
+
+export function readFile(text: string): Written {
+  const { limits, principalLimits, ...rest } = objectIn(text);
+  const values: Values = {};
+  for (const [name, value] of Object.entries(rest)) {
+    const setting = SETTINGS.find((each) => each.name === name);
+    if (!setting) {
+      throw new InvalidArgumentError(
+        `The configuration file has "${name}", which is not a setting. Settings are: ` +
+          `${SETTINGS.map((each) => each.name).join(', ')}, limits, principalLimits.`,
+      );
+    }
+    if (!['string', 'number', 'boolean'].includes(typeof value)) {
+      throw new InvalidArgumentError(`"${name}" in the configuration file is no text, number or boolean.`);
+    }
+    values[setting.name] = String(value);
+  }
+  return {
+    values,
+    limits: groupOf('limits', limits),
+    principalLimits: groupOf('principalLimits', principalLimits),
+  };
+}
+
+/** What is in it is checked by whoever owns these limits. */
+function groupOf(name: string, value: unknown = {}): Readonly<Record<string, number>> {
+  if (isObject(value)) return value as Record<string, number>;
+  throw new InvalidArgumentError(`"${name}" in the configuration file has to be an object.`);
+}
+
+function objectIn(text: string): Record<string, unknown> {
+  let read: unknown;
+  try {
+    read = JSON.parse(text);
+  } catch (cause) {
+    throw new InvalidArgumentError('The configuration file is not JSON.', { cause });
+  }
+  if (isObject(read)) return read;
+  throw new InvalidArgumentError('The configuration file has to be one JSON object.');
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,9 +1,9 @@
 /** Liveness and readiness, for load balancers and schedulers without credentials. */
 import type { FastifyInstance } from 'fastify';
-import { problemOf } from '../http/problems.js';
+import { problemOf } from '../http/problem.js';
 import { logProblem } from '../http/server.js';
 import type { Part } from '../http/service-parts.js';
-import { healthDescription, readyDescription } from './schemas.js';
+import { constant, type Description, object, oneOf, ref } from '../openapi/schema.js';
 
 /** While the service closes both are 503, as everything is; while it drains, only `/readyz`. */
 export const health: Part = {
@@ -27,4 +27,47 @@ export const health: Part = {
       }
     });
   },
+};
+
+function status(value: string, description: string): object {
+  return { schema: object({ status: constant(value, description) }) };
+}
+
+const closing = { schema: ref('Problem') };
+
+const healthDescription: Description = {
+  operationId: 'healthz',
+  summary: 'Check that the process is alive',
+  tags: ['Operations'],
+  response: {
+    200: { description: 'It is.', content: { 'application/json': status('ok', 'The process is alive.') } },
+  },
+  problems: ['forbidden', 'closing'],
+};
+
+const readyDescription: Description = {
+  operationId: 'readyz',
+  summary: 'Check that the store answers',
+  tags: ['Operations'],
+  response: {
+    200: {
+      description: 'It does.',
+      content: { 'application/json': status('ready', 'Requests can be sent.') },
+    },
+    503: {
+      description: 'The store does not answer, or the service is draining or closing.',
+      content: {
+        'application/json': {
+          schema: object({
+            status: oneOf(
+              ['store-unavailable', 'draining'],
+              'The store does not answer, or the service is about to close.',
+            ),
+          }),
+        },
+        'application/problem+json': closing,
+      },
+    },
+  },
+  problems: ['forbidden'],
 };

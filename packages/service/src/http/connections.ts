@@ -1,15 +1,15 @@
 /**
- * Open connections. A connection cannot be told from another before a request is read, and that request may be a renewal,
- * so none is refused while one can be closed instead: whoever has too many loses the one that was idle for the longest.
+ * Limits open connections. The first request on a new connection may be a renewal, so a connection is refused only when no
+ * idle one can be closed instead. The connection that was idle for the longest is closed first.
  *
- * 1. A connection belongs to its address, until a request on it has shown who asks; then to that principal. So those who
- *    never say who they are close each other's connections only. Proxies that are trusted speak for many: theirs belong
- *    to nobody, and count in the sum alone.
- * 2. It is idle unless a request is being answered. One that has not arrived yet does not count: otherwise a body that
- *    never ends would keep it. What is answered is limited elsewhere: waiting requests, streams, answers not read.
- * 3. An owner with more than `addressConnections` idle ones loses those that were idle for the longest, and for a second
- *    at least: when many come at once, as after a restart, each has the time to send its request.
- * 4. All together with more than `connections` lose the oldest idle one at once. A new one is refused only when all
+ * 1. A connection belongs to its address until a request on it was authenticated, then to that principal. So clients without
+ *    credentials close only each other's connections. Connections of trusted proxies have many clients: they have no owner,
+ *    and count only in the total.
+ * 2. It is idle unless a request is being answered. A request that has not arrived completely does not count: a body that
+ *    never ends would keep the connection. Requests that are being answered have limits of their own.
+ * 3. An owner with more than `addressConnections` idle connections loses the oldest of those that were idle for at least a
+ *    second: when many clients connect at once, as after a restart, each has time to send its request.
+ * 4. With more than `connections` in total, the oldest idle one is closed at once. A new one is refused only when all
  *    `connections` are being answered.
  */
 import type { Server, Socket } from 'node:net';
@@ -17,15 +17,14 @@ import { Server as TlsServer } from 'node:tls';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
 import { monotonicMs } from '../clock.js';
+import { addressGroup, type IsProxy } from './addresses.js';
 import { Bucket } from './bucket.js';
-import { addressGroup } from './client.js';
 import type { Limits } from './limits.js';
-import type { IsProxy } from './proxies.js';
 
 /** One line a minute, however many are closed. */
 const LINES_PER_SECOND = 1 / 60;
 const GRACE_MS = 1_000;
-/** More than one for each that comes, so that an excess gets less. */
+/** Per new connection. More than one, so that an excess shrinks. */
 const CLOSED_AT_ONCE = 2;
 
 interface Connection {
@@ -52,7 +51,7 @@ export class Connections {
   readonly #isProxy: IsProxy;
   readonly #log: Logger;
   readonly #open = new Map<string, Connection>();
-  /** The same by socket, to save the making of names. */
+  /** The same by socket: names are slow to make. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
   readonly #idle = new Set<Connection>();
   readonly #owners = new Map<string, Owner>();
@@ -69,8 +68,8 @@ export class Connections {
   }
 
   /**
-   * A request has arrived and is being answered; `principal` where it is known who asks. Returns a function to be called
-   * once it was answered, or its client went away.
+   * A request has arrived and is being answered; `principal` if it was authenticated. Returns a function to call when it
+   * was answered, or its client left.
    */
   begin(socket: Socket, principal: string | null): () => void {
     const connection = this.#bySocket.get(socket) ?? this.#open.get(nameOf(socket));
@@ -89,7 +88,7 @@ export class Connections {
 
   #add(socket: Socket): void {
     const { remoteAddress } = socket;
-    // One that is gone already has none.
+    // A closed connection has none.
     if (remoteAddress === undefined) return;
     const address = addressGroup(remoteAddress);
     const connection: Connection = {
@@ -126,12 +125,12 @@ export class Connections {
     }
   }
 
-  /** Whether there was one besides the latest. */
+  /** Whether one was closed. Never the latest. */
   #closeOldest(idle: ReadonlySet<Connection>, latest: Connection, idleMsMin: number): boolean {
     for (const connection of idle) {
       if (connection === latest) continue;
       if (monotonicMs() - connection.idleSinceMs < idleMsMin) return false;
-      // At once: a socket tells of its end only later.
+      // Now: the socket emits its end only later.
       this.#remove(connection);
       connection.socket.destroy();
       return true;
@@ -176,14 +175,14 @@ export class Connections {
   }
 }
 
-/** The same for a connection and for what TLS makes of it. */
+/** The same for a connection and for the TLS socket on it. */
 function nameOf({ remoteAddress = '', remotePort = 0, localAddress = '' }: Socket): string {
   return `${remoteAddress} ${remotePort} ${localAddress}`;
 }
 
 /**
- * Connections on which nothing was asked yet, as browsers and clients open in advance. Node does not take them for idle, so
- * that closing would wait for them as long as it may.
+ * Closes connections without a request yet, which browsers and clients open in advance. Node does not count them as idle, so
+ * closing would wait for them.
  */
 export function closeUnused(app: FastifyInstance): void {
   const unused = new Set<Socket>();

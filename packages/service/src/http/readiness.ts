@@ -3,7 +3,6 @@
  * is read for this alone only when the last answer is too old. `/readyz` is public, so it must cost the store next to
  * nothing.
  */
-
 import { monotonicMs } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import type { ServiceClient } from '../waiting/service-client.js';

@@ -7,7 +7,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { monotonicMs, soon } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
-import { blanked } from '../waiting/concealment.js';
+import { blanked } from '../waiting/observed-store.js';
 
 /** Facts that handlers add to the log line of their request. */
 export interface Note {

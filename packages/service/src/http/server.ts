@@ -4,15 +4,13 @@ import type { Logger } from 'pino';
 import { newRequestId } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import { controlAccess } from './access.js';
+import { proxiesOf } from './addresses.js';
 import { followCertificate, type Tls } from './certificates.js';
 import { onClientError } from './client-errors.js';
 import { Connections, closeUnused } from './connections.js';
 import type { Limits } from './limits.js';
-import { Methods } from './methods.js';
 import { ANONYMOUS, type Authenticator } from './principal.js';
-import { Problem } from './problem.js';
-import { problemOf } from './problems.js';
-import { proxiesOf } from './proxies.js';
+import { Problem, problemOf } from './problem.js';
 import { logRequests, scrubbed, whenOver } from './request-log.js';
 import { capUnread } from './unread.js';
 
@@ -191,4 +189,28 @@ function chain(problem: Problem): string {
   }
   if (error !== undefined && error !== null && !(error instanceof Error)) texts.push(String(error));
   return texts.join('\ncaused by: ');
+}
+
+/** Distinguishes an unknown path (404) from a method that the path does not allow (405). */
+class Methods {
+  readonly #routes: { readonly pattern: RegExp; readonly method: string }[] = [];
+
+  constructor(app: FastifyInstance) {
+    app.addHook('onRoute', ({ url, method }) => {
+      const pattern = new RegExp(`^${url.split('/').map(segment).join('/')}/?$`);
+      for (const name of [method].flat()) this.#routes.push({ pattern, method: name });
+    });
+  }
+
+  /** The methods allowed on the path of this URL. */
+  allowedOn(url: string): readonly string[] {
+    const path = url.split('?')[0] ?? url;
+    const allowed = this.#routes.filter(({ pattern }) => pattern.test(path)).map(({ method }) => method);
+    return [...new Set(allowed)].sort();
+  }
+}
+
+function segment(text: string): string {
+  if (text === '*') return '.*';
+  return text.startsWith(':') ? '[^/]+' : text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&');
 }

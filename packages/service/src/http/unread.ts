@@ -3,7 +3,7 @@
  * reads nothing could fill it. Counted per principal, or per address without authentication.
  */
 import type { FastifyInstance } from 'fastify';
-import { clientOf } from './client.js';
+import { clientOf } from './addresses.js';
 import { Problem } from './problem.js';
 
 const UNREAD_BYTES_MAX = 32 * 1_024 * 1_024;

@@ -1,12 +1,12 @@
 /** `/metrics` for Prometheus. Few labels, and never a key: there are thousands of keys, and they may name customers. */
 import type { FastifyInstance } from 'fastify';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { monotonicMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
 import { COMMON_PROBLEMS } from '../openapi/problem-schema.js';
 import type { Description } from '../openapi/schema.js';
-import { countersOf } from './counters.js';
+import type { ServiceEvents } from '../service-events.js';
 import { LockGauges } from './lock-gauges.js';
 
 const description: Description = {
@@ -50,4 +50,45 @@ function countWaiting(registry: Registry, { queues }: ServiceParts): void {
       this.set(queues.waiting);
     },
   });
+}
+
+const FAST = [0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
+const WAITS = [0.001, 0.005, 0.025, 0.1, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+
+function countersOf(registry: Registry, events: ServiceEvents): void {
+  const counter = (name: string, help: string, labelNames: string[] = []): Counter =>
+    new Counter({ name: `holdfast_${name}`, help, labelNames, registers: [registry] });
+  const seconds = (name: string, help: string, buckets: number[], labelNames: string[] = []): Histogram =>
+    new Histogram({ name: `holdfast_${name}_seconds`, help, buckets, labelNames, registers: [registry] });
+
+  const waits = seconds('acquire_wait', 'Duration of an acquire until it was granted or refused.', WAITS, [
+    'outcome',
+  ]);
+  const contended = counter('contended_total', 'Acquires that found the lock held by others.');
+  const released = counter('released_total', 'Releases, by whether the lock was still held.', ['held']);
+  const lost = counter(
+    'lost_total',
+    'Locks that were lost: their holder found them ended when it renewed them.',
+  );
+  const evicted = counter('evicted_total', 'Holders that an operator evicted.');
+  const asked = seconds('store', 'Duration of calls to the store.', FAST, ['operation', 'outcome']);
+  const answered = seconds(
+    'http_request',
+    'Duration of HTTP requests, including waiting for a lock.',
+    WAITS,
+    ['method', 'route', 'status'],
+  );
+
+  events.on('acquired', ({ waitedMs }) => waits.observe({ outcome: 'granted' }, waitedMs / 1_000));
+  events.on('refused', ({ waitedMs }) => waits.observe({ outcome: 'refused' }, waitedMs / 1_000));
+  events.on('contended', () => contended.inc());
+  events.on('released', ({ held }) => released.inc({ held: String(held) }));
+  events.on('lost', () => lost.inc());
+  events.on('evicted', ({ count }) => evicted.inc(count ?? 0));
+  events.on('store', ({ operation, ok, durationMs }) =>
+    asked.observe({ operation, outcome: ok ? 'ok' : 'unknown' }, durationMs / 1_000),
+  );
+  events.on('request', ({ method, route, status, durationMs }) =>
+    answered.observe({ method, route, status }, durationMs / 1_000),
+  );
 }

@@ -1,5 +1,8 @@
 /** What may stand in a path and in a body, and what is said of the rest, word by word as clients know it. */
-import { Problem } from '../http/problem.js';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Logger } from 'pino';
+import { Problem, problemOf } from '../http/problem.js';
+import { logProblem } from '../http/server.js';
 
 export interface Names {
   readonly namespace: string;
@@ -13,7 +16,7 @@ export interface Wanted {
 }
 
 /** A 400: what is wrong, in general and one by one. */
-export class Invalid extends Error {
+class Invalid extends Error {
   readonly details: readonly string[];
 
   constructor(message: string, details: readonly string[]) {
@@ -27,7 +30,7 @@ const NAME = /^[a-zA-Z0-9_-]+$/;
 const LETTERS_MIN = 3;
 const LETTERS_MAX = 64;
 const SHOWN_MAX = 64;
-export const NOT_FOUND = 'Resource not found';
+const NOT_FOUND = 'Resource not found';
 export const LEASE_SECONDS_MAX = 86_400;
 
 export function checkNames({ namespace, lockName }: Names): void {
@@ -110,4 +113,41 @@ function typeOf(value: unknown): string {
   if (Array.isArray(value)) return 'array';
   if (Number.isInteger(value)) return 'integer';
   return typeof value;
+}
+
+/** The contract has one status for what is not the client's fault; these say that another process may answer. */
+const PASSING: readonly string[] = ['closing', 'auth-unavailable'];
+
+/** Errors as clients of this contract know them: `{ message, details }` for a 400, else `{ message, errorId }`. */
+export function refuseInItsWords(app: FastifyInstance, log: Logger): void {
+  app.setErrorHandler((error, request, reply) => {
+    if (error instanceof Invalid) {
+      request.note.outcome = 'invalid-argument';
+      return reply.code(400).send({ message: error.message, details: error.details });
+    }
+    const problem = problemOf(error);
+    logProblem(log, request, problem);
+    request.note.outcome ??= problem.code;
+    const isOurFault = problem.status >= 500 && !PASSING.includes(problem.code);
+    reply.headers({ ...problem.headers });
+    if (isOurFault) return refuse(request, reply, 500, 'Internal server error');
+    return refuse(request, reply, problem.status, problem.message);
+  });
+  app.setNotFoundHandler((request, reply) => notHere(app, request, reply));
+}
+
+function notHere(app: FastifyInstance, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const [path = ''] = request.url.split('?');
+  // In this contract a path with a slash at its end is another path.
+  const allowed = path.endsWith('/') ? [] : app.methods.allowedOn(path);
+  const outcome: Problem['code'] = allowed.length === 0 ? 'not-found' : 'method-not-allowed';
+  request.note.outcome = outcome;
+  if (outcome === 'not-found') return refuse(request, reply, 404, NOT_FOUND);
+  reply.header('allow', allowed.join(', '));
+  return refuse(request, reply, 405, 'Method not allowed');
+}
+
+/** The id of the request, which the log has too. */
+function refuse(request: FastifyRequest, reply: FastifyReply, status: number, message: string): FastifyReply {
+  return reply.code(status).send({ message, errorId: request.id });
 }

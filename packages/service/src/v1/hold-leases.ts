@@ -5,13 +5,29 @@
  * effect (P25).
  */
 import { StoreError } from 'holdfast';
-import type { Claim, Command, HolderView, HoldId, Release, Renew, Reply } from 'holdfast/protocol';
+import {
+  type Claim,
+  type Command,
+  type HolderView,
+  type HoldId,
+  type Release,
+  type Renew,
+  type Reply,
+  type Snapshot,
+  TOKEN_BLOCK,
+} from 'holdfast/protocol';
 import { random, randomId } from '../clock.js';
 import type { ServiceClient } from '../waiting/service-client.js';
-import { holdOf, type Identity, metadataOf, saltOf } from './identity.js';
-import type { Bound, Lease, Leases, Look } from './leases.js';
-import { NegativeCache } from './negative-cache.js';
-import { acquireSecondOf, endOf, expiryOf, secondOf } from './seconds.js';
+import {
+  type Bound,
+  holdOf,
+  type Identity,
+  type Lease,
+  type Leases,
+  type Look,
+  metadataOf,
+  saltOf,
+} from './leases.js';
 
 interface Own {
   readonly hold: HoldId;
@@ -206,4 +222,48 @@ function overtaken(key: string, operation: string): StoreError {
     key,
     operation,
   });
+}
+
+/** Whole epoch seconds, the unit of this contract. The second that `expiry` names still belongs to the lock, up to its last millisecond. */
+function secondOf(ms: number): number {
+  return Math.floor(ms / 1_000);
+}
+
+/** When a lock is over whose last second this is. */
+function endOf(expiry: number): number {
+  return (expiry + 1) * 1_000;
+}
+
+/** The last second of which a part belongs to a lock. */
+function expiryOf(expiresAt: number): number {
+  return Math.ceil(expiresAt / 1_000) - 1;
+}
+
+/**
+ * The second in which an exclusive lock was acquired last. A claim reserves a block of tokens; so does the renewal that
+ * overwrites a lease, and blocks begin at the store's microsecond. Nothing else moves the highest token while it is held.
+ */
+function acquireSecondOf({ token }: Snapshot, holder: HolderView): number {
+  const blockBegin = token - (TOKEN_BLOCK - 1);
+  return holder.token === blockBegin ? secondOf(holder.acquiredAt) : secondOf(blockBegin / 1_000);
+}
+
+const CACHED_MAX = 10_000;
+
+/** Holds that are known not to be held: a hold is used once, so that stays true. A client that polls asks the store once. */
+class NegativeCache {
+  readonly #holds = new Set<string>();
+
+  add(hold: string): void {
+    this.#holds.add(hold);
+    if (this.#holds.size <= CACHED_MAX) return;
+    for (const oldest of this.#holds) {
+      this.#holds.delete(oldest);
+      return;
+    }
+  }
+
+  has(hold: string): boolean {
+    return this.#holds.has(hold);
+  }
 }

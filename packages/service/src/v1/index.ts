@@ -1,6 +1,6 @@
 /** The contract of LockServiceCentral, for clients that come from there. Its locks are those of `/v2`. */
 import type { Part } from '../http/service-parts.js';
-import { refuseInItsWords } from './refusals.js';
+import { refuseInItsWords } from './contract.js';
 import { lockRoutes } from './routes.js';
 import { actuatorDescription } from './schemas.js';
 

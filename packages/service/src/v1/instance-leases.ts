@@ -6,8 +6,7 @@
 import type { HoldId, InstanceLease, InstanceLocks } from 'holdfast/protocol';
 import { randomId } from '../clock.js';
 import type { ServiceClient } from '../waiting/service-client.js';
-import { holdOf, type Identity } from './identity.js';
-import type { Bound, Lease, Leases, Look } from './leases.js';
+import { type Bound, holdOf, type Identity, type Lease, type Leases, type Look } from './leases.js';
 
 export class InstanceLeases implements Leases {
   readonly #client: ServiceClient;

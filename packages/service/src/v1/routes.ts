@@ -9,9 +9,8 @@ import { holdText } from '../waiting/holds.js';
 import type { ServiceClient } from '../waiting/service-client.js';
 import { checkNames, LEASE_SECONDS_MAX, type Names, type Wanted, wantedOf } from './contract.js';
 import { HoldLeases } from './hold-leases.js';
-import type { Identity } from './identity.js';
 import { InstanceLeases } from './instance-leases.js';
-import type { Lease, Leases } from './leases.js';
+import type { Identity, Lease, Leases } from './leases.js';
 import { type Action, actionDescription, inspectDescription, v1Schemas } from './schemas.js';
 
 const PATH = '/:namespace/lock/:lockName';

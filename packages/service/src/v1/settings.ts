@@ -1,14 +1,14 @@
 /**
  * The settings of LockServiceCentral, so that the environment that starts it starts this service too. Nothing is dropped
- * in silence: a setting has its effect, or a note says that it has none, or it is refused. No message repeats a value:
- * there are secrets among them.
+ * in silence: a setting has its effect, or a note says that it has none, or it is refused. No message repeats a value,
+ * because some are secrets.
  */
 import { InvalidArgumentError } from 'holdfast';
 import { environmentName } from './properties.js';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** As that service understands them: with an issuer or a JWKS, tokens are asked for, whatever else is said. */
+/** As LockServiceCentral understands them: with an issuer or a JWKS, JWTs are required, whatever else is set. */
 export type CentralAuth =
   | { readonly kind: 'unset' }
   | { readonly kind: 'disabled' }
@@ -23,17 +23,17 @@ export interface CentralSettings {
   /** For `openStore`. Null when the environment names none. */
   readonly store: string | null;
   readonly auth: CentralAuth;
-  /** Where to listen, as it is written; null where nothing is said. */
+  /** Where to listen, as written. Null when not set. */
   readonly address: string | null;
   readonly port: string | null;
-  /** What was understood and has no effect here, for the operator. */
+  /** Settings without effect, for the operator. */
   readonly notes: readonly string[];
 }
 
 const BACKENDS = ['memory', 'dynamodb', 'postgres', 'etcd', 'firestore'] as const;
 type Backend = (typeof BACKENDS)[number];
 
-/** What each store may be told. */
+/** The settings of each store. */
 const STORE_SETTINGS: Readonly<Record<Backend, readonly string[]>> = {
   memory: [],
   dynamodb: ['REGION', 'TABLENAME', 'ENDPOINT', 'ACCESSKEYID', 'SECRETACCESSKEY'],
@@ -51,37 +51,37 @@ const WITHOUT_EFFECT = /^(?:SERVER_(?:SSL|SERVLET)|MANAGEMENT)_/;
 const YES = ['true', 'yes', 'on', '1'];
 const NO = ['false', 'no', 'off', '0'];
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
-/** What DynamoDB lets a table be called. */
+/** Names that DynamoDB allows for a table. */
 const TABLE = /^[A-Za-z0-9_.-]{3,255}$/;
 
-/** What an environment says in the words of LockServiceCentral; null when it says nothing. */
+/** The settings of LockServiceCentral in an environment; null when there are none. */
 export function centralSettings(environment: Environment): CentralSettings | null {
-  const said = new Settings(environment);
-  const backend = backendOf(said);
-  const auth = authOf(said);
-  for (const name of said.named(ELSEWHERE)) {
-    said.notes.push(`${name}: not read. Name a file of properties with --config, or set the variables.`);
+  const settings = new Settings(environment);
+  const backend = backendOf(settings);
+  const auth = authOf(settings);
+  for (const name of settings.named(ELSEWHERE)) {
+    settings.notes.push(`${name}: not read. Name a file of properties with --config, or set the variables.`);
   }
-  if (backend === null && auth.kind === 'unset' && said.notes.length === 0) return null;
-  const store = backend === null ? null : storeOf(backend, said);
-  for (const name of said.named(WITHOUT_EFFECT)) said.notes.push(`${name}: not used.`);
-  const port = said.get('SERVER_PORT') ?? null;
-  return { store, auth, address: said.get('SERVER_ADDRESS') ?? null, port, notes: said.notes };
+  if (backend === null && auth.kind === 'unset' && settings.notes.length === 0) return null;
+  const store = backend === null ? null : storeOf(backend, settings);
+  for (const name of settings.named(WITHOUT_EFFECT)) settings.notes.push(`${name}: not used.`);
+  const port = settings.get('SERVER_PORT') ?? null;
+  return { store, auth, address: settings.get('SERVER_ADDRESS') ?? null, port, notes: settings.notes };
 }
 
-/** The names in an environment that say which store LockServiceCentral has. */
+/** The variables in an environment that choose the store of LockServiceCentral. */
 export function centralStoreNames(environment: Environment): string[] {
   const isStore = (name: string): boolean => /^LOCKER_|^SPRING_PROFILES_ACTIVE$/.test(environmentName(name));
   return Object.keys(environment).filter((name) => isStore(name) && environment[name]?.trim());
 }
 
-/** The store that an environment names in the words of LockServiceCentral, for `openStore`; null where it names none. */
+/** The store of LockServiceCentral's variables, for `openStore`; null when there is none. */
 export function centralStore(environment: Environment): string | null {
   const names = centralStoreNames(environment);
   return centralSettings(Object.fromEntries(names.map((name) => [name, environment[name]])))?.store ?? null;
 }
 
-/** Blank counts as not said. Names count in the form of variables and in that of properties. */
+/** Settings by the names of variables; the names of properties work too. A blank value counts as not set. */
 class Settings {
   readonly notes: string[] = [];
   readonly #values = new Map<string, string>();
@@ -111,7 +111,7 @@ class Settings {
     throw new InvalidArgumentError(`${name} has to be an http: or https: URL, without user and password.`);
   }
 
-  /** The names that are said and match. */
+  /** Names of set variables that match. */
   named(pattern: RegExp): string[] {
     return [...this.#values.keys()].filter((name) => pattern.test(name));
   }
@@ -121,10 +121,10 @@ class Settings {
   }
 }
 
-function backendOf(said: Settings): Backend | null {
-  const profiles = said.get('SPRING_PROFILES_ACTIVE')?.split(',') ?? [];
+function backendOf(settings: Settings): Backend | null {
+  const profiles = settings.get('SPRING_PROFILES_ACTIVE')?.split(',') ?? [];
   const named = BACKENDS.filter((backend) => profiles.some((profile) => profile.trim() === backend));
-  const settled = BACKENDS.filter((backend) => said.startingWith(prefixOf(backend)).length > 0);
+  const settled = BACKENDS.filter((backend) => settings.startingWith(prefixOf(backend)).length > 0);
   const found = named.length > 0 ? named : settled;
   if (found.length > 1) {
     throw new InvalidArgumentError(
@@ -132,7 +132,7 @@ function backendOf(said: Settings): Backend | null {
     );
   }
   const [backend = null] = found;
-  for (const name of said.startingWith('LOCKER_')) {
+  for (const name of settings.startingWith('LOCKER_')) {
     const owner = BACKENDS.find((each) => name.startsWith(prefixOf(each)));
     if (owner === undefined) {
       throw new InvalidArgumentError(
@@ -142,7 +142,7 @@ function backendOf(said: Settings): Backend | null {
     if (owner === backend) checkKnown(name, owner);
   }
   for (const other of settled) {
-    if (other !== backend) said.notes.push(`${prefixOf(other)}*: not used, as the store is ${backend}.`);
+    if (other !== backend) settings.notes.push(`${prefixOf(other)}*: not used, as the store is ${backend}.`);
   }
   return backend;
 }
@@ -160,14 +160,14 @@ function prefixOf(backend: Backend): string {
   return `LOCKER_${backend.toUpperCase()}_`;
 }
 
-function storeOf(backend: Backend, said: Settings): string {
+function storeOf(backend: Backend, settings: Settings): string {
   switch (backend) {
     case 'memory':
       return 'memory:';
     case 'dynamodb':
-      return dynamodbUrl(said);
+      return dynamodbUrl(settings);
     case 'postgres':
-      return postgresUrl(said);
+      return postgresUrl(settings);
     case 'etcd':
     case 'firestore':
       throw new InvalidArgumentError(
@@ -179,9 +179,9 @@ function storeOf(backend: Backend, said: Settings): string {
 }
 
 /** The same table with the same records, so that both services may run at once. */
-function dynamodbUrl(said: Settings): string {
-  const region = said.get('LOCKER_DYNAMODB_REGION') ?? 'us-east-1';
-  const table = said.get('LOCKER_DYNAMODB_TABLENAME') ?? 'locks';
+function dynamodbUrl(settings: Settings): string {
+  const region = settings.get('LOCKER_DYNAMODB_REGION') ?? 'us-east-1';
+  const table = settings.get('LOCKER_DYNAMODB_TABLENAME') ?? 'locks';
   if (!REGION.test(region)) {
     throw new InvalidArgumentError('LOCKER_DYNAMODB_REGION has to be a region of AWS, such as us-east-1.');
   }
@@ -190,8 +190,8 @@ function dynamodbUrl(said: Settings): string {
       'LOCKER_DYNAMODB_TABLENAME has to be a name that DynamoDB allows for a table.',
     );
   }
-  const key = said.get('LOCKER_DYNAMODB_ACCESSKEYID');
-  const secret = said.get('LOCKER_DYNAMODB_SECRETACCESSKEY');
+  const key = settings.get('LOCKER_DYNAMODB_ACCESSKEYID');
+  const secret = settings.get('LOCKER_DYNAMODB_SECRETACCESSKEY');
   if ((key === undefined) !== (secret === undefined)) {
     throw new InvalidArgumentError(
       'LOCKER_DYNAMODB_ACCESSKEYID and LOCKER_DYNAMODB_SECRETACCESSKEY belong together: say both, or leave both to the environment of AWS.',
@@ -199,30 +199,30 @@ function dynamodbUrl(said: Settings): string {
   }
   const user = key !== undefined && secret !== undefined ? `${credentials(key, secret)}@` : '';
   const options = new URLSearchParams({ layout: 'lock-service-central' });
-  const endpoint = said.url('LOCKER_DYNAMODB_ENDPOINT');
+  const endpoint = settings.url('LOCKER_DYNAMODB_ENDPOINT');
   if (endpoint !== undefined) options.set('endpoint', endpoint);
   return `dynamodb://${user}${region}/${table}?${options}`;
 }
 
-function postgresUrl(said: Settings): string {
-  const host = said.get('LOCKER_POSTGRES_HOST') ?? 'localhost';
-  const database = said.get('LOCKER_POSTGRES_DATABASE') ?? 'lockservice';
+function postgresUrl(settings: Settings): string {
+  const host = settings.get('LOCKER_POSTGRES_HOST') ?? 'localhost';
+  const database = settings.get('LOCKER_POSTGRES_DATABASE') ?? 'lockservice';
   const user = credentials(
-    said.get('LOCKER_POSTGRES_USERNAME') ?? 'postgres',
-    said.get('LOCKER_POSTGRES_PASSWORD'),
+    settings.get('LOCKER_POSTGRES_USERNAME') ?? 'postgres',
+    settings.get('LOCKER_POSTGRES_PASSWORD'),
   );
   const options = new URLSearchParams();
-  if (said.flag('LOCKER_POSTGRES_SSL')) options.set('sslmode', 'require');
+  if (settings.flag('LOCKER_POSTGRES_SSL')) options.set('sslmode', 'require');
   // The schema is that of its own table, "locks", beside which ours of the same name could not be.
-  said.notes.push(
+  settings.notes.push(
     'PostgreSQL: locks are kept in the schema "holdfast" (made by "holdfast migrate"), not in the table of ' +
       'LockServiceCentral. Let locks that are held there end before clients come here.',
   );
   for (const setting of ['SCHEMA', 'TABLENAME', 'CONNECTIONPOOLSIZE']) {
     const name = `LOCKER_POSTGRES_${setting}`;
-    if (said.get(name)) said.notes.push(`${name}: not used.`);
+    if (settings.get(name)) settings.notes.push(`${name}: not used.`);
   }
-  const where = `${hostOf(host)}:${portOf(said)}/${encodeURIComponent(database)}`;
+  const where = `${hostOf(host)}:${portOf(settings)}/${encodeURIComponent(database)}`;
   return `postgres://${user}@${where}${options.size > 0 ? `?${options}` : ''}`;
 }
 
@@ -232,8 +232,8 @@ function hostOf(host: string): string {
   throw new InvalidArgumentError('LOCKER_POSTGRES_HOST has to be the name or the address of a host.');
 }
 
-function portOf(said: Settings): number {
-  const port = Number(said.get('LOCKER_POSTGRES_PORT') ?? 5_432);
+function portOf(settings: Settings): number {
+  const port = Number(settings.get('LOCKER_POSTGRES_PORT') ?? 5_432);
   if (Number.isInteger(port) && port > 0 && port < 65_536) return port;
   throw new InvalidArgumentError('LOCKER_POSTGRES_PORT has to be a whole number from 1 to 65535.');
 }
@@ -243,18 +243,18 @@ function credentials(user: string, password: string | undefined): string {
   return password === undefined ? name : `${name}:${encodeURIComponent(password)}`;
 }
 
-function authOf(said: Settings): CentralAuth {
-  const disabled = said.flag('AUTHENTICATION_DISABLED');
-  const issuer = said.get('JWT_ISSUER');
-  const jwks = said.url('JWT_JWKS');
-  const audience = said.get('JWT_AUDIENCE');
+function authOf(settings: Settings): CentralAuth {
+  const disabled = settings.flag('AUTHENTICATION_DISABLED');
+  const issuer = settings.get('JWT_ISSUER');
+  const jwks = settings.url('JWT_JWKS');
+  const audience = settings.get('JWT_AUDIENCE');
   if (issuer === undefined && jwks === undefined) {
     if (audience !== undefined)
-      said.notes.push('JWT_AUDIENCE: not used, as neither JWT_ISSUER nor JWT_JWKS is there.');
+      settings.notes.push('JWT_AUDIENCE: not used, as neither JWT_ISSUER nor JWT_JWKS is there.');
     return disabled ? { kind: 'disabled' } : { kind: 'unset' };
   }
   if (disabled)
-    said.notes.push('AUTHENTICATION_DISABLED: not used, as JWT_ISSUER or JWT_JWKS asks for tokens.');
+    settings.notes.push('AUTHENTICATION_DISABLED: not used, as JWT_ISSUER or JWT_JWKS asks for tokens.');
   return {
     kind: 'jwt',
     ...(issuer === undefined ? {} : { issuer }),

@@ -9,11 +9,18 @@ import { closingProblem } from '../http/server.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
 import { holdText } from '../waiting/holds.js';
-import type { AcquireRequest } from '../waiting/request-queue.js';
-import type { Outcome } from '../waiting/request-queues.js';
+import type { AcquireRequest, Outcome } from '../waiting/request-queues.js';
 import { forClients, remainingOf } from '../waiting/service-client.js';
-import { holdOf, idempotentHold, metadataOf, namespaceOfKey, ttlOf } from './names.js';
-import { keyIn, LOCK_PATH, onLock } from './path.js';
+import {
+  holdOf,
+  idempotentHold,
+  keyIn,
+  LOCK_PATH,
+  metadataOf,
+  namespaceOfKey,
+  onLock,
+  ttlOf,
+} from './names.js';
 import { acquireHeadersSchema, pathSchema } from './request-schemas.js';
 import { described } from './schemas.js';
 import { busyMembers } from './views.js';

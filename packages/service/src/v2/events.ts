@@ -5,14 +5,12 @@ import { checkNamespace } from 'holdfast/protocol';
 import { keepSecret, scrubbed } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { closed, eventStream, object, text } from '../openapi/schema.js';
-import { namespaceOfKey } from './names.js';
-import { refuseForeign } from './path.js';
-import { narrowed } from './prefix-filter.js';
+import { namespaceOfKey, narrowed, refuseForeign } from './names.js';
 import type { ScanQueue } from './scan-queue.js';
 import { described } from './schemas.js';
 import { type Stream, Streams } from './stream.js';
 import { StreamQueue } from './stream-queue.js';
-import { Watches } from './watches.js';
+import { Watches } from './watch.js';
 
 const INBOX = text('A name that cannot be guessed: printable ASCII.', {
   minLength: 1,

@@ -1,14 +1,19 @@
 /** Keys, holds and metadata as clients of the service write them. Names and durations follow the library's rules. */
 import { createHash } from 'node:crypto';
+import type { FastifyRequest } from 'fastify';
 import { InvalidArgumentError } from 'holdfast';
 import {
   checkKey,
   checkMetadata,
   checkNamespace,
+  compareKeys,
   durationMs,
   type HoldId,
+  type ListQuery,
   TTL_MS_MIN,
 } from 'holdfast/protocol';
+import { refusal } from '../http/access.js';
+import type { Needs, Role } from '../http/principal.js';
 import { withRest } from '../waiting/holds.js';
 
 /** A namespace, a slash, a name. */
@@ -20,7 +25,7 @@ const CONTROL = /\p{Cc}/u;
 const HOLD_LETTERS_MAX = 100;
 const HOLD = /^[A-Za-z0-9_~-]{1,83}\.[1-9][0-9]{0,15}$/;
 
-export function keyOf(namespace: string, name: string): string {
+function keyOf(namespace: string, name: string): string {
   return `${checkNamespace(namespace)}/${checkKey(name)}`;
 }
 
@@ -75,4 +80,46 @@ export function idempotentHold(
     .update(JSON.stringify([principal, key, idempotencyKey]))
     .digest('base64url');
   return { process: withRest(digest, minHoldMs), number: 1 };
+}
+
+export const LOCK_PATH = '/v2/locks/:namespace/:name';
+
+interface LockParams {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+export function onLock(needs: Role, counts: Needs['counts'] = 'request'): Needs {
+  return { needs, counts, scope: (request) => (request.params as LockParams).namespace };
+}
+
+/** The key in the path, noted for the log. */
+export function keyIn(request: FastifyRequest): string {
+  const { namespace, name } = request.params as LockParams;
+  const key = keyOf(namespace, name);
+  request.note.key = key;
+  return key;
+}
+
+/** Throws for a namespace that somebody names without a right to read it: "nothing is held" would be no true answer. */
+export function refuseForeign(request: FastifyRequest, namespace: string): void {
+  const problem = refusal(request, 'read', namespace);
+  if (problem) throw problem;
+}
+
+/** The part of the allowed prefixes that starts with `asked`, in the same order. */
+export function narrowed(allowed: readonly string[], asked: string): readonly string[] {
+  return allowed.flatMap((prefix) => {
+    if (prefix.startsWith(asked)) return prefix;
+    return asked.startsWith(prefix) ? asked : [];
+  });
+}
+
+/** List queries for all keys after this one, prefix by prefix. The key itself need not exist. */
+export function queriesAfter(prefixes: readonly string[], after: string | undefined): readonly ListQuery[] {
+  if (!after) return prefixes.map((prefix) => ({ prefix }));
+  return prefixes.flatMap((prefix) => {
+    if (after.startsWith(prefix)) return { prefix, after };
+    return compareKeys(prefix, after) > 0 ? { prefix } : [];
+  });
 }

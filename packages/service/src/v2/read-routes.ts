@@ -4,10 +4,17 @@ import { checkNamespace, checkPrefix, type Snapshot } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
-import { NO_WAITERS } from '../waiting/request-queue.js';
-import { checkStoredKey, namespaceOfKey } from './names.js';
-import { keyIn, LOCK_PATH, onLock, refuseForeign } from './path.js';
-import { narrowed, queriesAfter } from './prefix-filter.js';
+import { NO_WAITERS } from '../waiting/request-queues.js';
+import {
+  checkStoredKey,
+  keyIn,
+  LOCK_PATH,
+  namespaceOfKey,
+  narrowed,
+  onLock,
+  queriesAfter,
+  refuseForeign,
+} from './names.js';
 import { listQuerySchema, pathSchema } from './request-schemas.js';
 import type { ScanQueue } from './scan-queue.js';
 import { described } from './schemas.js';

@@ -10,8 +10,7 @@ import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
 import { minHoldOf } from '../waiting/holds.js';
 import { remainingOf } from '../waiting/service-client.js';
-import { holdOf, ttlOf } from './names.js';
-import { keyIn, LOCK_PATH, onLock } from './path.js';
+import { holdOf, keyIn, LOCK_PATH, onLock, ttlOf } from './names.js';
 import { pathSchema } from './request-schemas.js';
 import { described } from './schemas.js';
 

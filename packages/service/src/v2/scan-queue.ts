@@ -3,7 +3,7 @@
  * a client that requests many lists at once slows others down by one scan, not by all.
  */
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { clientOf } from '../http/client.js';
+import { clientOf } from '../http/addresses.js';
 import { Problem } from '../http/problem.js';
 
 const RUNNING_MAX = 4;

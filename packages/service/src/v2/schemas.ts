@@ -1,4 +1,4 @@
-/** The answers of `/v2`: these schemas write them, and are in the OpenAPI document. */
+/** The answers and events of `/v2`: these schemas write them, and are in the OpenAPI document. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemCode } from '../http/problem.js';
 import { BODY_PROBLEMS, COMMON_PROBLEMS, PROBLEM_MEMBERS } from '../openapi/problem-schema.js';
@@ -12,10 +12,10 @@ import {
   object,
   oneOf,
   ref,
+  type Schema,
   text,
   time,
 } from '../openapi/schema.js';
-import { eventSchemas } from './event-schemas.js';
 import { requestSchemas } from './request-schemas.js';
 
 const TOKEN = large('The fencing token. Every grant of a key has a higher one than the grants before it.');
@@ -168,3 +168,43 @@ export function described(description: Description): Description {
   const common: readonly ProblemCode[] = body ? [...COMMON_PROBLEMS, ...BODY_PROBLEMS] : COMMON_PROBLEMS;
   return { ...description, problems: [...common, ...problems] };
 }
+
+function event(name: string, data: Schema, description: string): Schema {
+  return { ...object({ event: constant(name, description), data }), description };
+}
+
+const nothing = { type: 'object', description: 'Empty.' };
+const outage = object({ code: constant('unknown', 'The store did not answer.') });
+
+const lockEvent = named('LockEvent', {
+  description: 'One event: the text after `event:`, and the JSON after `data:`.',
+  anyOf: [
+    event('appeared', ref('Lock'), 'A lock that is held or waited for.'),
+    event('changed', ref('Lock'), 'Its holders or waiters are others than before.'),
+    event('renewed', ref('Lock'), 'It expires later.'),
+    event('gone', ref('Lock'), 'Nobody holds it or waits for it any more.'),
+    event('ready', nothing, 'Every lock there is has been sent.'),
+    event('trouble', outage, 'The store does not answer. `ready` follows when it does again.'),
+  ],
+});
+
+const wakeUp = object({
+  key: text('Namespace, slash, name.'),
+  why: oneOf(['turn', 'waiting', 'evicted'], 'The lock is free, others wait for it, or it was evicted.'),
+});
+
+const inboxEvent = named('InboxEvent', {
+  description: 'One event: the text after `event:`, and the JSON after `data:`.',
+  anyOf: [
+    event('ready', nothing, 'Wake-ups are sent from now on.'),
+    event('wake', wakeUp, 'Ask the store again.'),
+    event(
+      'listening',
+      object({ listening: flag('Whether wake-ups arrive.') }),
+      'The store lost its wake-ups, or has them again.',
+    ),
+    event('trouble', outage, 'The store does not answer. The stream ends.'),
+  ],
+});
+
+const eventSchemas = [lockEvent, inboxEvent];

@@ -1,6 +1,6 @@
 /** Locks as anybody who may read them sees them. Put together member by member: no hold or inbox can slip in. */
 import type { Busy, HolderView, Snapshot, WaiterView } from 'holdfast/protocol';
-import type { WaitersHere } from '../waiting/request-queue.js';
+import type { WaitersHere } from '../waiting/request-queues.js';
 
 const WAITERS_SHOWN = 128;
 const HOLDERS_SHOWN = 1_000;

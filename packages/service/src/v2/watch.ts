@@ -6,7 +6,7 @@
 import type { Snapshot } from 'holdfast/protocol';
 import { after, type Cancel } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import type { ReadScheduler } from './read-scheduler.js';
+import { ReadScheduler } from './read-scheduler.js';
 import { type ChangeKind, SerialisedLock } from './stream-queue.js';
 import { type LockView, lockView } from './views.js';
 
@@ -221,4 +221,26 @@ function outlined(view: LockView, round: number): Known {
     waiting,
   ]);
   return { view, outline, expiries: holders.map(({ expiresAt }) => expiresAt).join(), round };
+}
+
+/** One watch per prefix, shared by all its watchers: created for the first, ended with the last. */
+export class Watches {
+  readonly #parts: ServiceParts;
+  readonly #schedulers: WatchSchedulers = { pages: new ReadScheduler(), touched: new ReadScheduler() };
+  readonly #watches = new Map<string, Watch>();
+
+  constructor(parts: ServiceParts) {
+    this.#parts = parts;
+  }
+
+  /** Returns a function that leaves the watch. */
+  join(prefix: string, watcher: Watcher): () => void {
+    const watch = this.#watches.get(prefix) ?? new Watch(this.#parts, prefix, this.#schedulers);
+    this.#watches.set(prefix, watch);
+    const leave = watch.add(watcher);
+    return () => {
+      leave();
+      if (watch.isOver && this.#watches.get(prefix) === watch) this.#watches.delete(prefix);
+    };
+  }
 }

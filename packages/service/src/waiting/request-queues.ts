@@ -1,18 +1,19 @@
 /** Acquires for clients: at once where nothing is waited for, through the queue of the key otherwise. */
 import { UnsupportedError } from 'holdfast';
-import { KeyQueues, type Request, type Outcome as Waited } from 'holdfast/engine';
-import type { Claim, HoldId } from 'holdfast/protocol';
+import {
+  KeyQueue,
+  KeyQueues,
+  type Moment,
+  type QueueOwner,
+  type Request,
+  type Outcome as Waited,
+  type Waiter,
+} from 'holdfast/engine';
+import type { Claim, Granted, HoldId, WaiterView } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
-import type { HoldEvents } from './hold-events.js';
+import { HoldEvents } from './hold-events.js';
 import { holdText, newHold } from './holds.js';
-import {
-  type AcquireRequest,
-  type Grant,
-  NO_WAITERS,
-  RequestQueue,
-  type WaitersHere,
-} from './request-queue.js';
 import { remainingOf, type ServiceClient } from './service-client.js';
 
 export type Outcome =
@@ -22,19 +23,19 @@ export type Outcome =
 
 export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue> {
   override readonly newHold = ({ minHoldMs }: Request): HoldId => newHold(minHoldMs);
+  readonly holds: HoldEvents;
   /** How many requests wait here. */
   waiting = 0;
   readonly #client: ServiceClient;
   readonly #events: ServiceEvents;
-  readonly #holds: HoldEvents;
   readonly #waitersMax: number;
   #isClosed = false;
 
-  constructor(client: ServiceClient, events: ServiceEvents, holds: HoldEvents, waitersMax: number) {
+  constructor(client: ServiceClient, events: ServiceEvents, waitersMax: number) {
     super(client);
     this.#client = client;
     this.#events = events;
-    this.#holds = holds;
+    this.holds = new HoldEvents(events);
     this.#waitersMax = waitersMax;
   }
 
@@ -113,9 +114,73 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
 
   #tell(key: string, outcome: Outcome, waitedMs: number): void {
     if (outcome.kind === 'granted') {
-      this.#holds.held(key, holdText(outcome.grant.hold));
+      this.holds.held(key, holdText(outcome.grant.hold));
       this.#events.emit('acquired', { key, waitedMs });
       this.#events.emit('touched', { key });
     } else if (outcome.kind === 'busy') this.#events.emit('refused', { key, waitedMs });
   }
+}
+
+export interface AcquireRequest extends Request {
+  /** When it came, by the wall clock. */
+  readonly since: number;
+}
+
+export interface Grant {
+  readonly hold: HoldId;
+  readonly reply: Granted;
+  /** By the monotonic clock, before the attempt that was answered. */
+  readonly sentMs: number;
+}
+
+/** Waiters of this process, in order: those whom the store's own queue shows too, and those behind them. */
+export interface WaitersHere {
+  readonly inStore: readonly WaiterView[];
+  readonly behind: readonly WaiterView[];
+}
+
+export const NO_WAITERS: WaitersHere = { inStore: [], behind: [] };
+
+export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
+  /** Requests differ in owner, ttl and metadata, and each has a place of its own in the store's queue. */
+  protected override readonly sharesClaims = false;
+  readonly #events: ServiceEvents;
+
+  constructor(owner: QueueOwner<AcquireRequest, Grant>, key: string, events: ServiceEvents) {
+    super(owner, key);
+    this.#events = events;
+  }
+
+  waitersHere(): WaitersHere {
+    const inStore: WaiterView[] = [];
+    const behind: WaiterView[] = [];
+    for (const waiter of this.waiters)
+      (this.isQueuedAtStore(waiter) ? inStore : behind).push(viewOf(waiter.request));
+    return { inStore, behind };
+  }
+
+  /** P15: a grant that has expired when it is heard of, as the store or this process stood still, is nobody's. */
+  protected override grant(
+    waiter: Waiter<AcquireRequest, Grant>,
+    hold: HoldId,
+    reply: Granted,
+    sent: Moment,
+  ): void {
+    this.waiters.remove(waiter);
+    const sentMs = sent.monotonicMs;
+    if (remainingOf(reply.expiresAt, reply.now, sentMs) > 0) {
+      waiter.settle({ kind: 'granted', grant: { hold, reply, sentMs } }, false);
+      return;
+    }
+    if (!waiter.request.hold) this.client.withdraw(this.key, hold, waiter.request.ttlMs);
+    waiter.settle({ kind: 'ended' });
+  }
+
+  protected override onContended(): void {
+    this.#events.emit('contended', { key: this.key });
+  }
+}
+
+function viewOf({ owner, permits, capacity, since }: AcquireRequest): WaiterView {
+  return { owner, permits, capacity, since, woken: false };
 }

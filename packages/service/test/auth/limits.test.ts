@@ -5,7 +5,7 @@ import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { PrincipalLimits } from '../../src/auth/allowance.js';
 import { createApiKey, createAuth, revokeApiKeys } from '../../src/auth/index.js';
-import { addressGroup } from '../../src/http/client.js';
+import { addressGroup } from '../../src/http/addresses.js';
 import { atTheEnd, clearScene, listen, pause, type Stage, stage, until } from '../scene.js';
 import { bearer, keyFile } from './issuer.js';
 

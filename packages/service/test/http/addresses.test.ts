@@ -4,7 +4,7 @@ import { createLocks } from 'holdfast';
 import { httpStore } from 'holdfast/http';
 import { afterEach, describe, expect, it } from 'vitest';
 import { createAuth } from '../../src/auth/index.js';
-import { proxiesOf } from '../../src/http/proxies.js';
+import { proxiesOf } from '../../src/http/addresses.js';
 import { bearer, keyFile } from '../auth/issuer.js';
 import { atTheEnd, clearScene, open, pause, type Stage, stage, until } from '../scene.js';
 

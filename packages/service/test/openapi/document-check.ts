@@ -1,5 +1,4 @@
 /** Compares real answers with the OpenAPI document: status, content type and every member of the body. */
-
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import addFormats from 'ajv-formats';
 

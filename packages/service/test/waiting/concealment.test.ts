@@ -3,8 +3,7 @@ import { memoryStore } from 'holdfast/memory';
 import type { Command } from 'holdfast/protocol';
 import { describe, expect, it } from 'vitest';
 import { ServiceEvents } from '../../src/service-events.js';
-import { blanked, concealer } from '../../src/waiting/concealment.js';
-import { observedStore } from '../../src/waiting/observed-store.js';
+import { blanked, concealer, observedStore } from '../../src/waiting/observed-store.js';
 
 /** Parts of each other, and of what could be put in their place. */
 const PARTS = ['e', 'd', 'i', 'n', '[', 'h', ']', '…', 'dd', 'en', '[h', 'id', 'de'];
