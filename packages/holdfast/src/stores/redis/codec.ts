@@ -3,8 +3,10 @@
  *
  * A command is one text, because every further argument costs client and server a microsecond or two. Its numbers come
  * first, a blank after each, then its texts; where there are several texts, their lengths in bytes are among the
- * numbers. Null is an empty text. An answer is a text or a list (see script.ts). Clients give numbers as text, texts as
- * buffers, or the types of RESP3: all of them are read alike.
+ * numbers. Null is an empty text. A command that differs from the first of its kind in the call only by key and number is
+ * its letter in lower case and that number.
+ *
+ * Clients give numbers as text, texts as buffers, or the types of RESP3: all of them are read alike.
  */
 import { inspect } from 'node:util';
 import {
@@ -20,8 +22,25 @@ import { ANSWER } from './lua/layout.js';
 /** The command that only reads the record. */
 export const READ = 'L';
 
-/** Records store inboxes as channels: `channelPrefix` and the inbox. */
-export function encodeCommand(command: Command, channelPrefix: string): string {
+/**
+ * The texts of a call's commands, and after them, where commands are alike, the claim, renewal and release that those are
+ * like. Records store inboxes as channels: `channelPrefix` and the inbox.
+ */
+export function encodeCommands(commands: readonly Command[], channelPrefix: string): readonly string[] {
+  const [only] = commands;
+  if (only && commands.length === 1) return [encoded(only, channelPrefix)];
+  const first: { [K in Command['kind']]?: Command } = {};
+  const texts = commands.map((command) => {
+    first[command.kind] ??= command;
+    return likeness(command, first[command.kind] ?? command) ?? encoded(command, channelPrefix);
+  });
+  for (const like of [first.claim, first.renew, first.release]) {
+    texts.push(like ? encoded(like, channelPrefix) : '');
+  }
+  return texts;
+}
+
+function encoded(command: Command, channelPrefix: string): string {
   switch (command.kind) {
     case 'claim': {
       const { hold, owner, permits, capacity, ttlMs, queue, inbox, metadata } = command;
@@ -43,60 +62,88 @@ export function encodeCommand(command: Command, channelPrefix: string): string {
   }
 }
 
-/** The time of the call, and then one answer per command. */
-export type Answers = readonly unknown[];
-
-export function answersOf(reply: unknown, count: number): Answers {
-  const answers = Array.isArray(reply) ? reply : textOf(reply).split(';');
-  if (answers.length !== count + 1) throw invalidReply(reply);
-  return answers;
+/** The command as its number alone, where it differs in nothing else but the key; else null. */
+function likeness(command: Command, first: Command): string | null {
+  if (command.kind === 'claim' && first.kind === 'claim') {
+    const isAlike =
+      command.hold.process === first.hold.process &&
+      command.owner === first.owner &&
+      command.permits === first.permits &&
+      command.capacity === first.capacity &&
+      command.ttlMs === first.ttlMs &&
+      command.queue === first.queue &&
+      command.inbox === first.inbox &&
+      command.metadata === first.metadata;
+    return isAlike ? `c${command.hold.number}` : null;
+  }
+  if (command.kind === 'renew' && first.kind === 'renew') {
+    const isAlike =
+      command.hold.process === first.hold.process &&
+      command.ttlMs === first.ttlMs &&
+      command.block === first.block &&
+      !command.added &&
+      !first.added;
+    return isAlike ? `n${command.hold.number}` : null;
+  }
+  if (command.kind === 'release' && first.kind === 'release') {
+    const isAlike = command.hold.process === first.hold.process && command.minHoldMs === first.minHoldMs;
+    return isAlike ? `r${command.hold.number}` : null;
+  }
+  return null;
 }
 
-export function timeOf(answers: Answers): number {
-  return numberOf(answers[0]);
+export interface Answers {
+  /** The time of the call. */
+  readonly now: number;
+  /** One answer per command: a list, or a text for a usual one. Null where all are usual. */
+  readonly items: readonly unknown[] | null;
+}
+
+export function answersOf(reply: unknown, count: number): Answers {
+  const [time, ...items] = Array.isArray(reply) ? reply : textOf(reply).split(';');
+  const now = numberOf(time);
+  if (!Number.isSafeInteger(now) || (items.length > 0 && items.length !== count)) throw invalidReply(reply);
+  return { now, items: items.length > 0 ? items : null };
 }
 
 /** The reply to the nth command of a call. Throws where the script could not decide. `redisKey`: the key with its prefix. */
-export function replyOf(answers: Answers, index: number, command: Command, redisKey: string): Reply {
-  const now = timeOf(answers);
-  const answer = answers[index + 1];
-  if (!Array.isArray(answer)) {
-    const reply = fastReplyOf(textOf(answer).split(' '), now, command);
-    if (reply) return reply;
-    throw invalidReply(answer);
-  }
-  const reply = fullReplyOf(answer, now);
+export function replyOf({ now, items }: Answers, index: number, command: Command, redisKey: string): Reply {
+  const answer = items ? items[index] : '';
+  const reply = Array.isArray(answer) ? fullReplyOf(answer, now) : usualReplyOf(textOf(answer), now, command);
   if (reply) return reply;
-  throw scriptError(answer, command.key, redisKey);
+  throw Array.isArray(answer) ? scriptError(answer, command.key, redisKey) : invalidReply(answer);
 }
 
-/** An answer of the fast path: a code, then the decision and the token as distances from the time. */
-function fastReplyOf(items: readonly string[], now: number, command: Command): Reply | null {
-  const code = Number(items[0]);
-  const decision = now * 1_000 + Number(items[1]);
-  const token = now * 1_000 + Number(items[2]);
-  if (command.kind === 'claim' && code === ANSWER.FAST_GRANTED) {
-    const tokenLast = command.permits === command.capacity ? token + TOKEN_BLOCK - 1 : token;
-    const expiresAt = now + command.ttlMs;
-    return {
-      kind: 'granted',
-      token,
-      tokenLast,
-      acquiredAt: now,
-      expiresAt,
-      now,
-      decision,
-      othersWait: false,
-    };
+/** Decision and token begin with the time, unless the answer says how far they are from it; the command says the rest. */
+function usualReplyOf(text: string, now: number, command: Command): Reply | null {
+  const [decisionAfter, tokenAfter] = text.split(' ');
+  const decision = now * 1_000 + Number(decisionAfter);
+  const token = now * 1_000 + Number(tokenAfter ?? 0);
+  if (Number.isNaN(decision + token)) return null;
+  switch (command.kind) {
+    case 'claim': {
+      const tokenLast = command.permits === command.capacity ? token + TOKEN_BLOCK - 1 : token;
+      const expiresAt = now + command.ttlMs;
+      return {
+        kind: 'granted',
+        token,
+        tokenLast,
+        acquiredAt: now,
+        expiresAt,
+        now,
+        decision,
+        othersWait: false,
+      };
+    }
+    case 'renew': {
+      const block = command.block ? { token, tokenLast: token + TOKEN_BLOCK - 1 } : null;
+      return { kind: 'renewed', expiresAt: now + command.ttlMs, block, now, decision, othersWait: false };
+    }
+    case 'release':
+      return { kind: 'released', held: true, now, decision, othersWait: false };
+    case 'evict':
+      return null;
   }
-  if (command.kind === 'release' && code === ANSWER.FAST_RELEASED) {
-    return { kind: 'released', held: true, now, decision, othersWait: false };
-  }
-  if (command.kind === 'renew' && code === ANSWER.FAST_RENEWED) {
-    const block = items.length > 2 ? { token, tokenLast: token + TOKEN_BLOCK - 1 } : null;
-    return { kind: 'renewed', expiresAt: now + command.ttlMs, block, now, decision, othersWait: false };
-  }
-  return null;
 }
 
 function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
@@ -150,7 +197,7 @@ function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
 
 /** Whether the nth key of a call holds something that is not a record. */
 export function isForeignAt(answers: Answers, index: number): boolean {
-  return isForeign(listOf(answers[index + 1]));
+  return isForeign(listOf(answers.items?.[index]));
 }
 
 function isForeign(answer: readonly unknown[]): boolean {

@@ -19,11 +19,11 @@ import { notExecuted } from '../clients/errors.js';
 import { type Answers, answersOf } from './codec.js';
 import type { Connection } from './connection.js';
 import { COMMANDS_LUA } from './lua/commands.js';
-import { FAST_PATH_LUA } from './lua/fast-path.js';
 import { compiled } from './lua/layout.js';
 import { QUEUE_LUA } from './lua/queue.js';
 import { RECORD_LUA } from './lua/record.js';
 import { SHORT_RECORD_LUA } from './lua/short-record.js';
+import { COMMAND_LUA, PARSE_LUA, USUAL_LUA } from './lua/usual.js';
 
 const HEAD_LUA = `
 local time = redis.call('TIME')
@@ -31,9 +31,9 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `;
 
 const DECIDE_LUA = `
-local function doOthersWait(process)
+local function doOthersWait()
   for i = 1, #waiters do
-    if waiters[i][PROCESS] ~= process then return 1 end
+    if kind == EVICT or waiters[i][PROCESS] ~= process then return 1 end
   end
   return 0
 end
@@ -58,14 +58,14 @@ end
 local answerTo = { [CLAIM] = claim, [RENEW] = renew, [RELEASE] = release, [EVICT] = evict }
 
 return function(key, text)
+  parse(text)
   local refusal = load(key)
   if refusal then return refusal end
-  local kind = string.byte(text)
   if kind == READ then return { RECORD, token, decision, holders, rests, waiters, ended } end
   local head = waiters[1]
   sweep()
   if #waiters > 0 then wakeNext() end
-  local answer, process = answerTo[kind](text)
+  local answer = answerTo[kind](text)
   if #waiters > 0 then wakeNext() end
   -- A waiter that comes to the head during a rest has to learn how long the rest is: nothing else wakes it.
   local first = waiters[1]
@@ -75,7 +75,7 @@ return function(key, text)
     save(key)
   end
   answer[2] = decision
-  if #waiters > 0 then answer[3] = doOthersWait(process) end
+  if #waiters > 0 then answer[3] = doOthersWait() end
   if wakes or #waiters > 0 then sendWakeUps(key) end
   return answer
 end
@@ -84,29 +84,34 @@ end
 const MAIN_LUA = `
 -- Created when it is needed, because creating its functions takes longer than most commands.
 local function makeDecide()
+${COMMAND_LUA}
+local function parse(text)
+${PARSE_LUA}
+end
 ${SHORT_RECORD_LUA}${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
 end
 
-local answers, decide = { now }, nil
-for i = 1, #KEYS do
-  local decided, answer = pcall(decideFast, KEYS[i], ARGV[i])
-  if not decided or not answer then
+local decide
+while at <= #KEYS do
+  pcall(decideUsual)
+  if at <= #KEYS then
     decide = decide or makeDecide()
-    decided, answer = pcall(decide, KEYS[i], ARGV[i])
+    local decided, value = pcall(decide, KEYS[at], ARGV[at])
+    if not decided then
+      local message = tostring(type(value) == 'table' and value.err or value)
+      -- A replica writes nothing, so nothing was decided. Clients that look for the master need this error as it is.
+      if string.find(message, '^READONLY') then return { err = message } end
+      value = { FAILED, message }
+    end
+    answer(value)
+    at = at + 1
   end
-  if not decided then
-    local message = tostring(type(answer) == 'table' and answer.err or answer)
-    -- A replica writes nothing, so nothing was decided. Clients that look for the master need this error as it is.
-    if string.find(message, '^READONLY') then return { err = message } end
-    answer = { FAILED, message }
-  end
-  answers[i + 1] = answer
 end
-if not decide then return table.concat(answers, ';') end
-return answers
+if decide then return answers end
+return table.concat(answers or { now }, ';')
 `;
 
-const SCRIPT = compiled(HEAD_LUA + FAST_PATH_LUA + MAIN_LUA);
+const SCRIPT = compiled(HEAD_LUA + USUAL_LUA + MAIN_LUA);
 
 const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 

@@ -32,7 +32,7 @@ import {
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { checkClient, connectionTo, type RedisClient, subscriberOn } from './clients.js';
-import { type Answers, encodeCommand, isForeignAt, READ, replyOf, timeOf } from './codec.js';
+import { type Answers, encodeCommands, isForeignAt, READ, replyOf } from './codec.js';
 import { scanKeys } from './key-scan.js';
 import { probe } from './probe.js';
 import { scriptCall } from './script.js';
@@ -95,8 +95,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
 
   function call<T>(commands: readonly Command[], decode: (answers: Answers) => T): Promise<T> {
     const keys = commands.map(({ key }) => prefix + key);
-    const texts = commands.map((command) => encodeCommand(command, channelPrefix));
-    return run(keys, texts, decode);
+    return run(keys, encodeCommands(commands, channelPrefix), decode);
   }
 
   function replyTo(command: Command, answers: Answers, index: number): Reply {
@@ -138,7 +137,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   }
 
   function snapshot(key: string, answers: Answers, index: number): Snapshot | null {
-    return snapshotOf(key, storedState(answers, index, key, keyPrefix + key), timeOf(answers));
+    return snapshotOf(key, storedState(answers, index, key, keyPrefix + key), answers.now);
   }
 
   /** The snapshots of those keys that are in use. */

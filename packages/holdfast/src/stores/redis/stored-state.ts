@@ -5,7 +5,7 @@ import { ANSWER } from './lua/layout.js';
 
 /** The stored state of the nth key of a call. Throws where it cannot be read. */
 export function storedState(answers: Answers, index: number, key: string, redisKey: string): State {
-  const answer = listOf(answers[index + 1]);
+  const answer = listOf(answers.items?.[index]);
   if (numberOf(answer[0]) !== ANSWER.RECORD) throw scriptError(answer, key, redisKey);
   const [, token, decision, holders, rests, waiters, ended] = answer;
   return {

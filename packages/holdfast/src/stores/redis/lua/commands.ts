@@ -1,6 +1,6 @@
 /**
- * Lua: the commands, as in `protocol/decide.ts`. Each returns its answer and the process that asked, or false. The
- * second and third item of an answer, the decision and whether others wait, are filled in last.
+ * Lua: the commands, as in `protocol/decide.ts`. Each returns its answer, whose second and third item, the decision and
+ * whether others wait, are filled in last.
  */
 
 const CLAIM_LUA = `
@@ -20,7 +20,7 @@ local function grantOf(holder)
 end
 
 -- A process has one waiter per key: a later claim ends the earlier one, and then others may be next.
-local function endEarlierWaiters(process, number)
+local function endEarlierWaiters()
   local before = waiters
   for i = 1, #before do
     local waiter = before[i]
@@ -30,7 +30,7 @@ local function endEarlierWaiters(process, number)
 end
 
 -- Keeps or takes a place in the queue. The position from 0, or -1 for none.
-local function enqueue(place, process, number, owner, permits, capacity, queue, inbox)
+local function enqueue(place)
   local expiresAt = now + WAITER_LIFE_MS
   if place then
     local waiter = waiters[place]
@@ -54,7 +54,7 @@ local function wake(inbox, why)
 end
 
 -- Only exclusive holds are passed on within a process, so only their holders need to know that others wait.
-local function tellHolders(process)
+local function tellHolders()
   for i = 1, #holders do
     local holder = holders[i]
     local exclusive = holder[PERMITS] == holder[CAPACITY]
@@ -74,22 +74,15 @@ local function viewsOf(list, views, resting)
   return views
 end
 
-local function claim(text)
-  local number, permits, capacity, ttlMs, queue, processLength, ownerLength, inboxLength, at =
-    string.match(text, 'CLAIM_TEXT')
-  local process, owner, inbox, metadata
-  process, at = string.sub(text, at, at + processLength - 1), at + processLength
-  owner, at = string.sub(text, at, at + ownerLength - 1), at + ownerLength
-  inbox, metadata = string.sub(text, at, at + inboxLength - 1), string.sub(text, at + inboxLength)
-  number, permits, capacity, queue = tonumber(number), tonumber(permits), tonumber(capacity), queue == '1'
+local function claim()
   local held = indexOf(holders, process, number)
-  if held then return grantOf(holders[held]), process end
+  if held then return grantOf(holders[held]) end
   for i = 1, #ended do
     if ended[i][PROCESS] == process and ended[i][NUMBER] >= number then
-      return { WITHDRAWN, 0, 0 }, process
+      return { WITHDRAWN, 0, 0 }
     end
   end
-  if #waiters > 0 then endEarlierWaiters(process, number) end
+  if #waiters > 0 then endEarlierWaiters() end
   local place = indexOf(waiters, process, number)
   local ahead = place and place - 1 or #waiters
   if hasRoom(ahead, permits, capacity) then
@@ -99,25 +92,24 @@ local function claim(text)
     }
     holders[#holders + 1] = holder
     if place then waiters = without(waiters, place) end
-    return grantOf(holder), process
+    return grantOf(holder)
   end
-  local position = enqueue(place, process, number, owner, permits, capacity, queue, inbox)
-  if queue then tellHolders(process) end
+  local position = enqueue(place)
+  if queue then tellHolders() end
   local shown = viewsOf(rests, viewsOf(holders, {}, 0), 1)
-  return { BUSY, 0, 0, freeInMs(ahead), position, shown }, process
+  return { BUSY, 0, 0, freeInMs(ahead), position, shown }
 end
 `;
 
 const END_LUA = `
 -- 'added' names the expiry that it extends, and applies only to that one.
-local function renew(text)
-  local number, ttlMs, wantsBlock, addedMs, addedTo, process = string.match(text, 'RENEW_TEXT')
-  local held = indexOf(holders, process, tonumber(number))
-  if not held then return { LOST, 0, 0 }, process end
+local function renew()
+  local held = indexOf(holders, process, number)
+  if not held then return { LOST, 0, 0 } end
   local holder = holders[held]
   local expiresAt = holder[EXPIRES_AT]
   if addedTo == '-1' then
-    expiresAt = math.max(expiresAt, now + ttlMs)
+    expiresAt = math.max(expiresAt, now + renewMs)
   elseif tonumber(addedTo) == expiresAt then
     expiresAt = expiresAt + addedMs
   end
@@ -125,14 +117,14 @@ local function renew(text)
     holder[EXPIRES_AT] = expiresAt
     changed = true
   end
-  if wantsBlock ~= '1' or holder[PERMITS] ~= holder[CAPACITY] then
-    return { RENEWED, 0, 0, expiresAt }, process
+  if not wantsBlock or holder[PERMITS] ~= holder[CAPACITY] then
+    return { RENEWED, 0, 0, expiresAt }
   end
   local first, last = reserve(TOKEN_BLOCK)
-  return { RENEWED, 0, 0, expiresAt, first, last }, process
+  return { RENEWED, 0, 0, expiresAt, first, last }
 end
 
-local function leaveRest(holder, minHoldMs)
+local function leaveRest(holder)
   changed = true
   local expiresAt = holder[ACQUIRED_AT] + minHoldMs
   if expiresAt <= now then return end
@@ -143,20 +135,18 @@ local function leaveRest(holder, minHoldMs)
   if waiters[1] then wakeWaiter(waiters[1]) end
 end
 
-local function release(text)
-  local number, minHoldMs, process = string.match(text, 'RELEASE_TEXT')
-  number = tonumber(number)
+local function release()
   local held = indexOf(holders, process, number)
   markEnded(process, number)
-  if not held then return { RELEASED, 0, 0, 0 }, process end
+  if not held then return { RELEASED, 0, 0, 0 } end
   local holder = holders[held]
   holders = without(holders, held)
-  leaveRest(holder, tonumber(minHoldMs))
-  return { RELEASED, 0, 0, 1 }, process
+  leaveRest(holder)
+  return { RELEASED, 0, 0, 1 }
 end
 
 local function evict(text)
-  local upToToken = tonumber((string.match(text, 'EVICT_TEXT')))
+  local upToToken = tonumber(string.sub(text, 3))
   local gone, stay, resting = {}, {}, {}
   for i = 1, #holders do
     local list = holders[i][TOKEN] <= upToToken and gone or stay
@@ -166,13 +156,13 @@ local function evict(text)
     if rests[i][TOKEN] > upToToken then resting[#resting + 1] = rests[i] end
   end
   local count = #gone + #rests - #resting
-  if count == 0 then return { EVICTED, 0, 0, 0 }, false end
+  if count == 0 then return { EVICTED, 0, 0, 0 } end
   holders, rests, changed = stay, resting, true
   for i = 1, #gone do
     markEnded(gone[i][PROCESS], gone[i][NUMBER])
     if gone[i][INBOX] then wake(gone[i][INBOX], 'evicted') end
   end
-  return { EVICTED, 0, 0, count }, false
+  return { EVICTED, 0, 0, count }
 end
 `;
 

@@ -40,10 +40,6 @@ export const ANSWER = {
   RECORD: 8,
   OTHER_VERSION: 9,
   FOREIGN: 10,
-  /** Answers of the fast path: the rest follows from the command and the time. */
-  FAST_GRANTED: 11,
-  FAST_RENEWED: 12,
-  FAST_RELEASED: 13,
 } as const;
 
 const POSITIONS = {
@@ -76,10 +72,15 @@ const SHORT = 0xc1;
 const FORMATS = {
   /** SHORT, version, whether there is a holder, token, decision. */
   HEADER: '>BBBI8I8',
+  NUMBERS: '>I8I8',
   /** Number, permits, capacity, expiresAt, token, acquiredAt, process, owner, inbox, metadata. */
   HOLDER: '>I8I8I8I8I8I8I2c0I2c0I2c0I2c0',
   /** Until, number, process; repeated. */
   MARK: '>I8I8I2c0',
+  /** A record that was just claimed is CLAIMED, with the TERMS in it, then the TEXTS, then its marks. */
+  CLAIMED: '>BBBI8I8I8c24I8',
+  TERMS: '>I8I8I8',
+  TEXTS: '>I8I2c0I2c0I2c0I2c0',
 } as const;
 
 /** The first letter of each command, and the pattern that parses it. See codec.ts. */
@@ -95,7 +96,10 @@ const COMMANDS = {
   RENEW_TEXT: '^N (%d+) (%d+) (%d) (%-?%d+) (%S+) (.*)$',
   /** Number, minHold, process. */
   RELEASE_TEXT: '^R (%d+) (%d+) (.*)$',
-  EVICT_TEXT: '^E (%S+)$',
+  /** A command like the text of its kind that follows the commands: its letter in lower case, then its number. */
+  LIKE_CLAIM: 'c'.charCodeAt(0),
+  LIKE_RENEW: 'n'.charCodeAt(0),
+  LIKE_RELEASE: 'r'.charCodeAt(0),
 } as const;
 
 const NAMES: Readonly<Record<string, number | string>> = {
@@ -110,6 +114,8 @@ const NAMES: Readonly<Record<string, number | string>> = {
   MARKS_BYTES_MAX: (MARKS_MAX - 1) * 18,
   HOLDERS_SHOWN,
   KEEP_MS,
+  /** How long a record without holders is kept: beyond the millisecond of its last decision. */
+  KEPT_MS: KEEP_MS + 1,
   MARKS_MAX,
   MAX_SAFE: Number.MAX_SAFE_INTEGER,
   NAME_AGAIN_MS,
