@@ -111,7 +111,7 @@ if decide then return answers end
 return table.concat(answers or { now }, ';')
 `;
 
-const SCRIPT = compiled(HEAD_LUA + USUAL_LUA + MAIN_LUA);
+export const SCRIPT = compiled(HEAD_LUA + USUAL_LUA + MAIN_LUA);
 
 const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
 

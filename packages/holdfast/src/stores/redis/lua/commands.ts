@@ -127,7 +127,7 @@ end
 local function leaveRest(holder)
   changed = true
   local expiresAt = holder[ACQUIRED_AT] + minHoldMs
-  if expiresAt <= now then return end
+  if minHoldMs == 0 or expiresAt <= now then return end
   rests[#rests + 1] = {
     false, false, holder[OWNER], holder[PERMITS], holder[CAPACITY], expiresAt, false, holder[TOKEN],
     holder[ACQUIRED_AT], false,

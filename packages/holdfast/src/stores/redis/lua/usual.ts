@@ -124,7 +124,7 @@ local function decideUsual()
 
     local record, keepMs
     if kind == RELEASE then
-      if acquiredAt + minHoldMs > now or #marks > MARKS_BYTES_MAX then return end
+      if minHoldMs > 0 and acquiredAt + minHoldMs > now or #marks > MARKS_BYTES_MAX then return end
       if ownFrom then marks = sub(marks, 1, ownFrom - 1) .. sub(marks, ownTo) end
       local highest = ownNumber and ownNumber > number and ownNumber or number
       record = pack('HEADER', SHORT, STATE_VERSION, 0, token, decision)

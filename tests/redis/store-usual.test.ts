@@ -1,0 +1,146 @@
+/**
+ * The script decides usual commands in a way of its own. Here the same random commands go through the script as it is,
+ * through the script without that way, and through `decide`, all at the same simulated times: replies, records and
+ * times to live have to be equal.
+ */
+import {
+  type Command,
+  decide,
+  EMPTY_STATE,
+  expendableAt,
+  type Release,
+  type Renew,
+  type Reply,
+  type State,
+} from 'holdfast/protocol';
+import { type Random, seededRandom } from 'holdfast/testkit';
+import { available, type RedisServer, startRedis } from 'holdfast-test-servers';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { answersOf, encodeCommands, READ, replyOf } from '../../packages/holdfast/src/stores/redis/codec.js';
+import { SCRIPT } from '../../packages/holdfast/src/stores/redis/script.js';
+import { storedState } from '../../packages/holdfast/src/stores/redis/stored-state.js';
+import { claimOf } from './store-scene.js';
+
+const SEQUENCES = 60;
+const STEPS = 60;
+const KEYS = ['one', 'two', 'three'] as const;
+const PROCESSES = ['ann', 'bob', 'an "odd" näme\n1 2'] as const;
+
+/** Time comes from a key, and every time to live goes to one: beside the lock's own, so that nothing expires meanwhile. */
+const SIMULATED = `
+local server = redis
+local redis = { pcall = server.pcall }
+function redis.call(name, key, ...)
+  if name == 'TIME' then
+    local now = server.call('GET', 'now')
+    return { string.sub(now, 1, -4), string.sub(now, -3) .. '000' }
+  end
+  if name == 'SET' then
+    local record, _, keepMs = ...
+    server.call('SET', key .. ':keepMs', string.format('%d', keepMs))
+    return server.call('SET', key, record)
+  end
+  return server.call(name, key, ...)
+end
+`;
+const USUAL_AND_FULL = SIMULATED + SCRIPT;
+const FULL_ONLY = USUAL_AND_FULL.replace('pcall(decideUsual)', '');
+
+/** Mostly what a process does: it claims under a new number, renews, releases. Sometimes late, twice or by another. */
+function nextCommand(random: Random, numbers: Map<string, number>, tokens: readonly number[]): Command {
+  const key = random.pick(KEYS);
+  const process = random.chance(0.8) ? PROCESSES[0] : random.pick(PROCESSES);
+  const place = `${process} ${key}`;
+  const number = numbers.get(place) ?? 0;
+  const hold = { process, number: random.chance(0.05) ? Math.max(0, number - 1) : number };
+  const kind = random.weighted({ claim: 10, release: 9, renew: 6, evict: 0.3 });
+  if (kind === 'evict') return { kind, key, upToToken: tokens.at(-1) ?? 0 };
+  if (kind === 'release') {
+    return { kind, key, hold, minHoldMs: random.chance(0.1) ? 20 : 0 } satisfies Release;
+  }
+  if (kind === 'renew') {
+    const ttlMs = random.pick([50, 10_000]);
+    const added = random.chance(0.1) ? { added: { ms: 100, expiresAt: 1 } } : {};
+    return { kind, key, hold, ttlMs, block: random.chance(0.3), ...added } satisfies Renew;
+  }
+  numbers.set(place, number + 1);
+  const capacity = random.weighted({ 1: 6, 3: 1 }) === '1' ? 1 : 3;
+  return claimOf(key, process, {
+    hold: random.chance(0.1) ? hold : { process, number: number + 1 },
+    capacity,
+    permits: random.pick([1, capacity]),
+    ttlMs: random.pick([50, 10_000, 10_000]),
+    queue: random.chance(0.2),
+    inbox: random.chance(0.7) ? 'inbox' : null,
+    metadata: random.chance(0.1) ? '{"a":"ä"}' : null,
+  });
+}
+
+describe.runIf(available('redis'))('usual commands', () => {
+  let server: RedisServer;
+  let client: Redis;
+  let usual = 0;
+
+  beforeAll(async () => {
+    server = await startRedis({ own: true });
+    client = new Redis(server.url);
+  });
+
+  afterAll(async () => {
+    client?.disconnect();
+    await server?.stop();
+  });
+
+  async function applied(script: string, prefix: string, commands: readonly Command[]): Promise<Reply[]> {
+    const keys = commands.map(({ key }) => prefix + key);
+    const reply = await client.eval(script, keys.length, ...keys, ...encodeCommands(commands, ''));
+    const answers = answersOf(reply, keys.length);
+    usual += commands.filter((_, index) => !Array.isArray(answers.items?.[index])).length;
+    return commands.map((command, index) => replyOf(answers, index, command, command.key));
+  }
+
+  async function records(prefix: string): Promise<unknown[]> {
+    const keys = KEYS.map((key) => prefix + key);
+    const answers = answersOf(await client.eval(SCRIPT, 3, ...keys, ...KEYS.map(() => READ)), 3);
+    return Promise.all(
+      KEYS.map(async (key, index) => ({
+        state: storedState(answers, index, key, key),
+        keepMs: Number((await client.get(`${prefix}${key}:keepMs`)) ?? 0),
+      })),
+    );
+  }
+
+  it('are answered and stored as the full script and decide do', { timeout: 120_000 }, async () => {
+    const seed = Math.floor(Math.random() * 2 ** 31);
+    for (let sequence = 0; sequence < SEQUENCES; sequence++) {
+      const random = seededRandom(seed + sequence);
+      await client.flushall();
+      const states = new Map<string, { state: State; keepMs: number }>();
+      const numbers = new Map<string, number>();
+      const tokens: number[] = [];
+      let now = 1_794_887_240_614;
+      for (let step = 0; step < STEPS; step++) {
+        now += Number(random.weighted({ 0: 6, 1: 6, 7: 3, 60: 1, 6000: 0.3, 31000: 0.2, '-3': 0.2 }));
+        await client.set('now', now);
+        const commands = Array.from({ length: random.pick([1, 1, 2, 6]) }, () =>
+          nextCommand(random, numbers, tokens),
+        );
+        const expected = commands.map((command): Reply => {
+          const before = states.get(command.key) ?? { state: EMPTY_STATE, keepMs: 0 };
+          const { state, changed, reply } = decide(before.state, command, now);
+          if (changed) states.set(command.key, { state, keepMs: expendableAt(state) - now });
+          if (reply.kind === 'granted') tokens.push(reply.token);
+          return reply;
+        });
+        const told = `seed ${seed + sequence}, step ${step}: ${JSON.stringify(commands)}`;
+        expect(await applied(USUAL_AND_FULL, 'both:', commands), told).toEqual(expected);
+        expect(await applied(FULL_ONLY, 'full:', commands), told).toEqual(expected);
+        const stored = KEYS.map((key) => states.get(key) ?? { state: EMPTY_STATE, keepMs: 0 });
+        expect(await records('both:'), told).toEqual(stored);
+        expect(await records('full:'), told).toEqual(stored);
+      }
+    }
+    expect(usual).toBeGreaterThan(SEQUENCES * STEPS * 0.5);
+  });
+});
