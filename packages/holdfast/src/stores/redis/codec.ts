@@ -120,76 +120,49 @@ function usualReplyOf(text: string, now: number, command: Command): Reply | null
   const decision = now * 1_000 + Number(decisionAfter);
   const token = now * 1_000 + Number(tokenAfter ?? 0);
   if (Number.isNaN(decision + token)) return null;
+  const decided = { now, decision, othersWait: false };
   switch (command.kind) {
     case 'claim': {
       const tokenLast = command.permits === command.capacity ? token + TOKEN_BLOCK - 1 : token;
       const expiresAt = now + command.ttlMs;
-      return {
-        kind: 'granted',
-        token,
-        tokenLast,
-        acquiredAt: now,
-        expiresAt,
-        now,
-        decision,
-        othersWait: false,
-      };
+      return { kind: 'granted', token, tokenLast, acquiredAt: now, expiresAt, ...decided };
     }
     case 'renew': {
       const block = command.block ? { token, tokenLast: token + TOKEN_BLOCK - 1 } : null;
-      return { kind: 'renewed', expiresAt: now + command.ttlMs, block, now, decision, othersWait: false };
+      return { kind: 'renewed', expiresAt: now + command.ttlMs, block, ...decided };
     }
     case 'release':
-      return { kind: 'released', held: true, now, decision, othersWait: false };
+      return { kind: 'released', held: true, ...decided };
     case 'evict':
       return null;
   }
 }
 
 function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
-  const decision = numberOf(answer[1]);
-  const othersWait = numberOf(answer[2]) === 1;
+  const decided = { now, decision: numberOf(answer[1]), othersWait: numberOf(answer[2]) === 1 };
+  const third = numberOf(answer[3]);
   switch (numberOf(answer[0])) {
-    case ANSWER.GRANTED:
-      return {
-        kind: 'granted',
-        token: numberOf(answer[3]),
-        tokenLast: numberOf(answer[4]),
-        acquiredAt: numberOf(answer[5]),
-        expiresAt: numberOf(answer[6]),
-        now,
-        decision,
-        othersWait,
-      };
+    case ANSWER.GRANTED: {
+      const [tokenLast, acquiredAt, expiresAt] = answer.slice(4).map(numberOf);
+      if (tokenLast === undefined || acquiredAt === undefined || expiresAt === undefined) return null;
+      return { kind: 'granted', token: third, tokenLast, acquiredAt, expiresAt, ...decided };
+    }
     case ANSWER.BUSY: {
-      const position = numberOf(answer[4]);
-      return {
-        kind: 'busy',
-        holders: listOf(answer[5]).map(holderViewOf),
-        freeInMs: numberOf(answer[3]),
-        position: position < 0 ? null : position,
-        now,
-        decision,
-        othersWait,
-      };
+      const place = numberOf(answer[4]);
+      const position = place < 0 ? null : place;
+      const holders = listOf(answer[5]).map(holderViewOf);
+      return { kind: 'busy', holders, freeInMs: third, position, ...decided };
     }
     case ANSWER.WITHDRAWN:
-      return { kind: 'withdrawn', now, decision, othersWait };
+      return { kind: 'withdrawn', ...decided };
     case ANSWER.RENEWED:
-      return {
-        kind: 'renewed',
-        expiresAt: numberOf(answer[3]),
-        block: blockOf(answer),
-        now,
-        decision,
-        othersWait,
-      };
+      return { kind: 'renewed', expiresAt: third, block: blockOf(answer), ...decided };
     case ANSWER.LOST:
-      return { kind: 'lost', now, decision, othersWait };
+      return { kind: 'lost', ...decided };
     case ANSWER.RELEASED:
-      return { kind: 'released', held: numberOf(answer[3]) === 1, now, decision, othersWait };
+      return { kind: 'released', held: third === 1, ...decided };
     case ANSWER.EVICTED:
-      return { kind: 'evicted', count: numberOf(answer[3]), now, decision, othersWait };
+      return { kind: 'evicted', count: third, ...decided };
     default:
       return null;
   }

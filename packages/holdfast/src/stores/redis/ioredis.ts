@@ -200,31 +200,19 @@ function settingsOfNodes({ options }: IoredisCluster): IoredisOptions {
 }
 
 function settingsOf(options: IoredisOptions): readonly Finding[] {
-  const findings: Finding[] = [];
-  const note = (text: string): void => void findings.push({ level: 'note', text });
-  if (options.enableOfflineQueue !== false) {
-    note(
+  const notes = [
+    options.enableOfflineQueue !== false &&
       'ioredis queues commands while it is disconnected and sends them later (enableOfflineQueue). Locks stay correct, ' +
         'because a late command cannot revive an ended hold; with enableOfflineQueue: false commands fail sooner.',
-    );
-  }
-  if (options.autoResendUnfulfilledCommands !== false) {
-    note(
+    options.autoResendUnfulfilledCommands !== false &&
       'ioredis sends a command again when its reply was lost (autoResendUnfulfilledCommands). Locks stay correct: ' +
         'the same command gives the same grant.',
-    );
-  }
-  if (options.maxRetriesPerRequest === null) {
-    note(
+    options.maxRetriesPerRequest === null &&
       'ioredis never gives up a command (maxRetriesPerRequest: null). Holdfast still counts an attempt as unanswered ' +
         'after its time, and asks again.',
-    );
-  }
-  if (options.commandTimeout === undefined) {
-    note(
+    options.commandTimeout === undefined &&
       'ioredis has no commandTimeout: commands to a server that hangs stay in memory until the connection ends. ' +
         'Holdfast does not wait for them.',
-    );
-  }
-  return findings;
+  ];
+  return notes.flatMap((text): Finding[] => (text === false ? [] : [{ level: 'note', text }]));
 }

@@ -6,6 +6,10 @@ import type { Connection, Server } from './connection.js';
 
 type Facts = ReadonlyMap<string, string>;
 
+const good = (text: string): Finding => ({ level: 'good', text });
+const note = (text: string): Finding => ({ level: 'note', text });
+const warning = (text: string): Finding => ({ level: 'warning', text });
+
 interface ServerFacts {
   readonly info: Facts;
   /** Null where it may not be read. */
@@ -85,32 +89,27 @@ function findingsOf(info: Facts, config: Facts | null): readonly Finding[] {
 }
 
 function versionFindings(info: Facts): readonly Finding[] {
-  const time: Finding = {
-    level: 'good',
-    text: "The server's clock decides, read inside the script: no client's clock matters.",
-  };
+  const time = good("The server's clock decides, read inside the script: no client's clock matters.");
   const version = info.get('redis_version') ?? '';
   if (!(Number.parseInt(version, 10) < VERSION_MIN)) return [time];
   const old = `Redis ${version} is too old: scripts that read the time need Redis ${VERSION_MIN} or later.`;
-  return [time, { level: 'warning', text: old }];
+  return [time, warning(old)];
 }
 
 /** What a crash of the server costs. The token rises in every case: it follows the clock. */
 function diskFindings(info: Facts, config: Facts | null): readonly Finding[] {
   const appends = info.get('aof_enabled') === '1';
   if (appends && config?.get('appendfsync') === 'always') {
-    return [{ level: 'good', text: 'Every change is on disk before it is answered: a crash loses no lock.' }];
+    return [good('Every change is on disk before it is answered: a crash loses no lock.')];
   }
   if (appends) {
     const known =
       config?.get('appendfsync') === 'everysec' ? '' : ' (appendfsync could not be read as "always")';
     return [
-      {
-        level: 'note',
-        text:
-          `Changes go to disk about once a second${known}: a crash of the machine may lose the locks taken in the last ` +
+      note(
+        `Changes go to disk about once a second${known}: a crash of the machine may lose the locks taken in the last ` +
           'second or two, and others may then take them. The tokens still rise.',
-      },
+      ),
     ];
   }
   const saves = config === null ? 'unknown' : (config.get('save') ?? '') !== '';
@@ -120,53 +119,41 @@ function diskFindings(info: Facts, config: Facts | null): readonly Finding[] {
   const unknown =
     'CONFIG may not be read, so it is not known whether snapshots are written: expect a crash to lose locks.';
   const text = saves === 'unknown' ? unknown : saves ? snapshot : nothing;
-  return [{ level: 'warning', text: `${text} The tokens still rise. Remedy: appendonly yes.` }];
+  return [warning(`${text} The tokens still rise. Remedy: appendonly yes.`)];
 }
 
 function replicaFindings(info: Facts): readonly Finding[] {
   if (info.get('role') !== 'master' && info.has('role')) {
-    return [
-      { level: 'warning', text: 'This server is a replica and takes no locks. Connect to its master.' },
-    ];
+    return [warning('This server is a replica and takes no locks. Connect to its master.')];
   }
   const replicas = Number(info.get('connected_slaves') ?? 0);
   if (replicas === 0) return [];
   return [
-    {
-      level: 'note',
-      text:
-        `It has ${replicas === 1 ? 'a replica' : `${replicas} replicas`}, which follow a moment later: a failover may ` +
+    note(
+      `It has ${replicas === 1 ? 'a replica' : `${replicas} replicas`}, which follow a moment later: a failover may ` +
         'lose the last grants, and others may then take those locks. The tokens still rise: guard what must not break.',
-    },
+    ),
   ];
 }
 
 function memoryFindings(info: Facts): readonly Finding[] {
   const policy = info.get('maxmemory_policy');
   const isLimited = Number(info.get('maxmemory') ?? 0) > 0;
-  if (policy === undefined) return [{ level: 'note', text: 'The eviction policy could not be read.' }];
+  if (policy === undefined) return [note('The eviction policy could not be read.')];
   if (policy === 'noeviction') {
     const full = 'When its memory is full, nothing more can be locked or renewed; no lock is thrown out.';
-    return [
-      isLimited
-        ? { level: 'note', text: full }
-        : { level: 'good', text: 'No lock is thrown out for lack of memory.' },
-    ];
+    return [isLimited ? note(full) : good('No lock is thrown out for lack of memory.')];
   }
   const when = isLimited ? 'when memory is full' : 'once a memory limit is set and reached';
-  return [
-    {
-      level: isLimited ? 'warning' : 'note',
-      text: `Its eviction policy is ${policy}: ${when}, it may delete locks in use. Remedy: maxmemory-policy noeviction.`,
-    },
-  ];
+  const text = `Its eviction policy is ${policy}: ${when}, it may delete locks in use. Remedy: maxmemory-policy noeviction.`;
+  return [isLimited ? warning(text) : note(text)];
 }
 
 function clusterFindings({ isCluster }: Connection, info: Facts): readonly Finding[] {
   if (isCluster || info.get('cluster_enabled') !== '1') return [];
   const text =
     'This server is part of a Redis Cluster, and the client is for a single server: use a cluster client.';
-  return [{ level: 'warning', text }];
+  return [warning(text)];
 }
 
 /** Publishes to a channel without listeners, to learn whether that is allowed. */
@@ -180,16 +167,11 @@ async function wakeUpFindings(
   try {
     await server.send('PUBLISH', `${channelPrefix}probe`, 'probe');
   } catch (error) {
-    findings.push({
-      level: 'warning',
-      text: `Wake-ups may not be published (${messageOf(error)}). ${slow} Remedy: allow the channels ${channelPrefix}*.`,
-    });
+    const remedy = `Remedy: allow the channels ${channelPrefix}*.`;
+    findings.push(warning(`Wake-ups may not be published (${messageOf(error)}). ${slow} ${remedy}`));
   }
   if (listenError !== undefined) {
-    findings.push({
-      level: 'note',
-      text: `The last error while listening: ${messageOf(listenError)}. ${slow}`,
-    });
+    findings.push(note(`The last error while listening: ${messageOf(listenError)}. ${slow}`));
   }
   return findings;
 }

@@ -22,7 +22,6 @@ import { COMMANDS_LUA } from './lua/commands.js';
 import { compiled } from './lua/layout.js';
 import { QUEUE_LUA } from './lua/queue.js';
 import { RECORD_LUA } from './lua/record.js';
-import { SHORT_RECORD_LUA } from './lua/short-record.js';
 import { COMMAND_LUA, PARSE_LUA, USUAL_LUA } from './lua/usual.js';
 
 const HEAD_LUA = `
@@ -88,7 +87,7 @@ ${COMMAND_LUA}
 local function parse(text)
 ${PARSE_LUA}
 end
-${SHORT_RECORD_LUA}${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
+${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
 end
 
 local decide

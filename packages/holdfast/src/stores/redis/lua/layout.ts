@@ -3,7 +3,7 @@
  * numbers before the script is sent, because Lua would look each of them up in every call.
  *
  * A record is nested lists, stored as one MessagePack string, where integers stay exact (cjson would cut them to
- * fourteen digits), or in the short form of short-record.ts where possible:
+ * fourteen digits), or in the short form of record.ts where possible:
  *
  *   record   { version, token, decision, holders, rests, waiters, ended }
  *   holder   { process, number, owner, permits, capacity, expiresAt, inbox, token, acquiredAt, metadata }
