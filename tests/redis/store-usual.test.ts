@@ -47,14 +47,25 @@ end
 const USUAL_AND_FULL = SIMULATED + SCRIPT;
 const FULL_ONLY = USUAL_AND_FULL.replace('pcall(decideUsual)', '');
 
-/** Mostly what a process does: it claims under a new number, renews, releases. Sometimes late, twice or by another. */
-function nextCommand(random: Random, numbers: Map<string, number>, tokens: readonly number[]): Command {
+/** Mostly what a process does: it claims what is free under a new number, renews, releases. Else late, twice or by another. */
+function nextCommand(
+  random: Random,
+  states: ReadonlyMap<string, { readonly state: State }>,
+  numbers: Map<string, number>,
+  tokens: readonly number[],
+): Command {
   const key = random.pick(KEYS);
-  const process = random.chance(0.8) ? PROCESSES[0] : random.pick(PROCESSES);
+  const holder = states.get(key)?.state.holders[0];
+  const isUsual = random.chance(0.85);
+  const process = isUsual && holder ? holder.hold.process : random.pick(PROCESSES);
   const place = `${process} ${key}`;
   const number = numbers.get(place) ?? 0;
-  const hold = { process, number: random.chance(0.05) ? Math.max(0, number - 1) : number };
-  const kind = random.weighted({ claim: 10, release: 9, renew: 6, evict: 0.3 });
+  const late = { process, number: random.chance(0.3) ? Math.max(0, number - 1) : number };
+  const hold = isUsual && holder ? holder.hold : late;
+  const usual = holder
+    ? { claim: 0, release: 3, renew: 2, evict: 0 }
+    : { claim: 1, release: 0, renew: 0, evict: 0 };
+  const kind = random.weighted(isUsual ? usual : { claim: 10, release: 9, renew: 6, evict: 1 });
   if (kind === 'evict') return { kind, key, upToToken: tokens.at(-1) ?? 0 };
   if (kind === 'release') {
     return { kind, key, hold, minHoldMs: random.chance(0.1) ? 20 : 0 } satisfies Release;
@@ -71,7 +82,7 @@ function nextCommand(random: Random, numbers: Map<string, number>, tokens: reado
     capacity,
     permits: random.pick([1, capacity]),
     ttlMs: random.pick([50, 10_000, 10_000]),
-    queue: random.chance(0.2),
+    queue: random.chance(0.1),
     inbox: random.chance(0.7) ? 'inbox' : null,
     metadata: random.chance(0.1) ? '{"a":"ä"}' : null,
   });
@@ -124,7 +135,7 @@ describe.runIf(available('redis'))('usual commands', () => {
         now += Number(random.weighted({ 0: 6, 1: 6, 7: 3, 60: 1, 6000: 0.3, 31000: 0.2, '-3': 0.2 }));
         await client.set('now', now);
         const commands = Array.from({ length: random.pick([1, 1, 2, 6]) }, () =>
-          nextCommand(random, numbers, tokens),
+          nextCommand(random, states, numbers, tokens),
         );
         const expected = commands.map((command): Reply => {
           const before = states.get(command.key) ?? { state: EMPTY_STATE, keepMs: 0 };
