@@ -12,6 +12,7 @@ const workloads = {
   'in-flight': inFlight,
   fresh,
   'fresh-in-flight': freshInFlight,
+  'many-keys': inFlight,
   contended,
   across,
   handover,

@@ -12,6 +12,7 @@ export const FULL = {
   warmUpMs: 1_000,
   measureMs: 1_000,
   inFlight: 64,
+  otherKeys: 1_000_000,
   ttlMs: 30_000,
   leases: 10_000,
   spreadMs: 10_000,
@@ -32,6 +33,7 @@ export const QUICK = {
   measureMs: 100,
   // An emulator that has just started cannot answer more on a busy machine.
   inFlight: 16,
+  otherKeys: 2_000,
   ttlMs: 3_000,
   leases: 300,
   spreadMs: 300,
@@ -59,7 +61,10 @@ const EMULATOR_WARM_UP = 1.5;
 export const RETRY_MS = 10;
 
 /** @param {Family} family @param {WorkloadName} workload @returns {readonly string[]} */
-function contendersOf({ subject, peers, minimums, patient, holding, idling, reach, without }, workload) {
+function contendersOf(
+  { engine, subject, peers, minimums, patient, holding, idling, reach, without },
+  workload,
+) {
   if (without.includes(workload)) return [];
   switch (workload) {
     case 'sequential':
@@ -67,6 +72,8 @@ function contendersOf({ subject, peers, minimums, patient, holding, idling, reac
     case 'fresh':
     case 'fresh-in-flight':
       return [subject, ...peers, ...minimums];
+    case 'many-keys':
+      return engine === 'postgres' ? [subject] : [];
     case 'contended':
       return [subject, ...peers, ...patient];
     case 'across':
@@ -88,6 +95,7 @@ export const LABELS = {
   'in-flight': '64 in flight',
   fresh: 'fresh keys',
   'fresh-in-flight': 'fresh keys, 64 in flight',
+  'many-keys': '64 in flight, a million other keys',
   contended: '16 contenders',
   across: '16 in 4 processes',
   handover: 'hand-over',
@@ -97,7 +105,15 @@ export const LABELS = {
 };
 
 /** @type {readonly WorkloadName[]} */
-export const THROUGHPUT = ['sequential', 'in-flight', 'fresh', 'fresh-in-flight', 'contended', 'across'];
+export const THROUGHPUT = [
+  'sequential',
+  'in-flight',
+  'fresh',
+  'fresh-in-flight',
+  'many-keys',
+  'contended',
+  'across',
+];
 /** @type {readonly WorkloadName[]} */
 const REPEATED = [...THROUGHPUT, 'handover'];
 /** @type {readonly WorkloadName[]} */

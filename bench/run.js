@@ -62,6 +62,7 @@ async function runOne({ engine, contender, workload, sizes }, servers) {
     /** @type {{ contender: import('./types.d.ts').Contender }} */
     const { contender: opened } = await import(`./contenders/${contender}.js`);
     await opened.prepare?.({ folder, url });
+    if (workload === 'many-keys') await opened.fill?.({ folder, url }, sizes.otherKeys);
     const before = await servers.cpuUs(engine);
     const figures = await measureOnce({ contender, workload, sizes, folder, url });
     const after = await servers.cpuUs(engine);

@@ -23,6 +23,8 @@ const HANDOVER_OF_PEER_AT_MOST = 0.5;
 const IDLE_CALLS_AT_MOST = 2;
 const HELD_CALLS_AT_MOST = 20;
 const KILLED_OVER_TTL_MS_AT_MOST = 250;
+/** Of the rate with no other keys: the same, but for the noise and the larger index. */
+const MANY_KEYS_AT_LEAST = 0.8;
 /** Where hand-over, waiting, holding and a holder's death have marks too. */
 const WITH_ALL_MARKS = ['holdfast-redis', 'holdfast-postgres'];
 
@@ -35,6 +37,7 @@ export function serverVerdicts(outcomes, subject) {
     ...handoverTimeVerdict(outcomes, subject),
     ...callVerdicts(outcomes, subject),
     ...killedVerdict(outcomes, subject),
+    ...manyKeysVerdict(outcomes, subject),
   ];
 }
 
@@ -162,6 +165,21 @@ function killedVerdict(outcomes, subject) {
       target: `at most ${number(ttl + KILLED_OVER_TTL_MS_AT_MOST)} ms`,
       measured: `${number(p99)} ms`,
       reached: p99 <= ttl + KILLED_OVER_TTL_MS_AT_MOST,
+    },
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function manyKeysVerdict(outcomes, subject) {
+  const many = figureOf(outcomes, subject, 'many-keys', 'cyclesPerSecond');
+  const none = figureOf(outcomes, subject, 'in-flight', 'cyclesPerSecond');
+  if (many === undefined || none === undefined) return [];
+  return [
+    {
+      what: `${subject}, 64 in flight: with a million other keys against none`,
+      target: `at least ${ratio(MANY_KEYS_AT_LEAST)}`,
+      measured: ratio(many / none),
+      reached: many / none >= MANY_KEYS_AT_LEAST,
     },
   ];
 }

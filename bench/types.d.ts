@@ -15,6 +15,7 @@ export type WorkloadName =
   | 'in-flight'
   | 'fresh'
   | 'fresh-in-flight'
+  | 'many-keys'
   | 'contended'
   | 'across'
   | 'handover'
@@ -73,6 +74,8 @@ export interface Place {
 export interface Contender {
   /** What has to be there before its processes start: tables. */
   prepare?(place: Place): Promise<void>;
+  /** Adds so many keys that nobody uses during the measurement. */
+  fill?(place: Place, keys: number): Promise<void>;
   open(options: Place & { readonly ttlMs: number }): Promise<Session>;
 }
 
@@ -81,6 +84,8 @@ export interface Sizes {
   readonly warmUpMs: number;
   readonly measureMs: number;
   readonly inFlight: number;
+  /** That are there besides, where there are many. */
+  readonly otherKeys: number;
   readonly ttlMs: number;
   readonly leases: number;
   readonly spreadMs: number;

@@ -10,6 +10,14 @@ export const contender = {
     await migrate(pool);
     await pool.end();
   },
+  /** Without ANALYZE: what the server knows of the table is what it finds out by itself. */
+  async fill({ url }, keys) {
+    const pool = openPool(url);
+    const insert =
+      'INSERT INTO holdfast.records (key, delete_after) SELECT $1::text || n, $2 FROM generate_series(1, $3) n';
+    await pool.query(insert, ['other:', Number.MAX_SAFE_INTEGER, keys]);
+    await pool.end();
+  },
   async open({ url, ttlMs }) {
     const pool = openPool(url);
     return openHoldfast(postgresStore(pool), {

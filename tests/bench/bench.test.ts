@@ -42,6 +42,7 @@ const WORKLOADS = {
     'idle',
     'in-flight',
     'killed',
+    'many-keys',
     'sequential',
   ],
   dynamodb: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],

@@ -50,6 +50,67 @@ describe.runIf(available('postgres'))('batches on PostgreSQL', () => {
     expect(outcomes.taken, 'the moment was never hit from behind').toBeGreaterThan(0);
   });
 
+  it('rows are written in one order whatever the collation of the database, by every statement', async () => {
+    const name = 'holdfast_collation';
+    const icu = `LOCALE_PROVIDER icu ICU_LOCALE 'en-US'`;
+    await query(server.url, `CREATE DATABASE ${name} TEMPLATE template0 ${icu}`);
+    const url = new URL(server.url);
+    url.pathname = `/${name}`;
+    await migrated(url.href);
+    const store = await openStoreWith(url.href);
+    const written = async (prefix: string): Promise<readonly string[]> => {
+      const text = `SELECT key FROM holdfast.records WHERE starts_with(key, '${prefix}') ORDER BY ctid`;
+      return (await query<{ key: string }>(url.href, text)).map(({ key }) => key.slice(prefix.length));
+    };
+    const claims = (prefix: string) =>
+      ['b', 'B', 'a', 'C'].map((key) => claimOf(`${prefix}${key}`, holdOf('one')));
+    try {
+      await Promise.all(store.apply(claims('quick:')));
+      // Two commands of one key are decided by the general case.
+      await Promise.all(store.apply([...claims('general:'), claimOf('general:b', holdOf('two'))]));
+      expect(await written('quick:')).toEqual(['B', 'C', 'a', 'b']);
+      expect(await written('general:')).toEqual(['B', 'C', 'a', 'b']);
+    } finally {
+      await store.close();
+    }
+  });
+
+  it('a release leaves no cool-down that nobody asked for, also after the clock was set back', async () => {
+    const [held, next] = [holdOf('held'), holdOf('next')];
+    await say(storeAt(0), claimOf('set-back', held));
+    await query(
+      server.url,
+      `UPDATE holdfast.records SET acquired_at = acquired_at + 60000 WHERE key = 'set-back'`,
+    );
+    await say(storeAt(0), releaseOf('set-back', held));
+    expect(await say(storeAt(1), claimOf('set-back', next))).toMatchObject({ kind: 'granted' });
+  });
+
+  it('a release inside a transaction that wrote something leaves its wait for the disk as it is', async () => {
+    const client = new pg.Client(server.url);
+    await client.connect();
+    let number = 0;
+    const settingAfter = async (before: string): Promise<unknown> => {
+      number += 1;
+      const hold = holdOf('disk', number);
+      expect(await say(storeAt(0), claimOf('disk', hold))).toMatchObject({ kind: 'granted' });
+      await client.query('BEGIN');
+      if (before) await client.query(before);
+      const commands = JSON.stringify([releaseOf('disk', hold)]);
+      await client.query('SELECT holdfast.apply($1, own_transaction => true)', [commands]);
+      const { rows } = await client.query('SHOW synchronous_commit');
+      await client.query('ROLLBACK');
+      await say(storeAt(0), releaseOf('disk', hold));
+      return rows[0]?.synchronous_commit;
+    };
+    try {
+      expect(await settingAfter('')).toBe('off');
+      expect(await settingAfter('CREATE TABLE IF NOT EXISTS public.mine (id int)')).toBe('on');
+    } finally {
+      await client.end();
+    }
+  });
+
   it('batches with the same keys in opposite order never deadlock, present or absent', async () => {
     const deadlocks = async (): Promise<number> => {
       const text = 'SELECT deadlocks::int AS count FROM pg_stat_database WHERE datname = current_database()';

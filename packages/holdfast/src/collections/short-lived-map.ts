@@ -4,6 +4,7 @@
  */
 export class ShortLivedMap<V> {
   #map = new Map<string, V>();
+  #round: Iterator<[string, V]> | null = null;
 
   get(key: string): V | undefined {
     return this.#map.get(key);
@@ -18,13 +19,22 @@ export class ShortLivedMap<V> {
   }
 
   delete(key: string): void {
-    if (this.#map.size === 1 && this.#map.has(key)) this.#map = new Map();
-    else this.#map.delete(key);
+    if (this.#map.size > 1 || !this.#map.has(key)) {
+      this.#map.delete(key);
+      return;
+    }
+    this.#map = new Map();
+    // It would go on in the map that was replaced.
+    this.#round = null;
   }
 
-  /** One at a time, also while entries come and go. */
-  entries(): IterableIterator<[string, V]> {
-    return this.#map.entries();
+  /** Goes round the entries, one a call, also while entries come and go. Null at the end of a round. */
+  next(): readonly [string, V] | null {
+    this.#round ??= this.#map.entries();
+    const { done, value } = this.#round.next();
+    if (!done) return value;
+    this.#round = null;
+    return null;
   }
 
   keys(): readonly string[] {

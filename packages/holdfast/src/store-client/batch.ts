@@ -68,37 +68,44 @@ export class Batch {
 
 /** Sends these now, in this order. Each is told its own reply, or why there is none. */
 export function applyTo(store: Store, batch: readonly PendingCommand[], isSentOnce = false): void {
-  let replies: readonly (Promise<Reply> | Reply | Error)[];
+  let replies: readonly unknown[];
   try {
     const commands = batch.map(({ command }) => command);
     const { atOnce } = store.apply;
     replies = isSentOnce && atOnce ? atOnce(commands) : store.apply(commands);
+    if (!Array.isArray(replies))
+      throw new TypeError(`The store ${store.name} answered with no list of replies.`);
   } catch (cause) {
     for (const pending of batch) pending.onFailure(cause);
     return;
   }
   batch.forEach((pending, index) => {
-    const reply = replies[index];
+    const reply: unknown = replies[index];
     if (reply instanceof Error) pending.onFailure(reply);
-    else if (reply && 'then' in reply) whenTold(store, pending, reply);
+    else if (isPromise(reply)) awaitReply(store, pending, reply);
     else tell(store, pending, reply);
   });
 }
 
-function whenTold(store: Store, pending: PendingCommand, reply: Promise<Reply>): void {
+function awaitReply(store: Store, pending: PendingCommand, reply: PromiseLike<unknown>): void {
   reply.then(
     (answer) => tell(store, pending, answer),
     (cause: unknown) => pending.onFailure(cause),
   );
 }
 
-function tell(store: Store, pending: PendingCommand, reply: Reply | null | undefined): void {
-  if (reply && isReplyTo(pending.command, reply)) pending.onReply(reply);
+function tell(store: Store, pending: PendingCommand, reply: unknown): void {
+  if (isReplyTo(pending.command, reply)) pending.onReply(reply);
   else pending.onFailure(new Error(`The store ${store.name} answered something that is no reply.`));
 }
 
+const isPromise = (reply: unknown): reply is PromiseLike<unknown> =>
+  typeof reply === 'object' && reply !== null && 'then' in reply;
+
 /** A store may be anybody's: an answer that is no reply to the command counts as none. */
-function isReplyTo({ kind }: Command, reply: Reply): boolean {
+function isReplyTo({ kind }: Command, answer: unknown): answer is Reply {
+  if (typeof answer !== 'object' || answer === null) return false;
+  const reply = answer as Reply;
   if (!Number.isFinite(reply.now)) return false;
   switch (reply.kind) {
     case 'granted':

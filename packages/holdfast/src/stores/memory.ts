@@ -50,7 +50,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   let states = new ShortLivedMap<State>();
   const recent = new RecentTokens();
   const listeners = new Map<string, Set<Listener>>();
-  let sweeping = states.entries();
+  /** Processes whose claims came by `atOnce`: none of those can come again. */
+  const sendingOnce = new Set<string>();
   let commandsSinceCleanUp = 0;
   let closed = false;
 
@@ -72,12 +73,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   function applyOne(command: Command, at: number, isSentOnce: boolean): Reply {
     const { key } = command;
     if (closed) throw new UnsupportedError('This memory store is closed.', { key });
+    if (isSentOnce && command.kind === 'claim') sendingOnce.add(command.hold.process);
     const { state, changed, reply, wakes } = decide(states.get(key) ?? recent.stateOf(key, at), command, at);
     if (changed) {
-      if (!isSentOnce || command.kind !== 'release') states.set(key, state);
-      else if (recent.canKeep(state, command.hold.process, at)) {
+      const process = isSentOnce && command.kind === 'release' ? command.hold.process : null;
+      if (process !== null && sendingOnce.has(process) && recent.canKeep(state, process, at)) {
         states.delete(key);
-        recent.keep(key, state);
+        recent.keep(key, state, at);
       } else states.set(key, state);
     }
     for (const wake of wakes) deliver(key, wake);
@@ -92,12 +94,9 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     const steps = commandsSinceCleanUp * CLEANUP_PER_COMMAND;
     commandsSinceCleanUp = 0;
     for (let step = 0; step < steps; step++) {
-      const next = sweeping.next();
-      if (next.done) {
-        sweeping = states.entries();
-        return;
-      }
-      const [key, state] = next.value;
+      const next = states.next();
+      if (!next) return;
+      const [key, state] = next;
       if (expendableAt(state) <= at) states.delete(key);
     }
   }
@@ -180,6 +179,10 @@ class RecentTokens {
   #young = new Map<string, number>();
   #old = new Map<string, number>();
   #nextMs = 0;
+  /** The highest of each generation, and of all that were dropped. */
+  #youngMax = 0;
+  #oldMax = 0;
+  #droppedMax = 0;
 
   /** Whether nothing is left of the key but a mark of the process, and a token that the clock will pass soon. */
   canKeep({ token, decision, holders, rests, waiters, ended }: State, process: string, at: number): boolean {
@@ -188,17 +191,28 @@ class RecentTokens {
     return isEmpty && isLastEnd && Math.max(token, decision) < (at + AHEAD_MS) * 1_000;
   }
 
-  keep(key: string, { token, decision }: State): void {
-    this.#young.set(key, Math.max(token, decision));
+  keep(key: string, { token, decision }: State, at: number): void {
+    this.#rotate(at);
+    const last = Math.max(token, decision);
+    this.#young.set(key, last);
+    this.#youngMax = Math.max(this.#youngMax, last);
   }
 
   stateOf(key: string, at: number): State | null {
-    if (at >= this.#nextMs) {
-      this.#old = this.#young;
-      this.#young = new Map();
-      this.#nextMs = at + GENERATION_MS;
-    }
-    const token = this.#young.get(key) ?? this.#old.get(key);
-    return token === undefined ? null : { ...EMPTY_STATE, token, decision: token };
+    this.#rotate(at);
+    const last = this.#young.get(key) ?? this.#old.get(key);
+    if (last !== undefined) return { ...EMPTY_STATE, token: last, decision: last };
+    // The clock went back: any key may be one of those.
+    const isBack = at * 1_000 <= this.#droppedMax;
+    return isBack ? { ...EMPTY_STATE, token: this.#droppedMax, decision: this.#droppedMax } : null;
+  }
+
+  #rotate(at: number): void {
+    if (at < this.#nextMs) return;
+    this.#droppedMax = Math.max(this.#droppedMax, this.#oldMax);
+    this.#old = this.#young;
+    this.#oldMax = this.#youngMax;
+    this.#young = new Map();
+    this.#nextMs = at + GENERATION_MS;
   }
 }

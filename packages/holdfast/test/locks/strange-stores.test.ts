@@ -28,6 +28,21 @@ test.each(strange)('a store that answers %s is unknown, and nothing else happens
   expect(tried.error).toBeInstanceOf(StoreError);
 });
 
+test.each([undefined, null, 'text', ['text'], [undefined], [7]])(
+  'a store whose apply returns %j is unknown, and nothing else happens',
+  async (returned) => {
+    const { clock, open } = stage();
+    const { locks, store } = open();
+    store.apply = () => returned as never;
+    const tried = watchOf(locks.tryAcquire('k'));
+    await clock.advance(2_100);
+    expect(tried.error).toBeInstanceOf(StoreError);
+    expect((tried.error as StoreError).cause).toMatchObject({
+      message: expect.stringMatching(/^The store /),
+    });
+  },
+);
+
 test('a store that withdraws every claim is not asked in a hot loop', async () => {
   const { clock, open } = stage();
   const { locks, store } = open();

@@ -25,6 +25,7 @@ afterEach(() => {
 async function clientOn(
   respond: Respond,
   secrets = ['first'],
+  host = '127.0.0.1',
 ): Promise<{ client: LeanClient; received: Received[] }> {
   const received: Received[] = [];
   const server = createServer((request, response) => {
@@ -39,9 +40,12 @@ async function clientOn(
     });
   });
   servers.push(server);
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
   const { port } = server.address() as AddressInfo;
-  const place = { endpoint: new URL(`http://127.0.0.1:${port}`), region: 'eu-west-1' };
+  const place = {
+    endpoint: new URL(`http://${host.includes(':') ? `[${host}]` : host}:${port}`),
+    region: 'eu-west-1',
+  };
   const client = new LeanClient({
     place: async () => place,
     credentials: async () => ({
@@ -124,4 +128,32 @@ test("F11: signs by the server's clock where this machine's is too far off, whic
   if (!before || !after) throw new Error('Two calls were made.');
   expect(Math.abs(signedAt(before) - Date.now())).toBeLessThan(hourMs / 2);
   expect(Math.abs(signedAt(after) - (Date.now() - hourMs))).toBeLessThan(hourMs / 2);
+});
+
+test('a call that was given up, or comes after the end, is not sent', async () => {
+  const { client, received } = await clientOn((response) => response.end('{}'));
+  const abortSignal = AbortSignal.abort(new Error('given up'));
+  await expect(client.updateItem({} as never, { abortSignal })).rejects.toThrow('given up');
+  client.destroy();
+  await expect(client.updateItem({} as never)).rejects.toThrow('closed');
+  expect(received).toEqual([]);
+});
+
+test('a call that waits for a connection is given up with its signal', async () => {
+  const { client } = await clientOn(() => undefined);
+  const controller = new AbortController();
+  const options = { abortSignal: controller.signal };
+  // More than there are connections.
+  const calls = Array.from({ length: 12 }, () => client.getItem({} as never, options));
+  setTimeout(() => controller.abort(new Error('given up')), 50);
+  const outcomes = await Promise.allSettled(calls);
+  for (const outcome of outcomes) {
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'AbortError' } });
+  }
+});
+
+test('an address of IPv6 is reached', async () => {
+  const { client, received } = await clientOn((response) => response.end('{}'), ['one'], '::1');
+  await client.getItem({} as never);
+  expect(received[0]?.headers.host).toMatch(/^\[::1\]:\d+$/);
 });

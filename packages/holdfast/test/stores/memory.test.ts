@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { afterAll, describe, expect, it } from 'vitest';
 import { steadyMs } from '../../src/clock.js';
 import { createLocks } from '../../src/index.js';
-import type { Command, Store } from '../../src/protocol/index.js';
+import type { Command, HoldId, Reply, Store } from '../../src/protocol/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { conformanceSuite, type Harness, seededRandom } from '../../src/testkit/index.js';
 import { connectionTo } from '../testkit/connection.js';
@@ -94,6 +94,77 @@ describe('the memory store', () => {
     // A record is several hundred bytes.
     expect(bytesPerCycle).toBeLessThan(60);
     await locks.close();
+  });
+
+  it('clean-up deletes no lock that is held, though its key was released long ago', async () => {
+    let now = 1_000_000;
+    const own = memoryStore({ now: () => now });
+    const [one, two] = [createLocks(own), createLocks(own)];
+    await (await one.acquire('job')).release();
+    now += 120_000;
+    await one.acquire('job');
+    for (let other = 0; other < 100; other++) await (await one.acquire(`other${other}`)).release();
+    expect(await two.tryAcquire('job')).toBeNull();
+  });
+
+  it('random commands of several processes, sent by atOnce or not: never two holders, and tokens rise', async () => {
+    const { between, chance, pick } = seededRandom(11);
+    let now = 1_000_000;
+    const own = memoryStore({ now: () => now });
+    const apply = own.apply as Required<typeof own.apply>;
+    const processes = ['once1', 'once2', 'plain1', 'plain2'];
+    const numbers = new Map<string, number>();
+    const holders = new Map<string, { readonly hold: HoldId; expiresAt: number }>();
+    const last = new Map<string, number>();
+    const say = async (command: Command, process: string): Promise<Reply | Error | undefined> =>
+      process.startsWith('once') ? apply.atOnce([command])[0] : own.apply([command])[0];
+    for (let step = 0; step < 30_000; step++) {
+      const key = `k${between(1, 4)}`;
+      const process = pick(processes);
+      const known = holders.get(key);
+      if (known && known.hold.process === process && chance(0.6)) {
+        await say({ kind: 'release', key, hold: known.hold, minHoldMs: 0 }, process);
+        holders.delete(key);
+      } else {
+        const number = (numbers.get(process) ?? 0) + 1;
+        numbers.set(process, number);
+        const hold = { process, number };
+        const ttlMs = pick([50, 1_000, 20_000]);
+        const what = { owner: process, permits: 1, capacity: 1, queue: false, inbox: null, metadata: null };
+        const reply = await say({ kind: 'claim', key, hold, ttlMs, ...what }, process);
+        if (!reply || reply instanceof Error) throw new Error('Every claim is answered.');
+        if (reply.kind === 'granted') {
+          expect(known === undefined || known.expiresAt <= now).toBe(true);
+          expect(reply.token).toBeGreaterThan(last.get(key) ?? 0);
+          last.set(key, reply.tokenLast);
+          holders.set(key, { hold, expiresAt: reply.expiresAt });
+        } else expect((known?.expiresAt ?? 0) > now).toBe(true);
+      }
+      if (chance(0.5)) now += pick([0, 1, 1, 2, 5, 40, 700, 40_000]);
+    }
+  });
+
+  it('a hold that was claimed through apply keeps its mark, whoever releases it', async () => {
+    const own = memoryStore();
+    const hold = { process: 'a client of a service', number: 1 };
+    const what = { owner: 'o', permits: 1, capacity: 1, queue: false, inbox: null, metadata: null };
+    const claim = { kind: 'claim', key: 'k', hold, ttlMs: 9_000, ...what } as const;
+    await own.apply([claim])[0];
+    own.apply.atOnce?.([{ kind: 'release', key: 'k', hold, minHoldMs: 0 }]);
+    expect(await own.apply([claim])[0]).toMatchObject({ kind: 'withdrawn' });
+  });
+
+  it('tokens rise also when the clock goes back', async () => {
+    let now = 1_000_000;
+    const locks = createLocks(memoryStore({ now: () => now }));
+    const before = await locks.acquire('k');
+    await before.release();
+    for (let step = 0; step < 5; step++) {
+      now += 5;
+      await (await locks.acquire(`other${step}`)).release();
+    }
+    now -= 1_000;
+    expect((await locks.acquire('k')).token).toBeGreaterThan(before.token);
   });
 
   it('what comes through a wrapper may be lost or doubled there: its marks are kept', async () => {

@@ -110,6 +110,7 @@ export function connectedStore(store: Store, connection: Connection): Store {
     apply: (commands) => store.apply(commands).map((reply) => reply.catch(rethrow)),
     ...(listen && { listen: (...args) => listen(...args).catch(rethrow) }),
     ...(handOff && { handOff: (hold) => handOff(hold).catch(rethrow) }),
+    ...(store.instances && { instances: store.instances }),
     read: (key) => store.read(key).catch(rethrow),
     async *list(query) {
       try {

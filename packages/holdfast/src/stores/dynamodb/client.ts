@@ -2,7 +2,6 @@
  * The client: the class `DynamoDB` of @aws-sdk/client-dynamodb, which has a method per call. A bare `DynamoDBClient` would
  * need the SDK's command classes, and the library imports no client.
  */
-import { setMaxListeners } from 'node:events';
 import { systemClock } from '../../clock.js';
 import { InvalidArgumentError } from '../../protocol/index.js';
 
@@ -27,47 +26,54 @@ export interface DynamodbTableClient extends DynamodbClient {
  * limit is this long because a cold Lambda takes a while to get its credentials.
  */
 const ANSWER_MS_MAX = 5_000;
-/** Calls that begin within this time share one signal, which gives them that much longer. */
+/** Calls that begin within this time share one timer, which gives them up to that much longer. */
 const SHARED_MS = 250;
 
 type Call = (options: never) => PromiseLike<unknown>;
 
 /** Makes calls, and gives them up after `ANSWER_MS_MAX`. */
 export class CallLimit {
-  readonly #controllers = new Set<AbortController>();
-  #latest: AbortController | null = null;
+  /** Of calls under way. Each has its own, as older versions of the SDK let a signal have one listener only. */
+  readonly #pending = new Set<AbortController>();
+  #latest: AbortController[] = [];
   #sharedUntilMs = 0;
 
   async call(ask: Call): Promise<unknown> {
-    const { signal } = this.#controller();
+    const controller = this.#begin();
+    const { signal } = controller;
     try {
       return await ask({ abortSignal: signal } as never);
     } catch (error) {
       if (!signal.aborted) throw error;
       throw new Error(`The call to DynamoDB was given up: ${signal.reason}.`, { cause: error });
+    } finally {
+      this.#pending.delete(controller);
     }
   }
 
   /** Gives up the pending calls, so that none keeps the process alive. */
   close(): void {
-    for (const controller of this.#controllers) controller.abort('the store was closed');
+    for (const controller of this.#pending) controller.abort('the store was closed');
   }
 
-  #controller(): AbortController {
-    const nowMs = systemClock.monotonicMs();
-    if (this.#latest && nowMs < this.#sharedUntilMs) return this.#latest;
+  #begin(): AbortController {
     const controller = new AbortController();
-    // One per pending call.
-    setMaxListeners(0, controller.signal);
-    this.#latest = controller;
+    this.#pending.add(controller);
+    const nowMs = systemClock.monotonicMs();
+    if (nowMs >= this.#sharedUntilMs) this.#latest = this.#startGroup(nowMs);
+    this.#latest.push(controller);
+    return controller;
+  }
+
+  #startGroup(nowMs: number): AbortController[] {
+    const group: AbortController[] = [];
     this.#sharedUntilMs = nowMs + SHARED_MS;
-    this.#controllers.add(controller);
     const timer = systemClock.timer(ANSWER_MS_MAX + SHARED_MS, () => {
-      this.#controllers.delete(controller);
-      controller.abort(`no answer came within ${ANSWER_MS_MAX / 1_000} s`);
+      const pending = group.filter((controller) => this.#pending.has(controller));
+      for (const controller of pending) controller.abort(`no answer came within ${ANSWER_MS_MAX / 1_000} s`);
     });
     timer.keepAlive(false);
-    return controller;
+    return group;
   }
 }
 

@@ -4,6 +4,8 @@
  */
 import { Agent as HttpAgent, type IncomingHttpHeaders, request as requestHttp } from 'node:http';
 import { Agent as HttpsAgent, request as requestHttps } from 'node:https';
+import type { Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
 import { systemClock } from '../../clock.js';
 import type { DynamodbTableClient } from './client.js';
 import { type Credentials, Signer } from './signature.js';
@@ -37,6 +39,10 @@ interface Answer {
   readonly body: string;
 }
 
+interface CallOptions {
+  readonly abortSignal?: AbortSignal;
+}
+
 type Handler = (args: unknown) => Promise<Answer>;
 type Middleware = (next: Handler) => Handler;
 
@@ -49,6 +55,7 @@ export class LeanClient implements DynamodbTableClient {
   #connection: Connection | null = null;
   #middleware: readonly Middleware[] = [];
   #skewMs = 0;
+  #isClosed = false;
   /** As the SDK's: the last one added is the innermost. */
   readonly middlewareStack = {
     add: (middleware: never): void => {
@@ -60,42 +67,43 @@ export class LeanClient implements DynamodbTableClient {
     this.#options = options;
   }
 
-  getItem(input: never): Promise<unknown> {
-    return this.#call('GetItem', input);
+  getItem(input: never, options?: CallOptions): Promise<unknown> {
+    return this.#call('GetItem', input, options);
   }
 
-  updateItem(input: never): Promise<unknown> {
-    return this.#call('UpdateItem', input);
+  updateItem(input: never, options?: CallOptions): Promise<unknown> {
+    return this.#call('UpdateItem', input, options);
   }
 
-  scan(input: never): Promise<unknown> {
-    return this.#call('Scan', input);
+  scan(input: never, options?: CallOptions): Promise<unknown> {
+    return this.#call('Scan', input, options);
   }
 
-  describeTable(input: never): Promise<unknown> {
-    return this.#call('DescribeTable', input);
+  describeTable(input: never, options?: CallOptions): Promise<unknown> {
+    return this.#call('DescribeTable', input, options);
   }
 
-  describeTimeToLive(input: never): Promise<unknown> {
-    return this.#call('DescribeTimeToLive', input);
+  describeTimeToLive(input: never, options?: CallOptions): Promise<unknown> {
+    return this.#call('DescribeTimeToLive', input, options);
   }
 
-  createTable(input: never): Promise<unknown> {
-    return this.#call('CreateTable', input);
+  createTable(input: never, options?: CallOptions): Promise<unknown> {
+    return this.#call('CreateTable', input, options);
   }
 
-  updateTimeToLive(input: never): Promise<unknown> {
-    return this.#call('UpdateTimeToLive', input);
+  updateTimeToLive(input: never, options?: CallOptions): Promise<unknown> {
+    return this.#call('UpdateTimeToLive', input, options);
   }
 
-  /** Ends all connections; calls that are under way fail. */
+  /** Ends all connections; calls that are under way fail, and later ones are refused. */
   destroy(): void {
+    this.#isClosed = true;
     this.#connection?.agent.destroy();
   }
 
-  async #call(operation: string, input: unknown): Promise<unknown> {
+  async #call(operation: string, input: unknown, options: CallOptions = {}): Promise<unknown> {
     const body = JSON.stringify(input);
-    const send: Handler = () => this.#send(operation, body);
+    const send: Handler = () => this.#send(operation, body, options.abortSignal);
     const handler = this.#middleware.reduce((next, middleware) => middleware(next), send);
     const { response, body: text } = await handler(input);
     this.#noteSkew(response.headers.date);
@@ -116,22 +124,23 @@ export class LeanClient implements DynamodbTableClient {
     return this.#connection;
   }
 
-  async #send(operation: string, body: string): Promise<Answer> {
+  async #send(operation: string, body: string, signal: AbortSignal | undefined): Promise<Answer> {
     const { endpoint, signer, agent, request } = this.#connection ?? (await this.#connect());
-    const { host, hostname, port, protocol, pathname: path } = endpoint;
+    const { host, port, protocol, pathname: path } = endpoint;
+    // A URL has the address of IPv6 in brackets.
+    const hostname = endpoint.hostname.replace(/^\[|\]$/g, '');
     const { requestMs } = this.#options;
     const target = `DynamoDB_20120810.${operation}`;
     const signed = { 'content-type': CONTENT_TYPE, host, 'x-amz-target': target };
+    const credentials = await this.#options.credentials();
+    signal?.throwIfAborted();
+    if (this.#isClosed) throw new Error('This client of DynamoDB is closed.');
     const at = new Date(systemClock.wallMs() + this.#skewMs);
-    const headers = signer.headersOf(
-      { method: 'POST', path, headers: signed, body },
-      await this.#options.credentials(),
-      at,
-    );
+    const headers = signer.headersOf({ method: 'POST', path, headers: signed, body }, credentials, at);
     headers['content-length'] = String(Buffer.byteLength(body));
-    const options = { agent, protocol, hostname, port, path, method: 'POST', headers, timeout: requestMs };
+    const options = { agent, protocol, hostname, port, path, method: 'POST', headers };
     return new Promise((resolve, reject) => {
-      const call = request(options, (response) => {
+      const call = request({ ...options, timeout: requestMs, ...(signal && { signal }) }, (response) => {
         const { statusCode = 0, headers: received } = response;
         let text = '';
         response.setEncoding('utf8');
@@ -142,7 +151,7 @@ export class LeanClient implements DynamodbTableClient {
         response.on('end', () => resolve({ response: { statusCode, headers: received }, body: text }));
       });
       call.on('error', reject);
-      call.on('timeout', () => call.destroy(silentError(requestMs)));
+      call.on('timeout', () => call.destroy(silentError(requestMs, call.socket)));
       call.end(body);
     });
   }
@@ -155,9 +164,12 @@ export class LeanClient implements DynamodbTableClient {
   }
 }
 
-function silentError(requestMs: number): Error {
+/** Without a connection nothing was sent. */
+function silentError(requestMs: number, socket: Socket | TLSSocket | null): Error {
+  const isConnected =
+    socket !== null && !socket.connecting && !('secureConnecting' in socket && socket.secureConnecting);
   return Object.assign(new Error(`DynamoDB did not answer within ${requestMs / 1_000} s.`), {
-    code: 'SILENT',
+    code: isConnected ? 'SILENT' : 'CONNECT_TIMEOUT',
   });
 }
 

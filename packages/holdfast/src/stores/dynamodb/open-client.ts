@@ -103,7 +103,8 @@ export async function openClient(
 /** Where the URL says everything, the SDK is not needed. */
 function completeSettings({ region, endpoint, credentials }: Target): Settings | null {
   if (region === undefined || endpoint === undefined || credentials === undefined) return null;
-  const place = { endpoint: new URL(endpoint), region };
+  // As the SDK sends them.
+  const place = { endpoint: new URL(endpoint.replace(/\/?$/, '/')), region };
   return { place: async () => place, credentials: async () => credentials };
 }
 

@@ -106,7 +106,7 @@ const statement = (schema: string, general: boolean): string => `
     quick AS MATERIALIZED (
       SELECT r.*, ${REPLY} AS reply
       FROM (
-        SELECT c.ordinality AS i, c.block, now_ms, outcome, ${CHANGED} AS changed, c.key, ${NEXT_ROW}
+        SELECT c.ordinality AS i, c.block, now_ms, outcome, ${CHANGED} AS changed, c.key COLLATE "C" AS key, ${NEXT_ROW}
         FROM clock CROSS JOIN (
           SELECT *, hold->>'process' AS process, (hold->>'number')::bigint AS number${
             general ? ', count(*) OVER (PARTITION BY key COLLATE "C") AS together' : ''
@@ -187,6 +187,8 @@ DECLARE
   undecided boolean := true;
   only_releases boolean;
   notified bigint;
+  -- Nothing was written in it before, whatever the caller says.
+  is_own boolean := own_transaction AND pg_current_xact_id_if_assigned() IS NULL;
 BEGIN
   -- Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so.
   IF isolation <> 'read committed' THEN RETURN jsonb_build_object('isolation', isolation); END IF;
@@ -211,7 +213,7 @@ BEGIN
     pending := conflicts;
   END LOOP;
   -- Lost in a crash, a release leaves the lock held until its ttl ends. Later grants carry it to the disk with them.
-  IF own_transaction AND only_releases THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+  IF is_own AND only_releases THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
   IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
   RETURN concat('[', array_to_string(replies, ',', 'null'), ']');
 END $$;

@@ -53,7 +53,7 @@ BEGIN
   d.holders := kept;
   d.changed := true;
   rests_until := (holder->>'acquiredAt')::bigint + (c->>'minHoldMs')::bigint;
-  IF rests_until > now_ms THEN
+  IF (c->>'minHoldMs')::bigint > 0 AND rests_until > now_ms THEN
     d.rests := d.rests || (holder - 'hold' - 'inbox' - 'metadata' || jsonb_build_object('expiresAt', rests_until));
     IF cardinality(d.waiters) > 0 THEN d.called := d.called || d.waiters[1]; END IF;
   END IF;
