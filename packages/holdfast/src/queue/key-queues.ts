@@ -1,6 +1,5 @@
 /** The queues of one process on one store, by key. Wake-ups go to the queue of their key. */
 
-import { ShortLivedMap } from '../collections/short-lived-map.js';
 import type { Why } from '../protocol/commands.js';
 import type { HoldId } from '../protocol/state.js';
 import type { StoreClient } from '../store-client/store-client.js';
@@ -15,7 +14,7 @@ export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
 {
   readonly client: StoreClient;
   readonly aborts = new AbortListeners();
-  protected readonly queues = new ShortLivedMap<Q>();
+  protected queues = new Map<string, Q>();
 
   constructor(client: StoreClient) {
     this.client = client;
@@ -26,11 +25,14 @@ export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
 
   /** A copy: queues may end while they are looked at. */
   all(): readonly Q[] {
-    return this.queues.values();
+    return [...this.queues.values()];
   }
 
   forget(queue: KeyQueue<R, G>): void {
-    if (this.queues.get(queue.key) === queue) this.queues.delete(queue.key);
+    if (this.queues.get(queue.key) !== queue) return;
+    // V8 links the tables that a map has outgrown: they keep what they held alive until a major garbage collection.
+    if (this.queues.size === 1) this.queues = new Map();
+    else this.queues.delete(queue.key);
   }
 
   /** Ends all waiting with this outcome. */

@@ -1,6 +1,6 @@
 /** One caller that waits in a queue of this process, until it is granted, answered, or gives up. Settles once. */
 
-import { type Linked, LinkedList } from '../collections/linked-list.js';
+import { type Linked, LinkedList } from '../linked-list.js';
 import type { Busy, HolderView } from '../protocol/commands.js';
 import { ATTEMPT_MS, ATTEMPT_MS_MIN } from '../protocol/constants.js';
 import type { HoldfastError } from '../protocol/errors.js';

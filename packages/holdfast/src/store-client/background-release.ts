@@ -2,7 +2,7 @@
  * A release, sent in the background until it is answered, or until the hold must have expired at the store. Somebody
  * may await it, but not for ever. Also takes back a claim that nobody waits for any more (F5).
  */
-import type { Linked } from '../collections/linked-list.js';
+import type { Linked } from '../linked-list.js';
 import type { Release } from '../protocol/commands.js';
 import { KEEP_MS } from '../protocol/constants.js';
 import { StoreError } from '../protocol/errors.js';

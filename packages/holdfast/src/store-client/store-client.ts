@@ -5,7 +5,7 @@
  * hangs because a store does.
  */
 import type { Clock, Moment } from '../clock.js';
-import { LinkedList } from '../collections/linked-list.js';
+import { LinkedList } from '../linked-list.js';
 import type { Command, Reply } from '../protocol/commands.js';
 import { HoldfastError, isPermanent, NotExecutedError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';

@@ -10,7 +10,6 @@
  * each on a key of its own, would leave three million records.
  */
 import { steadyMs } from '../clock.js';
-import { ShortLivedMap } from '../collections/short-lived-map.js';
 import {
   type Apply,
   type Command,
@@ -47,7 +46,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptionNames(options, ['now']);
   const now = options.now ?? steadyMs;
   const time = (): number => Math.floor(now());
-  let states = new ShortLivedMap<State>();
+  let states = new Map<string, State>();
+  let sweeping = states.entries();
   const recent = new RecentTokens();
   const listeners = new Map<string, Set<Listener>>();
   /** Processes whose claims came by `atOnce`: none of those can come again. */
@@ -78,12 +78,21 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     if (changed) {
       const process = isSentOnce && command.kind === 'release' ? command.hold.process : null;
       if (process !== null && sendingOnce.has(process) && recent.canKeep(state, process, at)) {
-        states.delete(key);
+        forget(key);
         recent.keep(key, state, at);
       } else states.set(key, state);
     }
     for (const wake of wakes) deliver(key, wake);
     return reply;
+  }
+
+  /** A map that was emptied is replaced, for the reason that `RecentTokens` gives. Clean-up must not go on in the old one. */
+  function forget(key: string): void {
+    if (states.size > 1) states.delete(key);
+    else if (states.has(key)) {
+      states = new Map();
+      sweeping = states.entries();
+    }
   }
 
   function deliver(key: string, { inbox, why }: Wake): void {
@@ -94,9 +103,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     const steps = commandsSinceCleanUp * CLEANUP_PER_COMMAND;
     commandsSinceCleanUp = 0;
     for (let step = 0; step < steps; step++) {
-      const next = states.next();
-      if (!next) return;
-      const [key, state] = next;
+      const next = sweeping.next();
+      if (next.done) {
+        sweeping = states.entries();
+        return;
+      }
+      const [key, state] = next.value;
       if (expendableAt(state) <= at) states.delete(key);
     }
   }
@@ -161,7 +173,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     async close() {
       closed = true;
       listeners.clear();
-      states = new ShortLivedMap();
+      states = new Map();
     },
   };
 }
