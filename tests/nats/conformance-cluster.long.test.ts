@@ -3,7 +3,7 @@ import type { NatsConnection } from '@nats-io/transport-node';
 import { natsStore } from 'holdfast/nats';
 import type { Claim } from 'holdfast/protocol';
 import { available, type NatsCluster, startNatsCluster } from 'holdfast-test-servers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { api, claimOf, connectTo, harnessOf, openStore, releaseOf, runSuite, say } from './store-scene.js';
 
 describe.runIf(available('nats'))('three NATS servers', () => {
@@ -13,6 +13,10 @@ describe.runIf(available('nats'))('three NATS servers', () => {
   beforeAll(async () => {
     cluster = await startNatsCluster();
     plain = await connectTo(...cluster.urls);
+    // A new bucket has no leader until its servers have elected one: a bare store says so, and locks ask again.
+    const store = natsStore(plain, { replicas: 3 });
+    const isElected = () => say(store, { kind: 'evict', key: 'none', upToToken: 0 });
+    await vi.waitFor(isElected, { timeout: 30_000, interval: 100 });
   }, 60_000);
 
   afterAll(async () => {
