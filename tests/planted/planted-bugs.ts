@@ -193,8 +193,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: KEY_QUEUE,
-        find: 'onGone(waiter) {\n        this.waiters.remove(waiter);',
-        put: 'onGone(waiter) {\n        this.waiters.remove(waiter); this.#stopContending();',
+        find: 'onGone(waiter) {\n        this.#remove(waiter);',
+        put: 'onGone(waiter) {\n        this.#remove(waiter); this.#stopContending();',
       },
     ],
     shows: ['place lost'],
