@@ -89,6 +89,19 @@ describe.runIf(available('dynamodb', { own: true }))('dynamodb:', () => {
     expect((await open(fresh('&queue=false').url)).traits.queue).toBe(false);
   });
 
+  it('has the locks of instances where the URL names the layout of LockServiceCentral', async () => {
+    const { url, table } = fresh('&layout=lock-service-central');
+    await (await migrationOf(url)).apply();
+    const { instances } = await open(url);
+    const anna = { owner: 'anna', instanceId: 'one' };
+    expect(await instances?.acquire('shop/nightly', anna, 60, 'first')).toMatchObject({
+      ...anna,
+      leaseDuration: 60,
+    });
+    expect(await instances?.acquire('shop/nightly', { ...anna, instanceId: 'two' }, 60, 'second')).toBeNull();
+    expect((await admin.scan({ TableName: table })).Count).toBe(1);
+  });
+
   it('prints its table as a template that makes the same one', async () => {
     const { url, table } = fresh('&sort-key=SK&sort-value=LOCK');
     const template = JSON.parse((await migrationOf(url)).script);

@@ -41,6 +41,8 @@ type Listener = (key: string, why: Why) => void;
 /** Records that each command checks for clean-up, and how many commands are counted before they are checked. */
 const CLEANUP_PER_COMMAND = 2;
 const CLEANUP_COMMANDS = 16;
+/** Processes that are known to send once. Forgotten, one is known again by its next claim; until then its marks are kept. */
+const PROCESSES_MAX = 1_000;
 
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptionNames(options, ['now']);
@@ -73,7 +75,10 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   function applyOne(command: Command, at: number, isSentOnce: boolean): Reply {
     const { key } = command;
     if (closed) throw new UnsupportedError('This memory store is closed.', { key });
-    if (isSentOnce && command.kind === 'claim') sendingOnce.add(command.hold.process);
+    if (isSentOnce && command.kind === 'claim') {
+      if (sendingOnce.size >= PROCESSES_MAX) sendingOnce.clear();
+      sendingOnce.add(command.hold.process);
+    }
     const { state, changed, reply, wakes } = decide(states.get(key) ?? recent.stateOf(key, at), command, at);
     if (changed) {
       const process = isSentOnce && command.kind === 'release' ? command.hold.process : null;
