@@ -109,6 +109,8 @@ export interface Renewed extends Decided {
 
 export interface Lost extends Decided {
   readonly kind: 'lost';
+  /** An operator ended it, and may have said why. Absent when it ended otherwise, or the store no longer knows. */
+  readonly evicted?: { readonly reason: string | null };
 }
 
 export interface Released extends Decided {
