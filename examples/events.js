@@ -11,7 +11,7 @@ import { memoryStore } from 'holdfast/memory';
 
 /** @type {string[]} */
 const seen = [];
-for (const name of ['acquired', 'contended', 'released', 'lost']) {
+for (const name of ['acquired', 'waiting', 'released', 'lost']) {
   subscribe(`holdfast:${name}`, (message) => {
     const { key, owner } = /** @type {{ key: string, owner: string }} */ (message);
     seen.push(name);
@@ -37,7 +37,7 @@ stop();
 await a.close();
 
 console.log(`b waited ${Math.round(waitedMs)} ms`);
-assert.deepEqual(seen.slice(0, 2), ['acquired', 'contended']);
+assert.deepEqual(seen.slice(0, 2), ['acquired', 'waiting']);
 assert.equal(seen.filter((name) => name === 'acquired').length, 2);
 assert.equal(seen.filter((name) => name === 'released').length, 2);
 assert.ok(!seen.includes('lost'));

@@ -6,7 +6,7 @@ const locks = createLocks(await openStore(url), { owner: 'our-process' });
 process.stdin.resume();
 process.stdin.on('end', () => locks.close({ drain: 0 }).then(() => process.exit(0)));
 
-locks.on('contended', () => console.log('busy'));
+locks.on('waiting', () => console.log('busy'));
 const lease = await locks.acquire(name, { ttl: Number(ttlText), wait: '2m' });
 lease.signal.addEventListener('abort', () => console.log('lost'));
 console.log('held');

@@ -71,7 +71,7 @@ describe.runIf(available('nats', { own: true }))('nats:', () => {
   it('wakes a waiter of another store, and so heard it through the connection that it made', async () => {
     const [one, two] = [createLocks(await open(server.url)), createLocks(await open(server.url))];
     const lease = await one.acquire('job');
-    const met = new Promise((resolve) => two.on('contended', resolve));
+    const met = new Promise((resolve) => two.on('waiting', resolve));
     const waiting = two.acquire('job');
     await met;
     await lease.release();

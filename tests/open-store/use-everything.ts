@@ -6,7 +6,7 @@ import type { Store } from '../../packages/holdfast/src/protocol/store.js';
 export async function useEverything(one: Store, two: Store): Promise<void> {
   const [first, second] = [createLocks(one), createLocks(two)];
   const lease = await first.acquire('job');
-  const met = new Promise((resolve) => second.on('contended', resolve));
+  const met = new Promise((resolve) => second.on('waiting', resolve));
   const waiting = second.acquire('job');
   await met;
   const keys: string[] = [];

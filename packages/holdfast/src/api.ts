@@ -1,4 +1,5 @@
 /** The public shapes: what a user gives and gets. Types only. */
+import type { LossReason } from './protocol/errors.js';
 import type { Guarantees } from './protocol/store.js';
 
 /** Milliseconds, or a number with a unit: '500ms', '30s', '5m', '1h'. */
@@ -21,6 +22,8 @@ export interface AcquireOptions {
   readonly renew?: boolean;
   /** How long nobody else gets the key after the grant, however early it is released. Default 0. */
   readonly minHold?: Duration;
+  /** The longest the lease may live, however well it renews: then it is lost, and the lock is free. Default: no limit. */
+  readonly maxHold?: Duration;
   /** Whether to wait in the store's queue, where it has one. Default true. Without it, the call polls, and others may come first. */
   readonly queue?: boolean;
 }
@@ -161,23 +164,37 @@ interface EventBase {
 export interface LockEvents {
   /** A lease began. `waitedMs` from the call; `handedOver` when it came from another lease of this process. */
   acquired: EventBase & { readonly token: number; readonly waitedMs: number; readonly handedOver: boolean };
-  /** Somebody else holds the key and this caller waits. Once per call. */
-  contended: EventBase & { readonly holders: readonly string[]; readonly waitedMs: number };
   /**
-   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key asked for. `busy`: held
-   * by others for as long as the caller would wait, not at all for `tryAcquire`; `failed`: `cause` is the error;
-   * `aborted`: `cause` is the reason of the caller's signal.
+   * Somebody else holds the key and this caller waits. Once per call. `position`: its place in the store's queue from 0;
+   * null where it has none of its own, as behind other callers of this process.
+   */
+  waiting: EventBase & {
+    readonly holders: readonly string[];
+    readonly position: number | null;
+    readonly waitedMs: number;
+  };
+  /**
+   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key asked for. `refused`:
+   * held by others, and the caller would not wait; `timed-out`: held by others for as long as it would wait; `failed`:
+   * `cause` is the error; `aborted`: `cause` is the reason of the caller's signal.
    */
   'not-acquired': EventBase & {
-    readonly reason: 'busy' | 'failed' | 'aborted';
+    readonly reason: 'refused' | 'timed-out' | 'failed' | 'aborted';
     readonly holders: readonly string[];
     readonly waitedMs: number;
     readonly cause: unknown;
   };
-  renewed: EventBase & { readonly token: number; readonly remainingMs: number };
+  /** `lateMs`: how long after its planned time the renewal was answered; 0 for one that came sooner than planned. */
+  renewed: EventBase & { readonly token: number; readonly remainingMs: number; readonly lateMs: number };
   /** A renewal was not answered. It is retried until the deadline, `remainingMs` from now. */
   jeopardy: EventBase & { readonly token: number; readonly remainingMs: number; readonly cause: unknown };
-  lost: EventBase & { readonly token: number; readonly heldMs: number; readonly reason: string };
+  /** `message`: the reason in a sentence, with what an operator said. */
+  lost: EventBase & {
+    readonly token: number;
+    readonly heldMs: number;
+    readonly reason: LossReason;
+    readonly message: string;
+  };
   released: EventBase & { readonly token: number; readonly heldMs: number };
   /** Another process may continue the lease; it is over here. */
   'handed-off': EventBase & { readonly token: number; readonly heldMs: number };

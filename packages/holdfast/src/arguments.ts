@@ -18,6 +18,7 @@ export const OPTION_NAMES: readonly string[] = [
   'metadata',
   'renew',
   'minHold',
+  'maxHold',
   'queue',
 ];
 const KNOWN_OPTIONS: ReadonlySet<string> = new Set(OPTION_NAMES);
@@ -42,7 +43,7 @@ export function requestOf(
 ): LeaseRequest {
   const name = isPlainText(key) ? key : checkKey(key);
   if (options !== undefined && !areKnown(options, known)) checkOptionNames(options, [...known]);
-  const { signal, metadata, owner, ttl, wait, minHold, renew, queue } = options ?? NO_OPTIONS;
+  const { signal, metadata, owner, ttl, wait, minHold, maxHold, renew, queue } = options ?? NO_OPTIONS;
   if (signal !== undefined) checkSignal(signal);
   return {
     key: defaults.prefix + name,
@@ -53,6 +54,10 @@ export function requestOf(
     ttlMs: ttl === undefined ? defaults.ttlMs : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
     waitMs: wait === undefined ? waitMs : durationMs(wait, 'wait', 0, Number.POSITIVE_INFINITY),
     minHoldMs: minHold === undefined ? 0 : durationMs(minHold, 'minHold', 0, TTL_MS_MAX),
+    maxHoldMs:
+      maxHold === undefined
+        ? Number.POSITIVE_INFINITY
+        : durationMs(maxHold, 'maxHold', TTL_MS_MIN, Number.POSITIVE_INFINITY),
     queue: queue === undefined || checkFlag(queue, 'queue'),
     renew: renew === undefined || checkFlag(renew, 'renew'),
     metadata: metadata === undefined ? null : checkMetadata(metadata),

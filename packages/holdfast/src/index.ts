@@ -37,6 +37,7 @@ export {
   HoldfastError,
   InvalidArgumentError,
   LeaseLostError,
+  type LossReason,
   StoreError,
   UnsupportedError,
 } from './protocol/errors.js';

@@ -158,7 +158,7 @@ async function wakeUpMs(store: Store, other: Store): Promise<number> {
   const lease = await first.acquire(key, options);
   // Releasing before the other waits would measure nothing.
   const met = new Promise<void>((resolve) => {
-    second.on('contended', () => resolve());
+    second.on('waiting', () => resolve());
   });
   const waiting = second.acquire(key, options);
   await Promise.race([waiting, met]);

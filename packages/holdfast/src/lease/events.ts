@@ -8,7 +8,7 @@ type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
 
 const NAMES: readonly LockEventName[] = [
   'acquired',
-  'contended',
+  'waiting',
   'not-acquired',
   'renewed',
   'jeopardy',

@@ -27,9 +27,9 @@ export interface HandedOff {
 }
 
 export function handoffText({ id, request, token, acquiredAt }: HandedOff): string {
-  const { key, owner, permits, capacity, ttlMs, minHoldMs, renew, metadata } = request;
+  const { key, owner, permits, capacity, ttlMs, minHoldMs, maxHoldMs, renew, metadata } = request;
   const lease = [HANDOFF_VERSION, key, id.process, id.number, token, acquiredAt];
-  const fields = [...lease, owner, permits, capacity, ttlMs, minHoldMs, renew, metadata];
+  const fields = [...lease, owner, permits, capacity, ttlMs, minHoldMs, renew, metadata, maxHoldMs];
   return Buffer.from(JSON.stringify([...fields, checksumOf(fields)])).toString('base64url');
 }
 
@@ -74,7 +74,7 @@ function fieldsOf(text: unknown): readonly unknown[] {
 
 function handedOffOf(fields: readonly unknown[]): HandedOff {
   const [version, key, process, number, token, acquiredAt, ...asked] = fields;
-  const [owner, permits, capacity, ttlMs, minHoldMs, renew, metadata] = asked;
+  const [owner, permits, capacity, ttlMs, minHoldMs, renew, metadata, maxHoldMs] = asked;
   if (version !== HANDOFF_VERSION || typeof key !== 'string' || typeof process !== 'string') throw damaged();
   if (!isCount(number) || !isCount(token) || !isCount(acquiredAt, 0)) throw damaged();
   if (process === '' || typeof renew !== 'boolean') throw damaged();
@@ -87,6 +87,13 @@ function handedOffOf(fields: readonly unknown[]): HandedOff {
     ...checkPermits(permits, capacity),
     ttlMs: durationMs(ttlMs, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
     minHoldMs: durationMs(minHoldMs, 'minHold', 0, TTL_MS_MAX),
+    // JSON has no infinity.
+    maxHoldMs: durationMs(
+      maxHoldMs ?? Number.POSITIVE_INFINITY,
+      'maxHold',
+      TTL_MS_MIN,
+      Number.POSITIVE_INFINITY,
+    ),
     renew,
     metadata: metadataOf(metadata),
     waitMs: 0,

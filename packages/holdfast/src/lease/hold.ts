@@ -6,13 +6,15 @@
  * 2. A renewal is sent when two thirds of the ttl are left, and repeated until it is answered. A renewal that fails is
  *    jeopardy, never loss and never an unhandled rejection (F7, F8).
  * 3. The hold is lost when the store says so, or at the deadline, whether or not any reply ever comes (F3, P14). The
- *    deadline is over when either clock says so: a suspended machine stops the monotonic one (F1, F11).
+ *    deadline is over when either clock says so: a suspended machine stops the monotonic one (F1, F11). It is lost at the
+ *    lease's `maxHold`, too, however well it renews.
  *
  * A hold outlives the lease on it when it passes to the next waiter of this process.
  */
 import type { Moment } from '../clock.js';
 import type { Granted, Renewed, Reply } from '../protocol/commands.js';
 import { DRIFT_MS, DRIFT_SHARE, TOKEN_BLOCK } from '../protocol/constants.js';
+import type { LossReason } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import { isExclusive } from '../queue/request.js';
 import { RetriedCommand, type RetryListener } from '../store-client/retried-command.js';
@@ -26,14 +28,30 @@ import type { LeaseRequest } from './lease-request.js';
 const LEFT_SHARE = 2 / 3;
 const TOGETHER_SHARE = 1 / 30;
 
-/** Why most leases are lost. */
-export const OVER = 'its time ran out before a renewal was answered';
+/** Why a lease was lost, for programs and in a sentence. */
+export interface Loss {
+  readonly reason: LossReason;
+  readonly message: string;
+}
+
+const DEADLINE: Loss = { reason: 'deadline', message: 'its time ran out before a renewal was answered' };
+const LATE_RENEWAL: Loss = { reason: 'deadline', message: 'its renewal was answered too late' };
+const MAX_HOLD: Loss = { reason: 'max-hold', message: 'it was held for as long as its `maxHold` allows' };
+const EXPIRED: Loss = { reason: 'expired', message: 'the store says that it has expired' };
+const REPLACED: Loss = {
+  reason: 'replaced',
+  message: 'the store no longer knows it, though its time is not over: its record was changed or deleted',
+};
+
+export function evictedBy(reason: string | null): Loss {
+  return { reason: 'evicted', message: reason === null ? 'it was evicted' : `it was evicted: ${reason}` };
+}
 
 /** The lease on a hold. */
 export interface HoldUser {
   readonly token: number;
   /** Its state changes now; nobody is told yet. */
-  noteLoss(reason: string): void;
+  noteLoss(loss: Loss): void;
   /** Tells whoever uses the lease. */
   tellLoss(): void;
 }
@@ -85,6 +103,9 @@ export class Hold implements Task, RetryListener {
   /** The last moment at which it is certain, by each clock. */
   #deadlineMs: number;
   #deadlineWallMs: number;
+  /** The end of the lease's `maxHold`, by each clock. */
+  #maxHoldMs = Number.POSITIVE_INFINITY;
+  #maxHoldWallMs = Number.POSITIVE_INFINITY;
   #tokenLast: number;
   #renewal: RetriedCommand | null = null;
   #callbacks: readonly RenewalCallback[] = NO_CALLBACKS;
@@ -112,10 +133,17 @@ export class Hold implements Task, RetryListener {
   get remainingMs(): number {
     if (this.ended) return 0;
     const { clock } = this.client;
-    return Math.max(
-      0,
-      Math.min(this.#deadlineMs - clock.monotonicMs(), this.#deadlineWallMs - clock.wallMs()),
-    );
+    const endMs = Math.min(this.#deadlineMs, this.#maxHoldMs);
+    const endWallMs = Math.min(this.#deadlineWallMs, this.#maxHoldWallMs);
+    return Math.max(0, Math.min(endMs - clock.monotonicMs(), endWallMs - clock.wallMs()));
+  }
+
+  /** A lease begins that may live so long from now, or has ended: no limit. */
+  limitTo(maxHoldMs: number): void {
+    const { clock, timers } = this.client;
+    this.#maxHoldMs = clock.monotonicMs() + maxHoldMs;
+    this.#maxHoldWallMs = clock.wallMs() + maxHoldMs;
+    timers.schedule(this, this.#nextMs());
   }
 
   /** How long the store may keep it, whatever is sent from now on: a stretched one outlives its ttl. */
@@ -156,7 +184,7 @@ export class Hold implements Task, RetryListener {
   check(): void {
     if (this.ended) return;
     const { remainingMs } = this;
-    if (remainingMs === 0) this.lose(OVER);
+    if (remainingMs === 0) this.loseAtEnd();
     else this.dueWithin(remainingMs);
   }
 
@@ -168,11 +196,11 @@ export class Hold implements Task, RetryListener {
   onDue(): void {
     const { remainingMs } = this;
     if (remainingMs === 0) {
-      this.lose(OVER);
+      this.loseAtEnd();
       return;
     }
     const { timers, clock } = this.client;
-    const isDue = this.request.renew && !this.leaving && clock.monotonicMs() >= this.#renewMs();
+    const isDue = this.#renewsItself && !this.leaving && clock.monotonicMs() >= this.#renewMs();
     if (isDue && !this.#renewal) this.#send(this.request.ttlMs);
     timers.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + remainingMs));
   }
@@ -184,9 +212,15 @@ export class Hold implements Task, RetryListener {
     return Math.floor((this.#deadlineMs - ttlMs * LEFT_SHARE) / gridMs) * gridMs;
   }
 
+  /** Not when it is certain until the end of its `maxHold`. */
+  get #renewsItself(): boolean {
+    return this.request.renew && this.#deadlineMs < this.#maxHoldMs;
+  }
+
   #nextMs(): number {
-    if (!this.request.renew || this.leaving || this.#renewal) return this.#deadlineMs;
-    return Math.min(this.#renewMs(), this.#deadlineMs);
+    const endMs = Math.min(this.#deadlineMs, this.#maxHoldMs);
+    if (!this.#renewsItself || this.leaving || this.#renewal) return endMs;
+    return Math.min(this.#renewMs(), endMs);
   }
 
   #send(ttlMs: number): void {
@@ -199,13 +233,20 @@ export class Hold implements Task, RetryListener {
   onReply(reply: Reply, sent: Moment): void {
     this.#renewal = null;
     if (reply.kind !== 'renewed') {
-      this.lose('the store says that it is over: it expired there or was evicted', true);
+      this.lose(this.#lossToldBy(reply), true);
     } else if (this.remainingMs === 0) {
-      this.lose('its renewal was answered too late');
+      this.loseAtEnd(LATE_RENEWAL);
     } else {
+      const plannedMs = this.#renewMs();
       this.#extend(reply, sent);
-      this.#onRenewed();
+      this.#onRenewed(plannedMs);
     }
+  }
+
+  #lossToldBy(reply: Reply): Loss {
+    if (reply.kind === 'lost' && reply.evicted) return evictedBy(reply.evicted.reason);
+    if (reply.now >= this.expiresAt) return EXPIRED;
+    return this.suspect ? evictedBy(null) : REPLACED;
   }
 
   /** A reply to an older attempt never shortens what a newer one granted. */
@@ -224,7 +265,7 @@ export class Hold implements Task, RetryListener {
     }
   }
 
-  #onRenewed(): void {
+  #onRenewed(plannedMs: number): void {
     this.inJeopardy = false;
     this.failure = undefined;
     const wanted = this.#wantedTtlMs;
@@ -235,7 +276,11 @@ export class Hold implements Task, RetryListener {
     const { user, request } = this;
     if (user) {
       const { token } = user;
-      this.owner.events.emit('renewed', request, () => ({ token, remainingMs: this.remainingMs }));
+      this.owner.events.emit('renewed', request, () => ({
+        token,
+        remainingMs: this.remainingMs,
+        lateMs: Math.max(0, this.client.clock.monotonicMs() - plannedMs),
+      }));
     }
     if (wanted !== null) return;
     this.#settle('renewed');
@@ -247,7 +292,7 @@ export class Hold implements Task, RetryListener {
     this.failure = cause;
     const { user, request } = this;
     if (this.remainingMs === 0) {
-      this.lose(OVER);
+      this.loseAtEnd();
     } else if (user) {
       const { token } = user;
       this.owner.events.emit('jeopardy', request, () => ({ token, remainingMs: this.remainingMs, cause }));
@@ -260,13 +305,23 @@ export class Hold implements Task, RetryListener {
     for (const callback of callbacks) callback(outcome);
   }
 
+  /** Nothing remains: of its certainty, or of the lease's `maxHold`. */
+  loseAtEnd(loss = DEADLINE): void {
+    const { clock } = this.client;
+    const isMaxHold = clock.monotonicMs() >= this.#maxHoldMs || clock.wallMs() >= this.#maxHoldWallMs;
+    this.lose(isMaxHold ? MAX_HOLD : loss);
+  }
+
   /** The hold is over without a release. The user's state changes first, then the store and the user are told. */
-  lose(reason: string, toldByStore = false): void {
+  lose(loss: Loss, toldByStore = false): void {
     if (this.ended) return;
     const { user } = this;
-    user?.noteLoss(reason);
+    user?.noteLoss(loss);
     this.end();
-    if (!toldByStore) this.client.withdraw(this.request.key, this.id, this.request.ttlMs, this.lifeMs);
+    if (!toldByStore) {
+      const { key, ttlMs, minHoldMs } = this.request;
+      this.client.withdraw(key, this.id, ttlMs, this.lifeMs, loss === MAX_HOLD ? minHoldMs : 0);
+    }
     this.user = null;
     this.owner.onLost(this);
     user?.tellLoss();

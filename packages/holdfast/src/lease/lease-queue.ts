@@ -2,6 +2,7 @@
  * The queue of one key, and the holds that this process has on it. While the process holds the key and can hand it over
  * to its own next waiter, nobody claims at the store.
  */
+import type { LockEvents } from '../api.js';
 import type { Moment } from '../clock.js';
 import type { Granted, HolderView, Renewed, Why } from '../protocol/commands.js';
 import { STAY_AWAY_MS, TOKEN_BLOCK } from '../protocol/constants.js';
@@ -11,7 +12,7 @@ import type { NotGranted, Waiter } from '../queue/waiter.js';
 import type { ClockWatch } from './clock-watch.js';
 import type { Events } from './events.js';
 import type { HandedOff } from './handoff.js';
-import { Hold, type HoldOwner } from './hold.js';
+import { Hold, type HoldOwner, type Loss } from './hold.js';
 import { HeldLease } from './lease.js';
 import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
 import { canBeHandedOver, fitsNext, howToPass } from './local-handover.js';
@@ -25,6 +26,7 @@ export interface LeaseQueueOwner extends QueueOwner<LeaseRequest, HeldLease> {
 type LeaseWaiter = Waiter<LeaseRequest, HeldLease>;
 
 const NO_HOLDS: readonly Hold[] = [];
+const GRANTED_LATE: Loss = { reason: 'deadline', message: 'it was granted too late' };
 
 export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements HoldOwner {
   holds: readonly Hold[] = NO_HOLDS;
@@ -53,7 +55,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
       this.#passingSinceMs = this.client.clock.monotonicMs();
     }
     if (hold.remainingMs > 0) this.#begin(hold, waiter, reply.acquiredAt, false);
-    else hold.lose('it was granted too late');
+    else hold.loseAtEnd(GRANTED_LATE);
   }
 
   /** An idle hold waits for its renewal, without a lease on it: not while others want it, or nobody here does. */
@@ -76,14 +78,22 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
     return [{ owner, permits, capacity, metadata, token, acquiredAt, expiresAt, resting: false }];
   }
 
-  protected override onContended({ request, sinceMs }: LeaseWaiter, holders: readonly HolderView[]): void {
+  protected override onContended(
+    { request, sinceMs }: LeaseWaiter,
+    holders: readonly HolderView[],
+    position: number | null,
+  ): void {
     const waitedMs = this.client.clock.monotonicMs() - sinceMs;
-    this.events.emit('contended', request, () => ({ holders: holders.map(({ owner }) => owner), waitedMs }));
+    this.events.emit('waiting', request, () => ({
+      holders: holders.map(({ owner }) => owner),
+      position,
+      waitedMs,
+    }));
   }
 
   override onNotGranted({ request, sinceMs }: LeaseWaiter, outcome: NotGranted): void {
     this.events.emit('not-acquired', request, () => ({
-      reason: reasonOf(outcome),
+      reason: reasonOf(outcome, request),
       holders: outcome.kind === 'busy' ? outcome.holders.map(({ owner }) => owner) : [],
       waitedMs: this.client.clock.monotonicMs() - sinceMs,
       cause: causeOf(outcome),
@@ -102,6 +112,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
 
   leave(hold: Hold, handOver: boolean): Promise<void> {
     hold.user = null;
+    if (hold.request.maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(Number.POSITIVE_INFINITY);
     if (handOver && this.waiters.first && this.#passOn(hold, true)) return Promise.resolve();
     this.#end(hold);
     const { name, minHoldMs, ttlMs } = hold.request;
@@ -144,7 +155,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
     this.#add(hold);
     hold.setApart();
     if (sent.monotonicMs <= this.#evictionMs) this.#suspect(hold);
-    return new HeldLease(hold, acquiredAt);
+    return new HeldLease(hold, acquiredAt, request.maxHoldMs - (reply.now - acquiredAt));
   }
 
   #suspect(hold: Hold): void {
@@ -192,8 +203,9 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
   }
 }
 
-function reasonOf({ kind }: NotGranted): 'busy' | 'aborted' | 'failed' {
-  return kind === 'busy' || kind === 'aborted' ? kind : 'failed';
+function reasonOf({ kind }: NotGranted, { waitMs }: LeaseRequest): LockEvents['not-acquired']['reason'] {
+  if (kind === 'busy') return waitMs > 0 ? 'timed-out' : 'refused';
+  return kind === 'aborted' ? 'aborted' : 'failed';
 }
 
 function causeOf(outcome: NotGranted): unknown {

@@ -4,6 +4,8 @@ import type { Request } from '../queue/request.js';
 export interface LeaseRequest extends Request {
   /** Whether the lease renews itself. */
   readonly renew: boolean;
+  /** How long a lease lives at most. */
+  readonly maxHoldMs: number;
 }
 
 /** The ttl that a renewal asks for. Where the caller wanted no renewals it only asks: an expiry never moves back. */

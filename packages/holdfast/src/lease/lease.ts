@@ -8,7 +8,7 @@ import { LeaseLostError } from '../protocol/errors.js';
 import type { Store } from '../protocol/store.js';
 import { storeError } from '../store-client/store-error.js';
 import { handoffText } from './handoff.js';
-import { type Hold, type HoldUser, OVER } from './hold.js';
+import type { Hold, HoldUser, Loss } from './hold.js';
 import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
 
 /** How long a renewal is awaited before its outcome counts as unknown. */
@@ -17,8 +17,9 @@ const RENEW_MS = 2_000;
 const NO_CALLBACKS: readonly (() => void)[] = [];
 
 /** How a lease ended that was not lost. */
-const ENDED: Readonly<Record<Exclude<LeaseState, 'lost'>, string>> = {
+const ENDED: Readonly<Record<LeaseState, string>> = {
   held: 'is held',
+  lost: 'is lost',
   released: 'was released',
   'handed-off': 'was handed off',
 };
@@ -28,20 +29,21 @@ export class HeldLease implements Lease, HoldUser {
   readonly #hold: Hold;
   readonly #acquiredAt: number;
   #state: LeaseState = 'held';
-  #lostBecause = '';
+  #loss: Loss | null = null;
   #controller: AbortController | null = null;
   /** Called once, however the lease ends. */
   #onEnd: readonly (() => void)[] = NO_CALLBACKS;
   #released: Promise<void> | null = null;
 
-  /** `acquiredAt`: by the store's clock. */
-  constructor(hold: Hold, acquiredAt: number) {
+  /** `acquiredAt`: by the store's clock. `maxHoldMs`: how long it may live from now on. */
+  constructor(hold: Hold, acquiredAt: number, maxHoldMs = hold.request.maxHoldMs) {
     this.#hold = hold;
     this.#acquiredAt = acquiredAt;
     this.token = hold.nextToken;
     hold.nextToken += 1;
     hold.user = this;
     hold.acquiredAt = acquiredAt;
+    if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(maxHoldMs);
   }
 
   /** The request, and the store it was made to. Not properties of leases. */
@@ -90,7 +92,7 @@ export class HeldLease implements Lease, HoldUser {
   get held(): boolean {
     if (this.#state !== 'held') return false;
     if (this.#hold.remainingMs > 0) return true;
-    this.#hold.lose(OVER);
+    this.#hold.loseAtEnd();
     return false;
   }
 
@@ -153,22 +155,23 @@ export class HeldLease implements Lease, HoldUser {
   }
 
   /** Takes the lock from a user that did not release it: the user is told first, then the store. */
-  static revoke(lease: HeldLease, reason: string): Promise<void> {
+  static revoke(lease: HeldLease, loss: Loss): Promise<void> {
     if (!lease.held) return Promise.resolve();
-    lease.noteLoss(reason);
+    lease.noteLoss(loss);
     lease.tellLoss();
     return lease.#hold.owner.leave(lease.#hold, false);
   }
 
-  noteLoss(reason: string): void {
-    this.#lostBecause = reason;
+  noteLoss(loss: Loss): void {
+    this.#loss = loss;
     this.#end('lost');
   }
 
   tellLoss(): void {
     const { owner, request } = this.#hold;
-    const reason = this.#lostBecause;
-    owner.events.emit('lost', request, () => ({ token: this.token, heldMs: this.#heldMs(), reason }));
+    const loss = this.#loss;
+    if (loss)
+      owner.events.emit('lost', request, () => ({ token: this.token, heldMs: this.#heldMs(), ...loss }));
     this.#controller?.abort(this.#overError());
   }
 
@@ -210,9 +213,10 @@ export class HeldLease implements Lease, HoldUser {
   }
 
   #overError(): LeaseLostError {
-    const because = this.#state === 'lost' ? `is lost: ${this.#lostBecause}` : ENDED[this.#state];
+    const loss = this.#loss;
+    const because = loss ? `is lost: ${loss.message}` : ENDED[this.#state];
     const message = `The lease on "${this.key}" (token ${this.token}) ${because}. Stop what it protects: others may hold the lock.`;
-    return new LeaseLostError(message, { key: this.key });
+    return new LeaseLostError(message, { key: this.key, reason: loss?.reason });
   }
 
   #heldMs(): number {

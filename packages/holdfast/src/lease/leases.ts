@@ -1,5 +1,6 @@
 /** All leases of one process on one store: acquiring, adopting, draining and closing. */
 import type { Clock } from '../clock.js';
+import type { Reply } from '../protocol/commands.js';
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Store } from '../protocol/store.js';
@@ -9,6 +10,7 @@ import { StoreClient } from '../store-client/store-client.js';
 import { ClockWatch } from './clock-watch.js';
 import { Events } from './events.js';
 import type { HandedOff } from './handoff.js';
+import { evictedBy } from './hold.js';
 import { HeldLease } from './lease.js';
 import { LeaseQueue, type LeaseQueueOwner } from './lease-queue.js';
 import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
@@ -64,7 +66,7 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
    * Gives the leases of this moment `drainMs` to end, then revokes those still held: the user is told first, and the
    * store after. All are tried, whatever becomes of one of them; then the first failure is thrown.
    */
-  async drain(drainMs: number, reason: string): Promise<void> {
+  async drain(drainMs: number, message: string): Promise<void> {
     const leases = this.held();
     if (drainMs > 0 && leases.length > 0) {
       const { timers, clock } = this.client;
@@ -76,7 +78,9 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
         });
       });
     }
-    for (const outcome of await Promise.allSettled(leases.map((lease) => HeldLease.revoke(lease, reason)))) {
+    for (const outcome of await Promise.allSettled(
+      leases.map((lease) => HeldLease.revoke(lease, { reason: 'closed', message })),
+    )) {
       if (outcome.status === 'rejected') throw outcome.reason;
     }
   }
@@ -95,7 +99,7 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     const command = { kind: 'renew', key, hold: id, ttlMs: renewalTtlMs(request), block: false } as const;
     const { reply, sent } = await this.client.ask(command, name, 'adoption');
     this.checkOpen();
-    if (reply.kind !== 'renewed') throw goneError(name, token);
+    if (reply.kind !== 'renewed') throw goneError(name, token, reply);
     const queue = this.queues.get(key) ?? this.#newQueue(key);
     if (queue.has(id)) throw twiceError(name, token);
     const lease = queue.adopt(handed, reply, sent);
@@ -115,11 +119,12 @@ function closedError(): InvalidArgumentError {
   return new InvalidArgumentError('These locks are closed. Make new ones with createLocks.');
 }
 
-function goneError(name: string, token: number): LeaseLostError {
+function goneError(name: string, token: number, reply: Reply): LeaseLostError {
+  const evicted = reply.kind === 'lost' && reply.evicted ? evictedBy(reply.evicted.reason) : null;
   const message =
-    `The lease on "${name}" (token ${token}) that was handed off is over: it expired, was released or was evicted. ` +
+    `The lease on "${name}" (token ${token}) that was handed off is over: ${evicted?.message ?? 'it expired, was released or was evicted'}. ` +
     'Do not do what it protects: others may hold the lock.';
-  return new LeaseLostError(message, { key: name });
+  return new LeaseLostError(message, { key: name, reason: evicted?.reason ?? 'expired' });
 }
 
 function twiceError(name: string, token: number): InvalidArgumentError {

@@ -22,7 +22,8 @@ export function fitsNext(hold: Hold, next: LeaseRequest): boolean {
     canBeHandedOver(next) &&
     request.ttlMs === next.ttlMs &&
     request.owner === next.owner &&
-    request.capacity === next.capacity
+    request.capacity === next.capacity &&
+    request.maxHoldMs === next.maxHoldMs
   );
 }
 

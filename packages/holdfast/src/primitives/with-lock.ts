@@ -27,7 +27,9 @@ function contextOf(leases: readonly Lease[]): readonly HeldLease[] {
 
 function lateError(lease: Lease, result: unknown): LeaseLostError {
   const message = `The work under "${lease.key}" ended after its lease (token ${lease.token}) was lost: others may have run beside it.`;
-  return new LeaseLostError(message, { key: lease.key, result, cause: lease.signal.reason });
+  const cause: unknown = lease.signal.reason;
+  const reason = cause instanceof LeaseLostError ? cause.reason : undefined;
+  return new LeaseLostError(message, { key: lease.key, reason, result, cause });
 }
 
 export function checkWork(work: unknown): void {

@@ -32,14 +32,27 @@ export class AcquireTimeoutError extends HoldfastError {
   }
 }
 
+/**
+ * Why a lease was lost. `deadline`: no renewal was answered in time; `expired`: the store says that its time was over;
+ * `evicted`: an operator ended it; `closed`: `close` or `releaseAll` did; `max-hold`: it reached its `maxHold`;
+ * `replaced`: a later holder has the lock, or has written, or the store lost its record.
+ */
+export type LossReason = 'deadline' | 'expired' | 'evicted' | 'closed' | 'max-hold' | 'replaced';
+
 /** The lease is over and the lock may be another's already. Stop now. */
 export class LeaseLostError extends HoldfastError {
   readonly code = 'lease-lost';
+  /** Undefined where the lease was not lost: its user released it or handed it off before. */
+  readonly reason: LossReason | undefined;
   /** What the work returned, where it finished after the loss. */
   readonly result: unknown;
 
-  constructor(message: string, details: Details & { readonly result?: unknown } = {}) {
+  constructor(
+    message: string,
+    details: Details & { readonly reason?: LossReason | undefined; readonly result?: unknown } = {},
+  ) {
     super(message, details);
+    this.reason = details.reason;
     this.result = details.result;
   }
 }

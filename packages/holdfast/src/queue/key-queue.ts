@@ -61,8 +61,12 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   /** Whether this process holds the key. */
   protected isHeldHere = false;
 
-  /** The waiter found the key taken. Once per waiter. */
-  protected onContended(_waiter: Waiter<R, G>, _holders: readonly HolderView[]): void {}
+  /** The waiter found the key taken. Once per waiter. `position`: its own place in the store's queue, if it has one. */
+  protected onContended(
+    _waiter: Waiter<R, G>,
+    _holders: readonly HolderView[],
+    _position: number | null,
+  ): void {}
 
   onNotGranted(_waiter: Waiter<R, G>, _outcome: NotGranted): void {}
 
@@ -302,7 +306,8 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     if (!waiter.isOverdue) {
       if (waiter.isContended) return;
       waiter.isContended = true;
-      this.onContended(waiter, holders);
+      const isFirst = waiter.contender !== null || waiter === this.waiters.first;
+      this.onContended(waiter, holders, isFirst && answer ? answer.position : null);
     } else if (waiter.contender?.isAsking) {
       // The claim on its way decides.
     } else if (waiter.request.hold && waiter.contender?.isInDoubt) {

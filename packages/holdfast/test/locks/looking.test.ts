@@ -16,7 +16,7 @@ test('events tell the story, on the locks and on diagnostics_channel, and a list
   b.locks.on('acquired', () => {
     throw new Error('a bad listener');
   });
-  for (const name of ['acquired', 'contended', 'renewed', 'jeopardy', 'lost', 'released'] as const) {
+  for (const name of ['acquired', 'waiting', 'renewed', 'jeopardy', 'lost', 'released'] as const) {
     b.locks.on(name, (detail) => seen.push(`${name} ${detail.key} ${detail.owner}`));
   }
   const held = await a.locks.acquire('k');
@@ -30,7 +30,7 @@ test('events tell the story, on the locks and on diagnostics_channel, and a list
   expect(lease.state).toBe('lost');
   unsubscribe('holdfast:acquired', onPublished);
   expect([...new Set(seen)]).toEqual([
-    'contended k b',
+    'waiting k b',
     'acquired k b',
     'renewed k b',
     'jeopardy k b',

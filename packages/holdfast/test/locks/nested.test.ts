@@ -104,8 +104,8 @@ test('every call ends in one event: acquired, or not-acquired with the reason', 
   await clock.advance(3_000);
   expect(seen).toEqual([
     ['free', 'acquired'],
-    ['k', 'bob', 'busy', ['ann'], 0, undefined],
-    ['k', 'bob', 'busy', ['ann'], 300, undefined],
+    ['k', 'bob', 'refused', ['ann'], 0, undefined],
+    ['k', 'bob', 'timed-out', ['ann'], 300, undefined],
     ['k', 'bob', 'aborted', [], 50, reason],
     ['other', 'bob', 'failed', [], expect.any(Number), failed.error],
   ]);
