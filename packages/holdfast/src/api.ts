@@ -204,6 +204,14 @@ export interface LockEvents {
 
 export type LockEventName = keyof LockEvents;
 
+export interface GetOrCreateOptions<T>
+  extends Pick<AcquireOptions, 'ttl' | 'wait' | 'signal' | 'owner' | 'metadata'> {
+  /** Looks for the value. `undefined` and `null` mean that there is none. */
+  get(): Promise<T | null | undefined> | T | null | undefined;
+  /** Makes the value and stores it where `get` looks, under the lock. */
+  create(lease: Lease): Promise<T> | T;
+}
+
 /** Locks on one store, under one namespace. */
 export interface Locks {
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
@@ -216,6 +224,12 @@ export interface Locks {
   all(keys: readonly string[]): Lockable<LeaseGroup>;
   /** The first of the keys that is free. */
   any(keys: readonly string[]): Lockable<Lease>;
+  /**
+   * The value that `get` finds; if there is none, it is created once, under the lock, however many processes ask. Callers
+   * of these locks that name the same key share one flight: the functions of the first, and its result or its error.
+   * `wait` is how long to wait while others create.
+   */
+  getOrCreate<T extends NonNullable<unknown>>(key: string, options: GetOrCreateOptions<T>): Promise<T>;
   /**
    * Continues a lease from its `lease.handoff()` string: same token, renewed from here. `LeaseLostError` when it is over.
    * After a `StoreError` it may be tried again, until the ttl ends it.

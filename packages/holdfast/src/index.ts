@@ -5,6 +5,7 @@ export type {
   DrainOptions,
   Duration,
   EvictOptions,
+  GetOrCreateOptions,
   HolderInfo,
   KeyChange,
   KeyInfo,

@@ -5,6 +5,7 @@ import type {
   AdoptOptions,
   DrainOptions,
   EvictOptions,
+  GetOrCreateOptions,
   KeyChange,
   KeyInfo,
   Lease,
@@ -27,6 +28,7 @@ import { readHandoff } from './lease/handoff.js';
 import { Leases } from './lease/leases.js';
 import { all } from './primitives/all.js';
 import { any } from './primitives/any.js';
+import { Flights } from './primitives/get-or-create.js';
 import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
 import { acquireOne, type Context, outcomeOf } from './primitives/single.js';
@@ -73,11 +75,13 @@ function defaultsOf(options: LocksOptions): Defaults {
 class LocksOnStore implements Locks {
   readonly #context: Context;
   readonly #leases: Leases;
+  readonly #flights: Flights;
   #closing: Promise<void> = Promise.resolve();
 
   constructor(context: Context) {
     this.#context = context;
     this.#leases = context.leases;
+    this.#flights = new Flights(context);
   }
 
   async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
@@ -114,6 +118,10 @@ class LocksOnStore implements Locks {
 
   any(keys: readonly string[]): Lockable<Lease> {
     return any(this.#context, keys);
+  }
+
+  getOrCreate<T extends NonNullable<unknown>>(key: string, options: GetOrCreateOptions<T>): Promise<T> {
+    return this.#flights.getOrCreate(key, options);
   }
 
   async adopt(handoff: string, options?: AdoptOptions): Promise<Lease> {

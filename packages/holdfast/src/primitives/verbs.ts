@@ -4,15 +4,15 @@ import type { HolderView } from '../protocol/commands.js';
 import { AcquireTimeoutError } from '../protocol/errors.js';
 import { checkWork, runUnder } from './with-lock.js';
 
-export type Outcome<L> =
-  | { readonly kind: 'granted'; readonly lease: L }
-  | {
-      readonly kind: 'busy';
-      readonly key: string;
-      readonly holders: readonly HolderView[];
-      /** Another lease of this process holds the key. */
-      readonly heldHere: boolean;
-    };
+export interface Busy {
+  readonly kind: 'busy';
+  readonly key: string;
+  readonly holders: readonly HolderView[];
+  /** Another lease of this process holds the key. */
+  readonly heldHere: boolean;
+}
+
+export type Outcome<L> = { readonly kind: 'granted'; readonly lease: L } | Busy;
 
 /** One try with these options. `waitMs`: the default of the option `wait`. */
 export type Attempt<L, O> = (options: O | undefined, waitMs: number) => Promise<Outcome<L>>;
@@ -37,11 +37,14 @@ export function verbs<L extends Lease | LeaseGroup, O extends AcquireOptions>(
 
 export function leaseOf<L>(outcome: Outcome<L>): L {
   if (outcome.kind === 'granted') return outcome.lease;
-  const { key, holders, heldHere } = outcome;
+  throw timeoutError(outcome);
+}
+
+export function timeoutError({ key, holders, heldHere }: Busy): AcquireTimeoutError {
   const owners = holders.map(({ owner }) => owner);
   const here = heldHere ? '; this very process holds it with another lease' : '';
   const message = `"${key}" was not free in time: ${describe(holders)}${here}. Try later, or wait longer with the option \`wait\`.`;
-  throw new AcquireTimeoutError(message, { key, holders: owners });
+  return new AcquireTimeoutError(message, { key, holders: owners });
 }
 
 function describe(holders: readonly HolderView[]): string {
