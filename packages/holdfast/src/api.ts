@@ -205,7 +205,7 @@ export interface LockEvents {
 export type LockEventName = keyof LockEvents;
 
 export interface GetOrCreateOptions<T>
-  extends Pick<AcquireOptions, 'ttl' | 'wait' | 'signal' | 'owner' | 'metadata'> {
+  extends Pick<AcquireOptions, 'ttl' | 'wait' | 'signal' | 'owner' | 'metadata' | 'maxHold'> {
   /** Looks for the value. `undefined` and `null` mean that there is none. */
   get(): Promise<T | null | undefined> | T | null | undefined;
   /** Makes the value and stores it where `get` looks, under the lock. */

@@ -8,7 +8,7 @@ import { ALONE } from '../queue/request.js';
 import { Flight } from './flight.js';
 import type { Context } from './single.js';
 
-const OPTION_NAMES = ['get', 'create', 'ttl', 'wait', 'signal', 'owner', 'metadata'];
+const OPTION_NAMES = ['get', 'create', 'ttl', 'wait', 'signal', 'owner', 'metadata', 'maxHold'];
 
 /** The flights of one `locks`, by key. */
 export class Flights {
@@ -31,7 +31,9 @@ export class Flights {
     checkNotNested(leases.client.store, request);
     let flight = this.#byKey.get(request.key);
     if (!flight) {
-      const started = new Flight(this.#context, request, { get, create }, () => this.#end(request.key, started));
+      const started = new Flight(this.#context, request, { get, create }, () =>
+        this.#end(request.key, started),
+      );
       this.#byKey.set(request.key, started);
       started.start();
       flight = started;
