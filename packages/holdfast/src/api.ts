@@ -83,7 +83,20 @@ export interface LeaseGroup extends AsyncDisposable {
   release(): Promise<void>;
 }
 
-/** The three verbs. Everything that can be locked has them. */
+export interface WorkOptions {
+  /**
+   * Whether work that runs under the same lock already goes on under its lease. The other options then have no effect,
+   * and the lease ends with the outer work. Default false: the call is refused, as it would wait for itself.
+   */
+  readonly reentrant?: boolean;
+}
+
+/** What came of work that was to run only if the lock was free. */
+export type TryResult<T> =
+  | { readonly acquired: true; readonly value: T }
+  | { readonly acquired: false; readonly holders: readonly HolderInfo[] };
+
+/** The four verbs. Everything that can be locked has them. */
 export interface Lockable<L, O extends AcquireOptions = AcquireOptions> {
   /** Waits, then rejects with `AcquireTimeoutError`. */
   acquire(options?: O): Promise<L>;
@@ -93,7 +106,9 @@ export interface Lockable<L, O extends AcquireOptions = AcquireOptions> {
    * Runs work under the lock. Work that resolves after the lease was lost rejects with `LeaseLostError`, whose
    * `result` has the value; work that throws, throws its own error; a failed release changes neither.
    */
-  withLock<T>(work: (lease: L) => Promise<T> | T, options?: O): Promise<T>;
+  withLock<T>(work: (lease: L) => Promise<T> | T, options?: O & WorkOptions): Promise<T>;
+  /** As `withLock`, if the lock is free; else nothing runs. Waits only if `wait` is given. */
+  tryWithLock<T>(work: (lease: L) => Promise<T> | T, options?: O & WorkOptions): Promise<TryResult<T>>;
 }
 
 export interface ReadWrite {
@@ -216,7 +231,16 @@ export interface GetOrCreateOptions<T>
 export interface Locks {
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
   tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null>;
-  withLock<T>(key: string, work: (lease: Lease) => Promise<T> | T, options?: AcquireOptions): Promise<T>;
+  withLock<T>(
+    key: string,
+    work: (lease: Lease) => Promise<T> | T,
+    options?: AcquireOptions & WorkOptions,
+  ): Promise<T>;
+  tryWithLock<T>(
+    key: string,
+    work: (lease: Lease) => Promise<T> | T,
+    options?: AcquireOptions & WorkOptions,
+  ): Promise<TryResult<T>>;
   /** `capacity` permits can be held at once. All users of a key should name the same capacity; the smallest counts. */
   semaphore(key: string, options: { readonly capacity: number }): Lockable<Lease, SharedOptions>;
   readWrite(key: string): ReadWrite;
@@ -235,6 +259,10 @@ export interface Locks {
    * After a `StoreError` it may be tried again, until the ttl ends it.
    */
   adopt(handoff: string, options?: AdoptOptions): Promise<Lease>;
+  /** The lease that is held here, for code that knows only the key. Of several, the one held longest. */
+  held(key: string): Lease | undefined;
+  /** All leases that are held here. */
+  leases(): Lease[];
   /** Null when nobody holds the key and nobody waits for it. */
   inspect(key: string): Promise<KeyInfo | null>;
   /** Keys that somebody holds or waits for, in the order of their code points. */
@@ -256,6 +284,20 @@ export interface Locks {
    * is closed with the last `createLocks` on it. Called again while it drains, the shorter drain counts.
    */
   close(options?: DrainOptions): Promise<void>;
+  /**
+   * Closes at SIGTERM or SIGINT, and then lets the signal end the process, unless others listen for it: those end it. A
+   * second signal does not wait for the drain. Returns a function that undoes this.
+   */
+  closeOn(process: SignalSource, options?: DrainOptions): () => void;
+}
+
+/** What `closeOn` needs of `process`. */
+export interface SignalSource {
+  readonly pid: number;
+  on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  listenerCount(signal: 'SIGTERM' | 'SIGINT'): number;
+  kill(pid: number, signal: 'SIGTERM' | 'SIGINT'): unknown;
 }
 
 export interface DrainOptions {

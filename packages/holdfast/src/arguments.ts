@@ -78,7 +78,7 @@ export function checkOptions<O extends object>(options: O, known: readonly strin
   return options;
 }
 
-function checkFlag(value: unknown, name: string): boolean {
+export function checkFlag(value: unknown, name: string): boolean {
   if (typeof value === 'boolean') return value;
   throw new InvalidArgumentError(`${name} is ${show(value)}, but has to be true or false.`);
 }

@@ -21,9 +21,13 @@ export type {
   Metadata,
   ReadWrite,
   SharedOptions,
+  SignalSource,
+  TryResult,
   WaiterInfo,
   WatchOptions,
+  WorkOptions,
 } from './api.js';
+export { assertLocked, currentLease } from './lease/work-context.js';
 export { createLocks } from './locks.js';
 export {
   type AppliedMigration,

@@ -1,9 +1,8 @@
 /** Inspecting, listing, watching and evicting keys. Nothing here shows a hold id. */
-import type { EvictOptions, HolderInfo, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
+import type { EvictOptions, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
 import { checkOptions, checkSignal } from './arguments.js';
-import { readMetadata } from './lease/lease.js';
 import type { Context } from './primitives/single.js';
-import type { HolderView } from './protocol/commands.js';
+import { holderInfo } from './primitives/verbs.js';
 import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
 import { checkAfter, checkKey, checkPrefix } from './protocol/names.js';
@@ -98,15 +97,6 @@ function keyInfo({ defaults }: Context, { key, now, holders, waiters }: Snapshot
       capacity,
       since: new Date(since),
     })),
-  };
-}
-
-function holderInfo(view: HolderView): HolderInfo {
-  return {
-    ...view,
-    acquiredAt: new Date(view.acquiredAt),
-    expiresAt: new Date(view.expiresAt),
-    metadata: readMetadata(view.metadata),
   };
 }
 

@@ -18,10 +18,14 @@ import type {
   LocksOptions,
   ReadWrite,
   SharedOptions,
+  SignalSource,
+  TryResult,
   WatchOptions,
+  WorkOptions,
 } from './api.js';
 import { checkOptions, type Defaults, requestOf } from './arguments.js';
 import { type Clock, systemClock } from './clock.js';
+import { closeOn } from './close-on.js';
 import { evict, inspect, list, watch } from './inspection.js';
 import { isEventName } from './lease/events.js';
 import { readHandoff } from './lease/handoff.js';
@@ -31,12 +35,11 @@ import { any } from './primitives/any.js';
 import { Flights } from './primitives/get-or-create.js';
 import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
-import { acquireOne, type Context, outcomeOf } from './primitives/single.js';
-import { leaseOf } from './primitives/verbs.js';
-import { checkWork, runUnder } from './primitives/with-lock.js';
+import { acquireOne, type Context, outcomeOf, outerOf } from './primitives/single.js';
+import { leaseOf, verbs } from './primitives/verbs.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
-import { checkNamespace, checkOwner } from './protocol/names.js';
+import { checkKey, checkNamespace, checkOwner } from './protocol/names.js';
 import type { Guarantees, Store } from './protocol/store.js';
 import { ALONE } from './queue/request.js';
 
@@ -77,6 +80,7 @@ class LocksOnStore implements Locks {
   readonly #leases: Leases;
   readonly #flights: Flights;
   #closing: Promise<void> = Promise.resolve();
+  readonly #onClosed = new Set<() => void>();
 
   constructor(context: Context) {
     this.#context = context;
@@ -95,13 +99,29 @@ class LocksOnStore implements Locks {
     return outcome.kind === 'granted' ? outcome.lease : null;
   }
 
-  async withLock<T>(
+  withLock<T>(
     key: string,
     work: (lease: Lease) => Promise<T> | T,
-    options?: AcquireOptions,
+    options?: AcquireOptions & WorkOptions,
   ): Promise<T> {
-    checkWork(work);
-    return runUnder(await this.acquire(key, options), work);
+    return this.#mutex(key).withLock(work, options);
+  }
+
+  tryWithLock<T>(
+    key: string,
+    work: (lease: Lease) => Promise<T> | T,
+    options?: AcquireOptions & WorkOptions,
+  ): Promise<TryResult<T>> {
+    return this.#mutex(key).tryWithLock(work, options);
+  }
+
+  #mutex(key: string): Lockable<Lease> {
+    const context = this.#context;
+    return verbs<Lease, AcquireOptions>(
+      (options, waitMs) => acquireOne(context, key, options, ALONE, waitMs),
+      () => outerOf(context, checkKey(key), ALONE),
+      context.defaults.waitMs,
+    );
   }
 
   semaphore(key: string, options: { readonly capacity: number }): Lockable<Lease, SharedOptions> {
@@ -131,6 +151,14 @@ class LocksOnStore implements Locks {
     const handed = readHandoff(handoff, defaults.prefix);
     const request = ttlMs === null ? handed.request : { ...handed.request, ttlMs };
     return leases.adopt({ ...handed, request });
+  }
+
+  held(key: string): Lease | undefined {
+    return this.#leases.held(this.#context.defaults.prefix + checkKey(key))[0];
+  }
+
+  leases(): Lease[] {
+    return this.#leases.held();
   }
 
   inspect(key: string): Promise<KeyInfo | null> {
@@ -176,9 +204,23 @@ class LocksOnStore implements Locks {
   async #close(drainMs: number): Promise<void> {
     // Before anything else: calls of listeners are refused.
     this.#leases.refuseAll();
-    await this.#drain(drainMs);
-    await this.#leases.client.released();
-    await this.#leases.client.close();
+    try {
+      await this.#drain(drainMs);
+      await this.#leases.client.released();
+      await this.#leases.client.close();
+    } finally {
+      for (const stop of this.#onClosed) stop();
+    }
+  }
+
+  closeOn(source: SignalSource, options?: DrainOptions): () => void {
+    drainMsOf(options);
+    const stop = closeOn(this, source, options);
+    this.#onClosed.add(stop);
+    return () => {
+      stop();
+      this.#onClosed.delete(stop);
+    };
   }
 
   async #drain(drainMs: number): Promise<void> {

@@ -25,10 +25,23 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   arguments: ['protocol', 'queue', 'api', 'lease'],
   primitives: ['protocol', 'queue', 'api', 'lease', 'arguments'],
   inspection: ['protocol', 'api', 'lease', 'arguments', 'primitives'],
-  locks: ['node:', 'protocol', 'clock', 'queue', 'api', 'lease', 'arguments', 'primitives', 'inspection'],
+  'close-on': ['protocol', 'api'],
+  locks: [
+    'node:',
+    'protocol',
+    'clock',
+    'queue',
+    'api',
+    'lease',
+    'arguments',
+    'primitives',
+    'inspection',
+    'close-on',
+  ],
   testkit: ['node:', 'protocol', 'clock', 'api', 'locks'],
   'open-store': ['protocol', 'stores'],
-  index: ['protocol', 'api', 'clock', 'locks', 'open-store'],
+  env: ['protocol', 'api', 'locks', 'open-store'],
+  index: ['protocol', 'api', 'clock', 'lease', 'locks', 'open-store'],
 };
 
 /**

@@ -80,6 +80,7 @@ function lockableOf({ locks }: Client, key: KeySpec, write: boolean, random: Ran
         acquire: (options) => locks.acquire(name, options),
         tryAcquire: (options) => locks.tryAcquire(name, options),
         withLock: (run, options) => locks.withLock(name, run, options),
+        tryWithLock: (run, options) => locks.tryWithLock(name, run, options),
       };
       return { lockable, wants: { permits: 1, capacity: 1 } };
     }

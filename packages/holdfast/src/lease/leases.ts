@@ -53,13 +53,12 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     for (const queue of this.all()) for (const hold of queue.holds) hold.check();
   }
 
-  /** Every lease held here now. */
-  held(): HeldLease[] {
-    const leases: HeldLease[] = [];
-    for (const { holds } of this.all()) {
-      for (const { user } of holds) if (user instanceof HeldLease) leases.push(user);
-    }
-    return leases;
+  /** Every lease held here now, of all keys or of one. */
+  held(key?: string): HeldLease[] {
+    const queues = key === undefined ? this.all() : [this.queues.get(key)];
+    return queues.flatMap((queue) =>
+      (queue?.holds ?? []).flatMap(({ user }) => (user instanceof HeldLease && user.held ? user : [])),
+    );
   }
 
   /**

@@ -1,10 +1,13 @@
 /**
  * The leases that the running code works under. `withLock` runs its work in this context, so that a nested call for the
- * same key, which could only wait for itself, is refused at once.
+ * same key goes on under the same lease, or, as it could only wait for itself, is refused at once.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Lease } from '../api.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
+import { checkKey } from '../protocol/names.js';
 import type { Store } from '../protocol/store.js';
+import type { Permits } from '../queue/request.js';
 import { HeldLease } from './lease.js';
 import type { LeaseRequest } from './lease-request.js';
 
@@ -27,4 +30,40 @@ export function checkNotNested(store: Store, request: LeaseRequest): void {
       'itself. Use the lease that the work was given, or ask for another key.',
     { key: request.name },
   );
+}
+
+/** The lease on this key, with at least these permits, that the running code works under. Throws when it is lost. */
+export function outerLease(store: Store, key: string, { permits, capacity }: Permits): HeldLease | null {
+  for (const lease of workContext.getStore()?.toReversed() ?? []) {
+    const above = HeldLease.requestOf(lease);
+    if (above.key !== key || HeldLease.storeOf(lease) !== store || isGivenUp(lease)) continue;
+    if (above.permits < permits || above.capacity !== capacity) continue;
+    lease.assertHeld();
+    return lease;
+  }
+  return null;
+}
+
+const isGivenUp = ({ state }: Lease): boolean => state === 'released' || state === 'handed-off';
+
+/**
+ * The lease that the running code works under: the innermost, or the innermost of this key, of whichever locks. Undefined
+ * outside of `withLock` and `tryWithLock`, and after a release. It may be lost: ask `held`, or call `assertHeld()`.
+ */
+export function currentLease(key?: string): Lease | undefined {
+  return workContext
+    .getStore()
+    ?.findLast((lease) => !isGivenUp(lease) && (key === undefined || lease.key === key));
+}
+
+/** For code that has to run under a lock: throws unless it does, at this moment. */
+export function assertLocked(key: string): void {
+  const lease = currentLease(checkKey(key));
+  if (!lease) {
+    throw new InvalidArgumentError(
+      `This has to run under the lock "${key}": call it inside the work of withLock("${key}", …).`,
+      { key },
+    );
+  }
+  lease.assertHeld();
 }

@@ -10,13 +10,14 @@ import { durationMs } from '../protocol/durations.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { checkKey } from '../protocol/names.js';
 import { ALONE } from '../queue/request.js';
-import { acquireOne, type Context } from './single.js';
+import { acquireOne, type Context, outerOf } from './single.js';
 import { type Outcome, verbs } from './verbs.js';
 
 export function all(context: Context, keys: readonly string[]): Lockable<LeaseGroup> {
   const ordered = distinctKeys(keys).sort();
   return verbs<LeaseGroup, AcquireOptions>(
     (options, waitMs) => acquireAll(context, ordered, options, waitMs),
+    () => outerGroup(context, ordered),
     context.defaults.waitMs,
   );
 }
@@ -55,6 +56,12 @@ async function acquireAll(
   } finally {
     if (!complete) await new HeldGroup(leases)[Symbol.asyncDispose]();
   }
+}
+
+/** Null unless the running work holds all of them. */
+function outerGroup(context: Context, keys: readonly string[]): LeaseGroup | null {
+  const leases = keys.flatMap((key) => outerOf(context, key, ALONE) ?? []);
+  return leases.length === keys.length ? new HeldGroup(leases) : null;
 }
 
 /** Held while all of its leases are. */

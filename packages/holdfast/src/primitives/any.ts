@@ -4,15 +4,24 @@ import { checkOptions, OPTION_NAMES } from '../arguments.js';
 import { durationMs } from '../protocol/durations.js';
 import { ALONE } from '../queue/request.js';
 import { distinctKeys } from './all.js';
-import { acquireOne, type Context } from './single.js';
+import { acquireOne, type Context, outerOf } from './single.js';
 import { type Outcome, verbs } from './verbs.js';
 
 export function any(context: Context, keys: readonly string[]): Lockable<Lease> {
   const distinct = distinctKeys(keys);
   return verbs<Lease, AcquireOptions>(
     (options, waitMs) => acquireAny(context, distinct, options, waitMs),
+    () => outerOfAny(context, distinct),
     context.defaults.waitMs,
   );
+}
+
+function outerOfAny(context: Context, keys: readonly string[]): Lease | null {
+  for (const key of keys) {
+    const lease = outerOf(context, key, ALONE);
+    if (lease) return lease;
+  }
+  return null;
 }
 
 async function acquireAny(

@@ -2,8 +2,8 @@
 import type { Lease, Lockable, SharedOptions } from '../api.js';
 import { checkOptions, OPTION_NAMES } from '../arguments.js';
 import { checkKey } from '../protocol/names.js';
-import { checkPermits } from '../queue/request.js';
-import { acquireOne, type Context } from './single.js';
+import { checkPermits, type Permits } from '../queue/request.js';
+import { acquireOne, type Context, outerOf } from './single.js';
 import { verbs } from './verbs.js';
 
 const SHARED_OPTION_NAMES: ReadonlySet<string> = new Set([...OPTION_NAMES, 'permits']);
@@ -16,8 +16,10 @@ export function semaphore(
   checkKey(key);
   const { capacity } = checkOptions(options, ['capacity']);
   checkPermits(1, capacity);
-  return verbs<Lease, SharedOptions>((given, waitMs) => {
-    const { permits = 1 } = given ?? {};
-    return acquireOne(context, key, given, checkPermits(permits, capacity), waitMs, SHARED_OPTION_NAMES);
-  }, context.defaults.waitMs);
+  const permitsOf = ({ permits = 1 }: SharedOptions = {}): Permits => checkPermits(permits, capacity);
+  return verbs<Lease, SharedOptions>(
+    (given, waitMs) => acquireOne(context, key, given, permitsOf(given), waitMs, SHARED_OPTION_NAMES),
+    (given) => outerOf(context, key, permitsOf(given)),
+    context.defaults.waitMs,
+  );
 }

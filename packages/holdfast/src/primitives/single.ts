@@ -3,6 +3,7 @@ import type { AcquireOptions, Lease } from '../api.js';
 import { type Defaults, requestOf } from '../arguments.js';
 import type { HeldLease } from '../lease/lease.js';
 import type { Leases } from '../lease/leases.js';
+import { outerLease } from '../lease/work-context.js';
 import type { Permits } from '../queue/request.js';
 import type { Outcome as Waited } from '../queue/waiter.js';
 import type { Outcome } from './verbs.js';
@@ -26,6 +27,11 @@ export function outcomeOf(waited: Waited<HeldLease>): Outcome<Lease> {
     default:
       throw new Error(`Waiting ended unexpectedly: ${waited.kind}.`);
   }
+}
+
+/** The lease on this key that the running work holds. */
+export function outerOf({ leases, defaults }: Context, key: string, permits: Permits): Lease | null {
+  return outerLease(leases.client.store, defaults.prefix + key, permits);
 }
 
 export async function acquireOne(

@@ -1,8 +1,9 @@
-/** The three verbs, made from one attempt: a mutex, a semaphore and a group differ only in that. */
-import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
+/** The four verbs, made from one attempt: a mutex, a semaphore and a group differ only in that. */
+import type { AcquireOptions, HolderInfo, Lease, LeaseGroup, Lockable } from '../api.js';
+import { readMetadata } from '../lease/lease.js';
 import type { HolderView } from '../protocol/commands.js';
 import { AcquireTimeoutError } from '../protocol/errors.js';
-import { checkWork, runUnder } from './with-lock.js';
+import { checkWork, runInside, runUnder, splitOptions } from './with-lock.js';
 
 export interface Busy {
   readonly kind: 'busy';
@@ -17,8 +18,10 @@ export type Outcome<L> = { readonly kind: 'granted'; readonly lease: L } | Busy;
 /** One try with these options. `waitMs`: the default of the option `wait`. */
 export type Attempt<L, O> = (options: O | undefined, waitMs: number) => Promise<Outcome<L>>;
 
+/** `outer`: what the running work holds already of what is asked for. */
 export function verbs<L extends Lease | LeaseGroup, O extends AcquireOptions>(
   attempt: Attempt<L, O>,
+  outer: (options: O | undefined) => L | null,
   waitMs: number,
 ): Lockable<L, O> {
   const acquire = async (options?: O): Promise<L> => leaseOf(await attempt(options, waitMs));
@@ -28,10 +31,30 @@ export function verbs<L extends Lease | LeaseGroup, O extends AcquireOptions>(
       const outcome = await attempt(options, 0);
       return outcome.kind === 'granted' ? outcome.lease : null;
     },
-    async withLock(work, options) {
+    async withLock(work, given) {
       checkWork(work);
-      return runUnder(await acquire(options), work);
+      const { options, reentrant } = splitOptions(given);
+      const own = reentrant ? outer(options) : null;
+      return own ? runInside(own, work) : runUnder(await acquire(options), work);
     },
+    async tryWithLock(work, given) {
+      checkWork(work);
+      const { options, reentrant } = splitOptions(given);
+      const own = reentrant ? outer(options) : null;
+      if (own) return { acquired: true, value: await runInside(own, work) };
+      const outcome = await attempt(options, 0);
+      if (outcome.kind === 'busy') return { acquired: false, holders: outcome.holders.map(holderInfo) };
+      return { acquired: true, value: await runUnder(outcome.lease, work) };
+    },
+  };
+}
+
+export function holderInfo(view: HolderView): HolderInfo {
+  return {
+    ...view,
+    acquiredAt: new Date(view.acquiredAt),
+    expiresAt: new Date(view.expiresAt),
+    metadata: readMetadata(view.metadata),
   };
 }
 

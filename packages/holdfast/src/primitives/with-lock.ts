@@ -1,15 +1,15 @@
 /** Work under a lease. */
-import type { Lease, LeaseGroup } from '../api.js';
+import type { AcquireOptions, Lease, LeaseGroup, WorkOptions } from '../api.js';
+import { checkFlag } from '../arguments.js';
 import { HeldLease, releaseQuietly } from '../lease/lease.js';
 import { workContext } from '../lease/work-context.js';
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 
-/** Runs work. Work that ends after its lease was lost has failed, whatever it returned (P10). */
-export async function runUnder<L extends Lease | LeaseGroup, T>(
-  lease: L,
-  work: (lease: L) => Promise<T> | T,
-): Promise<T> {
-  const leases = 'leases' in lease ? lease.leases : [lease as Lease];
+type Work<L, T> = (lease: L) => Promise<T> | T;
+
+/** Runs work, and releases. Work that ends after its lease was lost has failed, whatever it returned (P10). */
+export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
+  const leases = partsOf(lease);
   try {
     const result = await workContext.run(contextOf(leases), () => work(lease));
     for (const part of leases) if (!part.held && part.state === 'lost') throw lateError(part, result);
@@ -19,6 +19,17 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(
   }
 }
 
+/** Runs work inside the work that the lease belongs to, which releases it. */
+export async function runInside<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
+  const result = await work(lease);
+  for (const part of partsOf(lease)) if (!part.held) throw lateError(part, result);
+  return result;
+}
+
+function partsOf(lease: Lease | LeaseGroup): readonly Lease[] {
+  return 'leases' in lease ? lease.leases : [lease];
+}
+
 /** Without leases that are over: work that starts its own successor must not keep all its predecessors. */
 function contextOf(leases: readonly Lease[]): readonly HeldLease[] {
   const outer = workContext.getStore()?.filter(({ state }) => state === 'held') ?? [];
@@ -26,7 +37,11 @@ function contextOf(leases: readonly Lease[]): readonly HeldLease[] {
 }
 
 function lateError(lease: Lease, result: unknown): LeaseLostError {
-  const message = `The work under "${lease.key}" ended after its lease (token ${lease.token}) was lost: others may have run beside it.`;
+  const over =
+    lease.state === 'lost'
+      ? 'was lost: others may have run beside it.'
+      : 'had ended with the outer work. The outer work has to await the inner one.';
+  const message = `The work under "${lease.key}" ended after its lease (token ${lease.token}) ${over}`;
   const cause: unknown = lease.signal.reason;
   const reason = cause instanceof LeaseLostError ? cause.reason : undefined;
   return new LeaseLostError(message, { key: lease.key, reason, result, cause });
@@ -35,4 +50,19 @@ function lateError(lease: Lease, result: unknown): LeaseLostError {
 export function checkWork(work: unknown): void {
   if (typeof work === 'function') return;
   throw new InvalidArgumentError('The work to do under the lock has to be a function.');
+}
+
+/** The options of the lock, without those of the work; and whether it is reentrant. */
+export function splitOptions<O extends AcquireOptions>(
+  options: (O & WorkOptions) | undefined,
+): { readonly options: O | undefined; readonly reentrant: boolean } {
+  // Anything else is told by whoever checks the other options.
+  if (typeof options !== 'object' || options === null || !('reentrant' in options)) {
+    return { options, reentrant: false };
+  }
+  const { reentrant, ...others } = options;
+  return {
+    options: others as unknown as O,
+    reentrant: reentrant !== undefined && checkFlag(reentrant, 'reentrant'),
+  };
 }

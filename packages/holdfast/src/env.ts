@@ -1,0 +1,116 @@
+/**
+ * `locks` on the store that the environment names: HOLDFAST_STORE is its URL, HOLDFAST_NAMESPACE the namespace of the
+ * keys. Made when it is first used, so that importing it does nothing.
+ */
+import type { Locks } from './api.js';
+import { createLocks } from './locks.js';
+import { openStore } from './open-store.js';
+import type { Command, Reply, Why } from './protocol/commands.js';
+import { InvalidArgumentError, NotExecutedError } from './protocol/errors.js';
+import type { HoldId } from './protocol/state.js';
+import type { ListQuery, Snapshot, Stop, Store, Traits } from './protocol/store.js';
+
+let made: Locks | null = null;
+
+export const locks: Locks = new Proxy({} as Locks, {
+  get(_target, name) {
+    made ??= locksOfEnvironment();
+    const value: unknown = Reflect.get(made, name, made);
+    return typeof value === 'function' ? value.bind(made) : value;
+  },
+});
+
+function locksOfEnvironment(): Locks {
+  const { HOLDFAST_STORE: url, HOLDFAST_NAMESPACE: namespace } = process.env;
+  if (!url) {
+    throw new InvalidArgumentError(
+      'HOLDFAST_STORE is not set: it names the store, such as sqlite:locks.db or redis://localhost.',
+    );
+  }
+  return createLocks(new LazyStore(url), namespace ? { namespace } : {});
+}
+
+/** What counts until the store is open: then nothing has been asked yet. */
+const TRAITS: Traits = {
+  clock: 'store',
+  clockErrorMs: 0,
+  push: true,
+  queue: true,
+  shared: 'network',
+  durable: true,
+  livenessPollMs: null,
+};
+
+/** A store that is opened with its first use. What keeps it from opening is the error of every command. */
+class LazyStore implements Store {
+  readonly name = 'environment';
+  readonly #url: string;
+  #opening: Promise<Store> | null = null;
+  #store: Store | null = null;
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  get traits(): Traits {
+    return this.#store?.traits ?? TRAITS;
+  }
+
+  /** Nothing to do where the store does not end holds with their process. */
+  async handOff(hold: HoldId): Promise<void> {
+    await (await this.#open()).handOff?.(hold);
+  }
+
+  apply(commands: readonly Command[]): readonly Promise<Reply>[] {
+    if (this.#store) return this.#store.apply(commands);
+    // In one batch, so that commands of one key stay in order.
+    const replies = this.#open().then((store) =>
+      store.apply(commands.map((command) => asked(store, command))),
+    );
+    return commands.map(async (_, index) => (await replies)[index] as Promise<Reply>);
+  }
+
+  async listen(
+    inbox: string,
+    wake: (key: string, why: Why) => void,
+    onListening?: (isListening: boolean) => void,
+  ): Promise<Stop> {
+    const store = await this.#open();
+    return (await store.listen?.(inbox, wake, onListening)) ?? (async () => undefined);
+  }
+
+  async read(key: string): Promise<Snapshot | null> {
+    return (await this.#open()).read(key);
+  }
+
+  async *list(query: ListQuery): AsyncGenerator<Snapshot> {
+    yield* (await this.#open()).list(query);
+  }
+
+  async probe(): ReturnType<Store['probe']> {
+    return (await this.#open()).probe();
+  }
+
+  async close(): Promise<void> {
+    if (this.#opening) await (await this.#opening).close();
+  }
+
+  #open(): Promise<Store> {
+    this.#opening ??= openStore(this.#url).then(
+      (store) => {
+        this.#store = store;
+        return store;
+      },
+      (error: unknown) => {
+        this.#opening = null;
+        throw new NotExecutedError(error instanceof Error ? error.message : String(error), 'never', error);
+      },
+    );
+    return this.#opening;
+  }
+}
+
+/** Claims made before the store was open ask for its queue, whether it has one or not. */
+function asked({ traits }: Store, command: Command): Command {
+  return command.kind === 'claim' && !traits.queue ? { ...command, queue: false } : command;
+}
