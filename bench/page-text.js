@@ -68,7 +68,7 @@ export const SERVERS_READING = `### Reading the figures of the engines on a serv
 - **Where the marks are missed.** The minimum shows how much room there is. With 64 in flight on Redis the least script that
   keeps a token is hardly faster than the best peer, and Holdfast's decides more: it parses the command, reads the record,
   decides, and writes it with its end (\`INFO commandstats\` tells the time of either). A lone cycle shows the same work, and that of
-  the deadline and the renewal in the process. On PostgreSQL a function sets up its expressions anew in every transaction, and
+  the deadline and the renewal in the process. On PostgreSQL a function sets up its expressions again in every transaction, and
   Holdfast's has more of them; a batch shares that.
 - **A killed holder** is waited for until its lease is over, and no longer: the waiters know when that is. A kill finds
   between two thirds of the ttl and all of it left.

@@ -1,6 +1,6 @@
 /**
  * `locks` on the store that the environment names: HOLDFAST_STORE is its URL, HOLDFAST_NAMESPACE the namespace of the
- * keys. Made when it is first used, so that importing it does nothing.
+ * keys. The store is opened by the first command, so that importing this does nothing.
  */
 import type { Locks } from './api.js';
 import { createLocks } from './locks.js';
@@ -9,26 +9,6 @@ import type { Command, Reply, Why } from './protocol/commands.js';
 import { InvalidArgumentError, NotExecutedError } from './protocol/errors.js';
 import type { HoldId } from './protocol/state.js';
 import type { ListQuery, Snapshot, Stop, Store, Traits } from './protocol/store.js';
-
-let made: Locks | null = null;
-
-export const locks: Locks = new Proxy({} as Locks, {
-  get(_target, name) {
-    made ??= locksOfEnvironment();
-    const value: unknown = Reflect.get(made, name, made);
-    return typeof value === 'function' ? value.bind(made) : value;
-  },
-});
-
-function locksOfEnvironment(): Locks {
-  const { HOLDFAST_STORE: url, HOLDFAST_NAMESPACE: namespace } = process.env;
-  if (!url) {
-    throw new InvalidArgumentError(
-      'HOLDFAST_STORE is not set: it names the store, such as sqlite:locks.db or redis://localhost.',
-    );
-  }
-  return createLocks(new LazyStore(url), namespace ? { namespace } : {});
-}
 
 /** What counts until the store is open: then nothing has been asked yet. */
 const TRAITS: Traits = {
@@ -44,13 +24,8 @@ const TRAITS: Traits = {
 /** A store that is opened with its first use. What keeps it from opening is the error of every command. */
 class LazyStore implements Store {
   readonly name = 'environment';
-  readonly #url: string;
   #opening: Promise<Store> | null = null;
   #store: Store | null = null;
-
-  constructor(url: string) {
-    this.#url = url;
-  }
 
   get traits(): Traits {
     return this.#store?.traits ?? TRAITS;
@@ -96,7 +71,7 @@ class LazyStore implements Store {
   }
 
   #open(): Promise<Store> {
-    this.#opening ??= openStore(this.#url).then(
+    this.#opening ??= openFromEnvironment().then(
       (store) => {
         this.#store = store;
         return store;
@@ -114,3 +89,15 @@ class LazyStore implements Store {
 function asked({ traits }: Store, command: Command): Command {
   return command.kind === 'claim' && !traits.queue ? { ...command, queue: false } : command;
 }
+
+async function openFromEnvironment(): Promise<Store> {
+  const { HOLDFAST_STORE: url } = process.env;
+  if (url) return openStore(url);
+  throw new InvalidArgumentError(
+    'HOLDFAST_STORE is not set: it names the store, such as sqlite:locks.db or redis://localhost.',
+  );
+}
+
+const { HOLDFAST_NAMESPACE: namespace } = process.env;
+
+export const locks: Locks = createLocks(new LazyStore(), namespace ? { namespace } : {});
