@@ -30,15 +30,16 @@ export async function simulateWith({ edits, profile, seeds }: PlantedBug): Promi
   }
 }
 
-async function plant(folder: string, { file, find, put }: Edit): Promise<void> {
-  const path = join(folder, LIBRARY, 'dist', file);
-  const text = await readFile(path, 'utf8');
+async function plant(folder: string, edit: Edit): Promise<void> {
+  await writeFile(join(folder, LIBRARY, 'dist', edit.file), await edited(edit, folder));
+}
+
+/** The text of the file with the bug in it. */
+export async function edited({ file, find, put }: Edit, folder = REPOSITORY): Promise<string> {
+  const text = await readFile(join(folder, LIBRARY, 'dist', file), 'utf8');
   const found = text.split(find).length - 1;
   if (found !== 1) throw new Error(`Found ${found} times in ${file}, not once: ${find}`);
-  await writeFile(
-    path,
-    text.replace(find, () => put),
-  );
+  return text.replace(find, () => put);
 }
 
 function run(folder: string, args: readonly string[]): Promise<Seen> {

@@ -114,8 +114,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: ', this.#deadlineWallMs - clock.wallMs())',
-        put: ')',
+        find: ', endWallMs - clock.wallMs()))',
+        put: '))',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -127,7 +127,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'if (remainingMs === 0) {\n            this.lose(OVER);\n            return;\n        }',
+        find: 'if (remainingMs === 0) {\n            this.loseAtEnd();\n            return;\n        }',
         put: 'if (remainingMs === 0) return;',
       },
       {
@@ -266,5 +266,78 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       },
     ],
     shows: ['overlap', 'released while held'],
+  },
+  {
+    name: 'maxHold counts again from every renewal',
+    profile: 'limits',
+    seeds: 4,
+    edits: [
+      {
+        file: HOLD,
+        find: 'this.#extend(reply, sent);',
+        put: 'this.#extend(reply, sent); if (this.#maxHoldMs !== Infinity) this.limitTo(this.request.maxHoldMs);',
+      },
+    ],
+    shows: ['outlived its maxHold'],
+  },
+  {
+    name: 'maxHold is not read with the clocks',
+    profile: 'limits',
+    seeds: 4,
+    edits: [
+      {
+        file: HOLD,
+        find: 'const endMs = Math.min(this.#deadlineMs, this.#maxHoldMs);\n        const endWallMs = Math.min(this.#deadlineWallMs, this.#maxHoldWallMs);',
+        put: 'const endMs = this.#deadlineMs;\n        const endWallMs = this.#deadlineWallMs;',
+      },
+    ],
+    shows: ['outlived its maxHold'],
+  },
+  {
+    name: 'the limit of one lease stays with the hold when it passes to the next',
+    profile: 'limits',
+    seeds: 4,
+    edits: [
+      {
+        file: LEASE,
+        find: 'if (maxHoldMs !== Number.POSITIVE_INFINITY)',
+        put: 'if (maxHoldMs !== Number.POSITIVE_INFINITY && hold.nextToken % 1_024 === 1)',
+      },
+    ],
+    shows: ['outlived its maxHold'],
+  },
+  {
+    name: 'a lease that expired says that it was evicted',
+    profile: 'limits',
+    seeds: 4,
+    edits: [{ file: HOLD, find: "DEADLINE = { reason: 'deadline'", put: "DEADLINE = { reason: 'evicted'" }],
+    shows: ['wrong reason'],
+  },
+  {
+    name: 'an eviction is taken for a record that was deleted',
+    profile: 'limits',
+    seeds: 8,
+    edits: [
+      {
+        file: HOLD,
+        find: "if (reply.kind === 'lost' && reply.evicted)\n            return evictedBy(reply.evicted.reason);",
+        put: '',
+      },
+      { file: HOLD, find: 'return this.suspect ? evictedBy(null) : REPLACED;', put: 'return REPLACED;' },
+    ],
+    shows: ['wrong reason'],
+  },
+  {
+    name: 'the end of inner work ends the lease of the outer work',
+    profile: 'limits',
+    seeds: 2,
+    edits: [
+      {
+        file: 'primitives/with-lock.js',
+        find: 'const result = await work(lease);',
+        put: 'const result = await work(lease); await releaseQuietly(lease);',
+      },
+    ],
+    shows: ['ended by inner work'],
   },
 ];

@@ -1,12 +1,18 @@
 /** The kit has to be able to fail: every planted bug is caught by the simulation, within a few seeds. */
 import { describe, expect, it } from 'vitest';
 import { isLongRun } from '../long-run.js';
-import { simulateWith } from './plant.ts';
+import { edited, simulateWith } from './plant.ts';
 import { HARMLESS, PLANTED_BUGS } from './planted-bugs.ts';
 
 const CAUGHT_MS_MAX = 120_000;
 /** Every ninth in `npm test`, the others in `npm run test:long`. */
 const BUGS = PLANTED_BUGS.filter((_, index) => (index % 9 === 0) !== isLongRun);
+
+describe('the planted bugs', () => {
+  it('each edit is found once in the built library', async () => {
+    for (const { edits } of PLANTED_BUGS) for (const edit of edits) await edited(edit);
+  });
+});
 
 describe('the simulation', () => {
   it(

@@ -5,12 +5,12 @@
  * Checked: held leases of a key never exceed its capacity; no lease is held past the expiry that the store last
  * decided; `held` never returns to true; the signal aborts soon after a loss; tokens of exclusive leases rise in the
  * order in which the leases begin; no lease is over when it begins; no lease is handed over once its process knows of an
- * eviction. Overlap and token order leave out evicted holds: an eviction takes the lock from a holder.
+ * eviction; no lease lives longer than its `maxHold`; a lost lease says truly why. Overlap and token order leave out evicted holds: an eviction takes the lock from a holder.
  */
 
 import type { Client } from './client.js';
 import type { DecisionChecker, HoldRecord } from './decision-checker.js';
-import type { Lease } from './library.js';
+import { DRIFT_SHARE, type Lease } from './library.js';
 import type { SimulatedProcess } from './process.js';
 import type { RunResult } from './run-result.js';
 import { type Server, STORE_EPOCH_MS } from './server.js';
@@ -21,6 +21,7 @@ const SIGNAL_MS = 100;
 const LOOK_MS = 1_050;
 
 export interface TrackedLease {
+  readonly client: Client;
   readonly process: SimulatedProcess;
   /** The full key, with the namespace. */
   readonly key: string;
@@ -30,6 +31,8 @@ export interface TrackedLease {
   readonly asksHeld: boolean;
   /** How long its process had been suspended when the hold was first claimed. */
   readonly suspendedMs: number;
+  /** The store's exact time by which its `maxHold` is over, by the slowest clock. */
+  readonly limitMs: number;
   notHeld: { readonly atMs: number; readonly pausedMs: number } | null;
 }
 
@@ -38,6 +41,8 @@ export interface Begun {
   readonly asksHeld: boolean;
   /** At this moment; in a group, perhaps earlier, while the group waited for other keys; or by adoption. */
   readonly how: 'fresh' | 'earlier' | 'adopted';
+  /** The longest it may live, if it was asked for. */
+  readonly maxHoldMs: number | null;
 }
 
 interface LeasesOfKey {
@@ -60,16 +65,20 @@ export class LeaseChecker {
   }
 
   /** A user received a lease. */
-  begin({ process, holds }: Client, key: string, lease: Lease, begun: Begun): TrackedLease | null {
+  begin(client: Client, key: string, lease: Lease, begun: Begun): TrackedLease | null {
+    const { process, holds } = client;
     const { token } = lease;
-    const { asksHeld, how } = begun;
+    const { asksHeld, how, maxHoldMs } = begun;
+    const limitMs =
+      this.#server.exactMs + (maxHoldMs ?? Number.POSITIVE_INFINITY) * (1 + 2 * DRIFT_SHARE) + 2;
     const record = this.#decisions.recordOf(key, token);
     if (!record) {
       this.#violate('unknown token', key, `${process.name} got token ${token}, which the store never gave`);
       return null;
     }
     const { suspendedMs } = (how === 'adopted' ? null : holds.get(record.hold.number)) ?? process;
-    const tracked: TrackedLease = { process, key, lease, record, asksHeld, suspendedMs, notHeld: null };
+    const about = { client, process, key, lease, record, asksHeld, suspendedMs, limitMs };
+    const tracked: TrackedLease = { ...about, notHeld: null };
     const ofKey = this.#ofKey(key);
     ofKey.held.add(tracked);
     this.#result.leases += 1;
@@ -83,9 +92,26 @@ export class LeaseChecker {
     return tracked;
   }
 
+  /** What can be known of a loss from outside: whether an operator, a close or its `maxHold` may have ended the lease. */
+  #checkReason(tracked: TrackedLease): void {
+    const { client, key, lease, record, limitMs } = tracked;
+    const { reason } = lease.signal.reason as { readonly reason?: string };
+    const isEvicted = record.ended === 'evicted';
+    const may: Record<string, boolean> = {
+      deadline: true,
+      expired: this.#server.exactMs >= record.expiresAt,
+      evicted: isEvicted,
+      replaced: false,
+      closed: client.isClosing,
+      'max-hold': limitMs !== Number.POSITIVE_INFINITY,
+    };
+    if (!may[String(reason)]) this.#violate('wrong reason', key, `${this.#describe(tracked)} says ${reason}`);
+  }
+
   /** The user released it, or its process crashed. */
   end(tracked: TrackedLease): void {
     const { key, process, lease } = tracked;
+    if (process.phase === 'running' && lease.state === 'lost') this.#checkReason(tracked);
     this.#result.note(
       this.#server.exactMs - STORE_EPOCH_MS,
       key,
@@ -141,6 +167,8 @@ export class LeaseChecker {
     if (tracked.notHeld) this.#violate('came back', key, this.#describe(tracked));
     const pastMs = this.#server.exactMs - record.expiresAt;
     if (pastMs >= 0) this.#violate('outlived', key, `${this.#describe(tracked)}, by ${pastMs.toFixed(1)} ms`);
+    if (this.#server.exactMs > tracked.limitMs)
+      this.#violate('outlived its maxHold', key, this.#describe(tracked));
     if (lease.remainingMs <= 0) this.#violate('nothing remains', key, this.#describe(tracked));
   }
 

@@ -40,6 +40,11 @@ export interface Behaviour {
   readonly overstayShare: number;
   /** The share of single leases that are handed off to another process after the work. */
   readonly handoffShare: number;
+  /** The share of single leases with a `maxHold`, of so many times the ttl; their work takes up to twice as long. */
+  readonly maxHoldShare: number;
+  readonly maxHold: Range;
+  /** The share of `withLock` calls whose work calls `withLock` again, reentrant. */
+  readonly nestedShare: number;
   /** The share of calls for all mutexes at once, or for any of them. */
   readonly groupShare: number;
   /** The share of write calls on a read-write lock. */

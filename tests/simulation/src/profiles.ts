@@ -15,6 +15,9 @@ const BEHAVIOUR: Behaviour = {
   stretch: [1, 2],
   overstayShare: 0,
   handoffShare: 0,
+  maxHoldShare: 0,
+  maxHold: [0.5, 4],
+  nestedShare: 0,
   groupShare: 0,
   writeShare: 0.3,
 };
@@ -220,6 +223,38 @@ const HANDOFFS: Profile = {
   alike: false,
 };
 
+const LIMITS: Profile = {
+  name: 'limits',
+  about: 'leases with a maxHold, work inside work under one lock, and everything that ends leases',
+  durationMs: 90_000,
+  variant: QUEUE_AND_PUSH,
+  keys: [mutex('mutex-a', 2), mutex('mutex-b', 2), semaphore('semaphore-a', 2), readWrite('library-a')],
+  workloads: [
+    {
+      processes: 4,
+      workers: 3,
+      behaviour: {
+        ...BEHAVIOUR,
+        ttlMs: [400, 1_000],
+        maxHoldShare: 0.4,
+        nestedShare: 0.4,
+        handoffShare: 0.05,
+      },
+    },
+  ],
+  network: NETWORK,
+  faultIntervals: {
+    pauseMs: 8_000,
+    suspendMs: 20_000,
+    cutMs: 10_000,
+    restartMs: 20_000,
+    evictionMs: 4_000,
+    lastMs: [20, 3_000],
+  },
+  bounds: { ...BOUNDS, waitMs: 25_000, meanWaitMs: 4_000 },
+  alike: false,
+};
+
 const NO_PUSH: Profile = {
   ...MIXED,
   name: 'no-push',
@@ -244,6 +279,7 @@ export const PROFILES: readonly Profile[] = [
   QUIET,
   EVICTIONS,
   HANDOFFS,
+  LIMITS,
   NO_PUSH,
   NO_QUEUE,
 ];

@@ -147,9 +147,14 @@ export class Simulation {
     lease: Lease,
     random: RandomSource,
     how: Begun['how'] = 'fresh',
+    maxHoldMs: number | null = null,
   ): TrackedLease | null {
     const asksHeld = !random.chance(TRUSTS_SIGNAL_SHARE);
-    return this.leases.begin(client, storeKeyOf(name), lease, { asksHeld, how });
+    return this.leases.begin(client, storeKeyOf(name), lease, { asksHeld, how, maxHoldMs });
+  }
+
+  violate(kind: string, name: string, { process }: Client): void {
+    this.result.violate(kind, this.schedule.nowMs, `${storeKeyOf(name)}: ${process.name}`);
   }
 
   handedOff(name: string, { token }: Lease): void {

@@ -25,6 +25,7 @@ interface Plan {
   readonly workMs: number;
   /** Renew to at least this long; 0 for a plain renewal, null for none. */
   readonly renewMs: number | null;
+  readonly maxHoldMs: number | null;
 }
 
 export async function work(simulation: Simulation, client: Client, random: RandomSource): Promise<void> {
@@ -66,10 +67,27 @@ function planOf(simulation: Simulation, client: Client, random: RandomSource): P
       ? Math.round(ttl * random.between(...behaviour.stretch))
       : 0
     : null;
+  // A share of 0 draws no number, so that other profiles keep their runs per seed.
+  const isLimited = behaviour.maxHoldShare > 0 && random.chance(behaviour.maxHoldShare);
+  const maxHoldMs = isLimited ? Math.round(ttl * random.between(...behaviour.maxHold)) : null;
   const overstays = noRenew && random.chance(behaviour.overstayShare);
-  const workMs = overstays ? 1.2 * (renewMs || ttl) : random.scaled(behaviour.workMs);
+  const usualMs = maxHoldMs === null ? random.scaled(behaviour.workMs) : random.between(0, 2 * maxHoldMs);
+  const workMs = overstays ? 1.2 * (renewMs || ttl) : usualMs;
   const verb = isTry ? 'tryAcquire' : random.chance(0.5) ? 'acquire' : 'withLock';
-  return { key, wants, ttlMs: ttl, lockable, options, waitMs, aborting, verb, workMs, renewMs };
+  const limited = maxHoldMs === null ? options : { ...options, maxHold: maxHoldMs };
+  return {
+    key,
+    wants,
+    ttlMs: ttl,
+    lockable,
+    options: limited,
+    waitMs,
+    aborting,
+    verb,
+    workMs,
+    renewMs,
+    maxHoldMs,
+  };
 }
 
 function lockableOf({ locks }: Client, key: KeySpec, write: boolean, random: RandomSource) {
@@ -120,6 +138,7 @@ async function acquireOnce(
       await lockable.withLock(async (lease) => {
         settled(true);
         await hold(simulation, client, plan, lease, random);
+        await maybeWorkInside(simulation, client, plan, lease, random);
         await maybeHandOff(simulation, client, plan, lease, random);
         releasing = beginRelease(simulation, client, plan);
       }, options);
@@ -138,6 +157,21 @@ async function acquireOnce(
   } finally {
     if (releasing) simulation.calls.end(releasing);
   }
+}
+
+/** Some work calls for the lock again that it runs under. */
+async function maybeWorkInside(
+  simulation: Simulation,
+  client: Client,
+  { key, lockable, options }: Plan,
+  lease: Lease,
+  random: RandomSource,
+): Promise<void> {
+  const { nestedShare } = client.workload.behaviour;
+  if (nestedShare === 0 || !random.chance(nestedShare) || !lease.held) return;
+  const inner = await lockable.withLock((given) => given, { ...options, reentrant: true });
+  const isEnded = inner !== lease || lease.state === 'released';
+  if (isEnded && !client.isClosing) simulation.violate('ended by inner work', key.name, client);
 }
 
 /** Some users hand off before they release; the release then does nothing. */
@@ -174,7 +208,7 @@ async function hold(
   random: RandomSource,
 ): Promise<void> {
   const { process } = client;
-  const tracked = simulation.begin(client, plan.key.name, lease, random);
+  const tracked = simulation.begin(client, plan.key.name, lease, random, 'fresh', plan.maxHoldMs);
   if (!tracked) return;
   try {
     if (plan.renewMs !== null) await renew(simulation, client, plan, lease);
