@@ -161,8 +161,15 @@ export interface WatchOptions {
 }
 
 export interface EvictOptions {
+  /**
+   * Only the holder with this token, as `inspect` shows it or as its lease has it, and nobody else. A hold that is passed
+   * on within its process has the tokens of all its leases: each of them ends it, whichever lease is its last.
+   */
+  readonly token?: number;
   /** Only holders with this token or a lower one: those that the operator saw, not those that came later. */
   readonly upToToken?: number;
+  /** For the evicted holders, whose `LeaseLostError` has it, and for the service's audit log. At most 256 bytes. */
+  readonly reason?: string;
 }
 
 /** A change that `watch` yields: a key came into use, changed, or is free again (`info` is then its last view). */

@@ -5,7 +5,7 @@ import type { Context } from './primitives/single.js';
 import { holderInfo } from './primitives/verbs.js';
 import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
-import { checkAfter, checkKey, checkPrefix } from './protocol/names.js';
+import { checkAfter, checkKey, checkPrefix, checkReason, show } from './protocol/names.js';
 import type { Snapshot } from './protocol/store.js';
 
 const WATCH_MS = 500;
@@ -63,16 +63,32 @@ export async function* watch(context: Context, options: WatchOptions = {}): Asyn
 
 export async function evict(context: Context, key: string, options: EvictOptions = {}): Promise<number> {
   const name = checkKey(key);
-  const { upToToken = await highestToken(context, name) } = checkOptions(options, ['upToToken']);
-  if (!Number.isSafeInteger(upToToken) || upToToken < 0) {
+  const { token, upToToken, reason } = checkOptions(options, ['token', 'upToToken', 'reason']);
+  if (token !== undefined && upToToken !== undefined) {
     throw new InvalidArgumentError(
-      `upToToken is ${String(upToToken)}, but has to be a token as \`inspect\` shows it.`,
+      'Give token, for one holder, or upToToken, for all up to it, but not both.',
     );
   }
+  const fromToken = token === undefined ? 0 : checkToken(token, 'token');
+  const given = reason === undefined ? null : checkReason(reason);
+  const last = token ?? (upToToken === undefined ? undefined : checkToken(upToToken, 'upToToken'));
+  const command = {
+    kind: 'evict',
+    key: context.defaults.prefix + name,
+    fromToken,
+    upToToken: last ?? (await highestToken(context, name)),
+    reason: given,
+  } as const;
   context.leases.checkOpen();
-  const command = { kind: 'evict', key: context.defaults.prefix + name, upToToken } as const;
   const { reply } = await context.leases.client.ask(command, name);
   return reply.kind === 'evicted' ? reply.count : 0;
+}
+
+function checkToken(token: unknown, option: string): number {
+  if (typeof token === 'number' && Number.isSafeInteger(token) && token >= 0) return token;
+  throw new InvalidArgumentError(
+    `${option} is ${show(token)}, but has to be a token as \`inspect\` shows it.`,
+  );
 }
 
 async function highestToken(context: Context, name: string): Promise<number> {

@@ -13,6 +13,8 @@ export class EvictDialog {
     this.dialog = byId('evict');
     /** @type {HTMLButtonElement} */
     this.yes = byId('evict-yes');
+    /** @type {HTMLInputElement} */
+    this.reason = byId('evict-reason');
     this.error = byId('evict-error');
     /** @type {{ key: string, upToToken: number } | null} */
     this.asked = null;
@@ -34,6 +36,7 @@ export class EvictDialog {
     if (hidden > 0) lines.push(make('li', '', `and ${hidden} more`));
     byId('evict-holders').replaceChildren(...lines);
     setText(this.error, '');
+    this.reason.value = '';
     this.yes.disabled = false;
     this.dialog.showModal();
   }
@@ -48,7 +51,7 @@ export class EvictDialog {
     this.yes.disabled = true;
     setText(this.error, '');
     try {
-      const count = await evict(asked.key, asked.upToToken);
+      const count = await evict(asked.key, asked.upToToken, this.reason.value.trim() || null);
       if (this.asked === asked) this.dialog.close();
       this.onDone(
         count > 0 ? `Evicted from ${asked.key}: ${count}.` : `Nobody was left to evict from ${asked.key}.`,

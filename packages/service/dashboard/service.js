@@ -66,13 +66,14 @@ export async function session(namespace) {
  * Ends the holds that have at most this token. Through the batch, which takes any key.
  * @param {string} lock
  * @param {number} upToToken
+ * @param {string | null} reason for those whose holds end
  * @returns {Promise<number>} how many it ended
  */
-export async function evict(lock, upToToken) {
+export async function evict(lock, upToToken, reason) {
   const response = await ask('v2/batch', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: JSON.stringify({ commands: [{ kind: 'evict', key: lock, upToToken }] }),
+    body: JSON.stringify({ commands: [{ kind: 'evict', key: lock, upToToken, reason }] }),
   });
   const [reply] = (await response.json()).replies;
   if (!reply.problem) return reply.count;

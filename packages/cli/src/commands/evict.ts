@@ -1,7 +1,7 @@
 /** `holdfast evict`: ends the leases of a key. Asks first, and ends only holders that the operator saw (F31). */
 import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
-import type { KeyInfo } from 'holdfast';
+import type { EvictOptions, KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT, Failure, usageFailure } from '../failure.js';
 import { holdersText } from '../printing/describe.js';
@@ -11,14 +11,15 @@ import { inSession, type Session } from '../session.js';
 
 export const evict: Command = {
   name: 'evict',
-  operands: { min: 1, max: 1, text: 'KEY [--yes]' },
-  options: ['yes'],
+  operands: { min: 1, max: 1, text: 'KEY [--token N] [--reason TEXT] [--yes]' },
+  options: ['token', 'reason', 'yes'],
   summary: 'end the leases of KEY without their holders',
   about: `Ends the leases of KEY's holders; the next waiter gets the lock. The holder is told within moments and stops, but
 its work may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes is given.`,
   examples: [
     ['holdfast evict deploy:web', 'shows the holder and asks'],
-    ['holdfast evict deploy:web --yes', 'for a script'],
+    ['holdfast evict deploy:web --yes --reason "host retired"', 'for a script'],
+    ['holdfast evict workers --token 1794887240614000', 'one holder of a semaphore'],
   ],
 
   async run({ operands, options }, terminal) {
@@ -27,27 +28,41 @@ its work may not stop at once: only a resource that checks fencing tokens is saf
     if (asks && !(isatty(0) && isatty(2))) {
       throw usageFailure('evict asks for confirmation; without a terminal, give --yes');
     }
+    const token = options.count('token', Number.MAX_SAFE_INTEGER);
+    const reason = options.text('reason');
+    const given = { ...(token !== undefined && { token }), ...(reason !== undefined && { reason }) };
     return inSession(options, terminal, async (session) => {
-      const count = asks ? await evictSeen(session, key) : await session.locks.evict(key);
-      report(terminal, options.has('json'), key, count);
+      const count = asks ? await evictSeen(session, key, given) : await session.locks.evict(key, given);
+      report(terminal, options.has('json'), key, count, token);
       return EXIT.ok;
     });
   },
 };
 
-async function evictSeen({ locks }: Session, key: string): Promise<number> {
-  const seen = await locks.inspect(key);
+async function evictSeen({ locks }: Session, key: string, given: EvictOptions): Promise<number> {
+  const { token } = given;
+  const seen = named(await locks.inspect(key), token);
   if (!seen || seen.holders.length === 0) return 0;
   const answer = await confirm(`"${printable(key)}" is held by ${holdersText(seen)}.\nEvict? [y/N] `);
   if (answer !== 'yes') {
     const status = answer === 'interrupted' ? statusOfSignal('SIGINT') : EXIT.other;
     throw new Failure(status, 'nothing was done');
   }
-  const now = await locks.inspect(key);
+  const now = named(await locks.inspect(key), token);
   if (tokensOf(now) !== tokensOf(seen)) {
     throw new Failure(EXIT.other, `"${printable(key)}" changed its holder meanwhile; nothing was done`);
   }
-  return locks.evict(key, { upToToken: Math.max(...seen.holders.map(({ token }) => token)) });
+  if (token !== undefined) return locks.evict(key, given);
+  return locks.evict(key, { ...given, upToToken: Math.max(...seen.holders.map((holder) => holder.token)) });
+}
+
+/** Only the holder that the token names: it may also be a later one of those of an exclusive hold. */
+function named(info: KeyInfo | null, token: number | undefined): KeyInfo | null {
+  if (!info || token === undefined) return info;
+  const holders = info.holders.filter((holder) =>
+    holder.permits === holder.capacity ? holder.token <= token : holder.token === token,
+  );
+  return { ...info, holders };
 }
 
 function tokensOf(info: KeyInfo | null): string {
@@ -70,8 +85,14 @@ async function confirm(question: string): Promise<Answer> {
   return answer;
 }
 
-function report(terminal: Terminal, json: boolean, key: string, count: number): void {
-  const name = `"${printable(key)}"`;
+function report(
+  terminal: Terminal,
+  json: boolean,
+  key: string,
+  count: number,
+  token: number | undefined,
+): void {
+  const name = `"${printable(key)}"${token === undefined ? '' : ` with token ${token}`}`;
   const people = count === 1 ? '1 holder' : `${count} holders`;
   if (json) terminal.out(JSON.stringify({ key, evicted: count }));
   else terminal.out(count === 0 ? `Nobody holds ${name}.` : `Evicted ${people} of ${name}.`);

@@ -106,19 +106,15 @@ async function release(lease: Lease, { store }: Session, terminal: Terminal): Pr
   }
 }
 
-/**
- * Ends the cool-down of a command that was never started, by an eviction up to its token: no other holder of a lock has a
- * token that low. Holders of a semaphore may, so there the cool-down stays.
- */
+/** Ends the cool-down of a command that was never started, by an eviction of its token. */
 async function endCoolDown(
   lease: Lease,
   session: Session,
   request: RunRequest,
   terminal: Terminal,
 ): Promise<void> {
-  if (request.capacity !== null) return;
   try {
-    const evicted = session.locks.evict(request.key, { upToToken: lease.token });
+    const evicted = session.locks.evict(request.key, { token: lease.token });
     await within(RELEASE_MS_MAX, evicted);
   } catch (error) {
     warn(

@@ -62,6 +62,8 @@ export const OPTIONS = {
     'rights of the API key: ROLE:NAMESPACE, comma-separated; roles are read, lock, admin',
   ),
   expires: value('TIME', 'how long the API key is valid (for ever)'),
+  token: value('N', 'only the holder with this fencing token, as `inspect` shows it'),
+  reason: value('TEXT', 'why, for the evicted holder and for the audit log of a service'),
   yes: flag('do not ask', 'y'),
   json: flag('print JSON'),
   help: flag('show this help', 'h'),

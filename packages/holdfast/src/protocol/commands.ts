@@ -38,8 +38,14 @@ export interface Release {
 export interface Evict {
   readonly kind: 'evict';
   readonly key: string;
-  /** Ends the holds up to this token, which the operator saw: a repeated evict ends nobody new. */
+  /**
+   * Ends the holds that have a token from `fromToken` to `upToToken`, which the operator saw: a repeated evict ends nobody
+   * new. An exclusive hold has every token that was reserved since its grant. Default 0: no lower bound.
+   */
+  readonly fromToken?: number;
   readonly upToToken: number;
+  /** For those whose holds it ends, and for logs. Default null. */
+  readonly reason?: string | null;
 }
 
 export type Command = Claim | Renew | Release | Evict;

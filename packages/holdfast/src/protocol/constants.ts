@@ -44,6 +44,8 @@ export const STAY_AWAY_MS = 150;
 export const KEEP_MS = 30_000;
 /** At most this many marks per key; the oldest go first. */
 export const MARKS_MAX = 128;
+/** At most this many evictions per key are remembered for those that were evicted; the oldest go first. */
+export const EVICTIONS_MAX = 128;
 
 /** A busy reply names at most this many holders. */
 export const HOLDERS_SHOWN = 16;

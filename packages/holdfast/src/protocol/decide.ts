@@ -6,9 +6,9 @@
  * but for a renewal, which may extend again and reserve another block.
  */
 import type { Claim, Command, Evict, Release, Renew, Reply, Wake } from './commands.js';
-import { HOLDERS_SHOWN, QUEUE_MAX, TOKEN_BLOCK, WAITER_LIFE_MS, WAITER_REFRESH_MS } from './constants.js';
+import { EVICTIONS_MAX, HOLDERS_SHOWN, QUEUE_MAX, TOKEN_BLOCK, WAITER_LIFE_MS, WAITER_REFRESH_MS } from './constants.js';
 import { type Draft, finish, markEnded, openDraft, rise, sweep } from './draft.js';
-import { EMPTY_STATE, type Holder, missedItsWindow, type State, sameHold } from './state.js';
+import { EMPTY_STATE, type Holder, type HoldId, missedItsWindow, type Rest, type State, sameHold } from './state.js';
 import { holderView } from './view.js';
 import { callNext, freeInMs, hasRoom, isOverdue } from './waiters.js';
 
@@ -170,7 +170,7 @@ function tellHolders(draft: Draft, { hold }: Claim): void {
 function renew(draft: Draft, command: Renew, now: number): Answer {
   const at = draft.holders.findIndex((holder) => sameHold(holder.hold, command.hold));
   const holder = draft.holders[at];
-  if (!holder) return { kind: 'lost', now, decision: 0, othersWait: false };
+  if (!holder) return lost(draft, command.hold, now);
   const { added } = command;
   let expiresAt = holder.expiresAt;
   if (!added) expiresAt = Math.max(expiresAt, now + command.ttlMs);
@@ -182,6 +182,12 @@ function renew(draft: Draft, command: Renew, now: number): Answer {
   const wantsBlock = command.block && holder.permits === holder.capacity;
   const block = wantsBlock ? reserve(draft, TOKEN_BLOCK, now) : null;
   return { kind: 'renewed', expiresAt, block, now, decision: 0, othersWait: false };
+}
+
+function lost({ evictions }: Draft, hold: HoldId, now: number): Answer {
+  const answer: Answer = { kind: 'lost', now, decision: 0, othersWait: false };
+  const eviction = evictions.find((one) => sameHold(one, hold));
+  return eviction ? { ...answer, evicted: { reason: eviction.reason } } : answer;
 }
 
 function release(draft: Draft, { hold, minHoldMs }: Release, now: number): Answer {
@@ -202,17 +208,21 @@ function leave(draft: Draft, holder: Holder, minHoldMs: number): void {
   if (head) draft.called = [...draft.called, head];
 }
 
-function evict(draft: Draft, { upToToken }: Evict, now: number): Answer {
-  const gone = draft.holders.filter((holder) => holder.token <= upToToken);
-  const rests = draft.rests.filter((rest) => rest.token > upToToken);
+function evict(draft: Draft, { fromToken = 0, upToToken, reason = null }: Evict, now: number): Answer {
+  // An exclusive hold is alone on its key: every token reserved since its grant is of its blocks.
+  const isNamed = ({ token, permits, capacity }: Holder | Rest): boolean =>
+    token <= upToToken && (permits === capacity ? draft.token : token) >= fromToken;
+  const gone = draft.holders.filter(isNamed);
+  const rests = draft.rests.filter((rest) => !isNamed(rest));
   const count = gone.length + draft.rests.length - rests.length;
   const reply: Answer = { kind: 'evicted', count, now, decision: 0, othersWait: false };
   if (count === 0) return reply;
-  draft.holders = draft.holders.filter((holder) => holder.token > upToToken);
+  draft.holders = draft.holders.filter((holder) => !isNamed(holder));
   draft.rests = rests;
   draft.changed = true;
-  for (const { hold, inbox } of gone) {
+  for (const { hold, inbox, expiresAt } of gone) {
     markEnded(draft, hold, now);
+    draft.evictions = [...draft.evictions.slice(1 - EVICTIONS_MAX), { ...hold, reason, until: expiresAt }];
     if (inbox !== null) draft.wakes = [...draft.wakes, { inbox, why: 'evicted' }];
   }
   return reply;

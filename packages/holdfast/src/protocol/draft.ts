@@ -1,7 +1,7 @@
 /** A state being worked on: the lists are replaced, never changed in place, so the state given stays as it was. */
 import type { Wake } from './commands.js';
 import { KEEP_MS, MARKS_MAX, STATE_VERSION } from './constants.js';
-import type { Holder, HoldId, Mark, Rest, State, Waiter } from './state.js';
+import type { Eviction, Holder, HoldId, Mark, Rest, State, Waiter } from './state.js';
 
 export interface Draft {
   readonly from: State;
@@ -12,6 +12,7 @@ export interface Draft {
   rests: readonly Rest[];
   waiters: readonly Waiter[];
   ended: readonly Mark[];
+  evictions: readonly Eviction[];
   /** Whether there is anything to store. */
   changed: boolean;
   /** Waiters to be told: their window opened, or they came to the head of a key that rests. */
@@ -23,7 +24,7 @@ const NOBODY: readonly Waiter[] = [];
 const NO_WAKES: readonly Wake[] = [];
 
 export function openDraft(from: State, earliest: number): Draft {
-  const { token, holders, rests, waiters, ended } = from;
+  const { token, holders, rests, waiters, ended, evictions } = from;
   return {
     from,
     earliest,
@@ -32,6 +33,7 @@ export function openDraft(from: State, earliest: number): Draft {
     rests,
     waiters,
     ended,
+    evictions,
     changed: false,
     called: NOBODY,
     wakes: NO_WAKES,
@@ -43,14 +45,16 @@ export const rise = (last: number, now: number): number => Math.max(last + 1, no
 
 export function finish(draft: Draft, now: number): State {
   if (!draft.changed) return draft.from;
-  const { token, holders, rests, waiters, ended } = draft;
+  const { token, holders, rests, waiters, ended, evictions } = draft;
   const decision = rise(draft.from.decision, now);
-  return { version: STATE_VERSION, token, decision, holders, rests, waiters, ended };
+  return { version: STATE_VERSION, token, decision, holders, rests, waiters, ended, evictions };
 }
 
 /** Drops what is over. What expires has ended, so it is marked like anything else that ends. */
 export function sweep(draft: Draft, now: number): void {
-  const { ended, rests, holders, earliest } = draft;
+  const { ended, rests, holders, evictions, earliest } = draft;
+  // No change by itself: a store may keep what is over until the next write, and decide the same.
+  if (evictions.length > 0) draft.evictions = evictions.filter(({ until }) => until > earliest);
   if (ended.some((mark) => mark.until <= earliest)) {
     draft.ended = ended.filter((mark) => mark.until > earliest);
     draft.changed = true;

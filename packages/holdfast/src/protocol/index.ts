@@ -5,10 +5,11 @@ export { type Decision, decide } from './decide.js';
 export { durationMs, parseDuration, TTL_MS_MAX, TTL_MS_MIN } from './durations.js';
 export * from './errors.js';
 export { compareKeys, keysInOrder } from './keys.js';
-export { checkKey, checkMetadata, checkNamespace, checkOwner, checkPrefix } from './names.js';
+export { checkKey, checkMetadata, checkNamespace, checkOwner, checkPrefix, checkReason } from './names.js';
 export {
   checkVersion,
   EMPTY_STATE,
+  type Eviction,
   expendableAt,
   type Holder,
   type HoldId,

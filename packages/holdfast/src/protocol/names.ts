@@ -1,5 +1,5 @@
 /**
- * Rules for what users name: namespaces, keys, owners, metadata. Checked once, before anything is sent (F17). Two spellings
+ * Rules for what users name: namespaces, keys, owners, metadata, reasons. Checked once, before anything is sent (F17). Two spellings
  * of one letter are one name: text is compared in Unicode's normal form C.
  */
 import { InvalidArgumentError } from './errors.js';
@@ -7,6 +7,7 @@ import { InvalidArgumentError } from './errors.js';
 export const KEY_BYTES_MAX = 512;
 export const OWNER_BYTES_MAX = 256;
 export const METADATA_BYTES_MAX = 4_096;
+export const REASON_BYTES_MAX = 256;
 const NAMESPACE = /^[A-Za-z0-9_.-]{1,64}$/;
 const CONTROL = /\p{Cc}/u;
 const PLAIN = /^[ -~]{1,128}$/;
@@ -40,18 +41,28 @@ export function checkOwner(owner: unknown): string {
   return checkText(owner, 'owner', OWNER_BYTES_MAX);
 }
 
-function checkText(text: unknown, what: string, bytesMax: number): string {
+/** Why an operator evicts. */
+export function checkReason(reason: unknown): string {
+  return checkText(reason, 'reason', REASON_BYTES_MAX, {
+    ifEmpty: 'leave it out, or say why the lease is ended.',
+    ifLong: 'shorten it.',
+  });
+}
+
+const NAME_ADVICE = { ifEmpty: 'give it a name that says what is locked.', ifLong: 'shorten or hash it.' };
+
+function checkText(text: unknown, what: string, bytesMax: number, advice = NAME_ADVICE): string {
   const fail = (problem: string): never => {
     throw new InvalidArgumentError(`The ${what} ${show(text)} ${problem}`);
   };
   if (typeof text !== 'string') return fail('is not a string.');
   if (PLAIN.test(text)) return text;
-  if (text === '') return fail('is empty: give it a name that says what is locked.');
+  if (text === '') return fail(`is empty: ${advice.ifEmpty}`);
   if (!text.isWellFormed()) return fail('is not valid Unicode: it has half of a surrogate pair.');
   if (CONTROL.test(text)) return fail('has control characters: leave them out.');
   const normal = text.normalize('NFC');
   if (Buffer.byteLength(normal) > bytesMax)
-    return fail(`is longer than ${bytesMax} bytes: shorten or hash it.`);
+    return fail(`is longer than ${bytesMax} bytes: ${advice.ifLong}`);
   return normal;
 }
 

@@ -53,6 +53,13 @@ export interface Mark {
   readonly until: number;
 }
 
+/** A hold that an operator ended, so that its next renewal learns of it. */
+export interface Eviction extends HoldId {
+  readonly reason: string | null;
+  /** When the hold would have expired: nobody asks for it any more. */
+  readonly until: number;
+}
+
 export interface State {
   readonly version: number;
   /** The highest token reserved. */
@@ -63,6 +70,8 @@ export interface State {
   readonly rests: readonly Rest[];
   readonly waiters: readonly Waiter[];
   readonly ended: readonly Mark[];
+  /** Nearly always empty: a store keeps it only when it is not. */
+  readonly evictions: readonly Eviction[];
 }
 
 export const EMPTY_STATE: State = {
@@ -73,6 +82,7 @@ export const EMPTY_STATE: State = {
   rests: [],
   waiters: [],
   ended: [],
+  evictions: [],
 };
 
 export const sameHold = (a: HoldId, b: HoldId): boolean => a.number === b.number && a.process === b.process;
@@ -89,6 +99,7 @@ export function expendableAt(state: State): number {
   for (const rest of state.rests) at = Math.max(at, rest.expiresAt);
   for (const waiter of state.waiters) at = Math.max(at, waiter.expiresAt + KEEP_MS);
   for (const mark of state.ended) at = Math.max(at, mark.until);
+  for (const eviction of state.evictions) at = Math.max(at, eviction.until);
   return at;
 }
 

@@ -202,8 +202,9 @@ class RecentTokens {
   #droppedMax = 0;
 
   /** Whether nothing is left of the key but a mark of the process, and a token that the clock will pass soon. */
-  canKeep({ token, decision, holders, rests, waiters, ended }: State, process: string, at: number): boolean {
-    const isEmpty = holders.length + rests.length + waiters.length === 0;
+  canKeep(state: State, process: string, at: number): boolean {
+    const { token, decision, holders, rests, waiters, ended, evictions } = state;
+    const isEmpty = holders.length + rests.length + waiters.length + evictions.length === 0;
     const isLastEnd = ended.length === 0 || (ended.length === 1 && ended[0]?.process === process);
     return isEmpty && isLastEnd && Math.max(token, decision) < (at + AHEAD_MS) * 1_000;
   }

@@ -1,8 +1,8 @@
 /** Renewals, releases, rests and evictions, rule by rule. */
 import { describe, expect, it } from 'vitest';
-import { TOKEN_BLOCK } from '../../src/protocol/index.js';
+import { EVICTIONS_MAX, TOKEN_BLOCK } from '../../src/protocol/index.js';
 import { START } from './scripts.js';
-import { claimBy, evictUpTo, releaseBy, renewBy, Table } from './table.js';
+import { claimBy, evictOne, evictUpTo, releaseBy, renewBy, Table } from './table.js';
 
 describe('a renewal', () => {
   it('extends from now, and F28: never moves the expiry back', () => {
@@ -156,6 +156,61 @@ describe('an evict', () => {
     table.say(claimBy('b', 1, { capacity: 2 }));
     expect(table.say(evictUpTo(START * 1_000)).reply).toMatchObject({ count: 1 });
     expect(table.state?.holders.map(({ owner }) => owner)).toEqual(['b']);
+  });
+
+  it('F31: of one token ends that holder, and nobody else', () => {
+    const table = new Table(START);
+    const tokens = ['a', 'b', 'c'].map((process) => {
+      const { reply } = table.say(claimBy(process, 1, { capacity: 3 }));
+      return reply.kind === 'granted' ? reply.token : 0;
+    });
+    const evict = evictOne(tokens[1] ?? 0);
+    const { reply, wakes } = table.say(evict);
+    expect(reply).toMatchObject({ kind: 'evicted', count: 1 });
+    expect(wakes).toEqual([{ inbox: 'b', why: 'evicted' }]);
+    expect(table.state?.holders.map(({ owner }) => owner)).toEqual(['a', 'c']);
+    table.say(claimBy('d', 1, { capacity: 3 }));
+    expect(table.say(evict).reply).toMatchObject({ count: 0 });
+  });
+
+  it('of one token finds an exclusive hold, or its cool-down, by every token reserved since its grant', () => {
+    const table = new Table(START);
+    const grant = table.say(claimBy('a', 1)).reply;
+    const renewal = table.say(renewBy('a', 1, { block: true })).reply;
+    const last = renewal.kind === 'renewed' ? (renewal.block?.tokenLast ?? 0) : 0;
+    expect(last).toBeGreaterThan(grant.kind === 'granted' ? grant.tokenLast : last);
+    expect(table.say(evictOne(START * 1_000 - 1)).reply).toMatchObject({ count: 0 });
+    expect(table.say(evictOne(last + 1)).reply).toMatchObject({ count: 0 });
+    expect(table.say(evictOne(last)).reply).toMatchObject({ count: 1 });
+    table.say(claimBy('b', 1));
+    table.say(releaseBy('b', 1, 300));
+    expect(table.say(evictOne(last)).reply).toMatchObject({ count: 0 });
+    expect(table.say(evictOne(last + 2)).reply).toMatchObject({ count: 1 });
+  });
+
+  it('is known to the evicted until it would have expired, with the reason', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1, { ttlMs: 100 }));
+    table.say(evictUpTo(Number.MAX_SAFE_INTEGER, 'drained'));
+    expect(table.say(claimBy('b', 1)).reply.kind).toBe('granted');
+    const lost = table.say(renewBy('a', 1), 99);
+    expect(lost.reply).toMatchObject({ kind: 'lost', evicted: { reason: 'drained' } });
+    expect(lost.changed).toBe(false);
+    const over = table.say(renewBy('a', 1), 1);
+    expect(over.reply).not.toHaveProperty('evicted');
+    // Dropped by the next write, and no reason for one.
+    expect([over.changed, over.state.evictions.length]).toEqual([false, 1]);
+    expect(table.say(releaseBy('b', 1)).state.evictions).toEqual([]);
+  });
+
+  it('is known to the last 128 that were evicted', () => {
+    const table = new Table(START);
+    const shared = { capacity: 1_000 };
+    for (let n = 1; n <= EVICTIONS_MAX + 2; n++) table.say(claimBy(`p${n}`, 1, shared));
+    table.say(evictUpTo(Number.MAX_SAFE_INTEGER));
+    expect(table.state?.evictions).toHaveLength(EVICTIONS_MAX);
+    expect(table.say(renewBy('p2', 1)).reply).not.toHaveProperty('evicted');
+    expect(table.say(renewBy('p3', 1)).reply).toMatchObject({ evicted: { reason: null } });
   });
 
   it('F9: ends no waiter', () => {

@@ -4,9 +4,12 @@ import { describe, expect, it } from 'vitest';
 import {
   type Command,
   decide,
+  type Evict,
+  type Holder,
   type HoldId,
   KEEP_MS,
   QUEUE_MAX,
+  type Rest,
   type State,
   sameHold,
 } from '../../src/protocol/index.js';
@@ -21,6 +24,8 @@ function always(law: (trace: readonly Traced[]) => void, from: fc.Arbitrary<Scri
 
 const isHeld = (state: State, hold: HoldId): boolean =>
   state.holders.some((holder) => sameHold(holder.hold, hold));
+
+const nameOf = ({ process, number }: HoldId): string => `${process} ${number}`;
 
 /** A grant that this very decision made. */
 const isFresh = ({ before, command, reply }: Traced): boolean =>
@@ -116,13 +121,35 @@ describe('a key, whatever is said to it', () => {
         for (const old of before.holders) {
           const holder = state.holders.find(({ hold }) => sameHold(hold, old.hold));
           if (holder) expect(holder.expiresAt).toBeGreaterThanOrEqual(old.expiresAt);
-          else expect(mayEnd(command, old.hold, old.token) || old.expiresAt <= now).toBe(true);
+          else expect(mayEnd(command, old, before) || old.expiresAt <= now).toBe(true);
           if (holder) expect({ ...holder, expiresAt: 0 }).toEqual({ ...old, expiresAt: 0 });
         }
         for (const rest of before.rests.filter(({ expiresAt }) => expiresAt > now)) {
-          const evicted = command.kind === 'evict' && rest.token <= command.upToToken;
+          const evicted = command.kind === 'evict' && isNamed(command, rest, before);
           expect(state.rests.includes(rest)).toBe(!evicted);
         }
+      }
+    });
+  });
+
+  it('F31: an evict ends all that it names, and each of them learns why until its time is over', () => {
+    always((trace) => {
+      const evicted = new Map<string, { reason: string | null; until: number }>();
+      for (const { before, state, command, reply, now } of trace) {
+        if (command.kind === 'evict') {
+          const live = before.holders.filter(({ expiresAt }) => expiresAt > now);
+          const named = live.filter((holder) => isNamed(command, holder, before));
+          for (const { hold, expiresAt } of named) {
+            expect(isHeld(state, hold)).toBe(false);
+            evicted.set(nameOf(hold), { reason: command.reason ?? null, until: expiresAt });
+          }
+          const rests = before.rests.filter((rest) => rest.expiresAt > now && isNamed(command, rest, before));
+          expect(reply).toMatchObject({ kind: 'evicted', count: named.length + rests.length });
+        }
+        if (reply.kind !== 'lost' || command.kind !== 'renew') continue;
+        const known = evicted.get(nameOf(command.hold));
+        const isKnown = known !== undefined && known.until > now;
+        expect(reply.evicted).toEqual(isKnown ? { reason: known.reason } : undefined);
       }
     });
   });
@@ -173,7 +200,13 @@ function essence(state: State, command: Command) {
   return { ...rest, marks, token: hasBlock ? 0 : token };
 }
 
-function mayEnd(command: Command, hold: HoldId, token: number): boolean {
-  if (command.kind === 'evict') return token <= command.upToToken;
-  return command.kind === 'release' && sameHold(command.hold, hold);
+function mayEnd(command: Command, old: Holder, before: State): boolean {
+  if (command.kind === 'evict') return isNamed(command, old, before);
+  return command.kind === 'release' && sameHold(command.hold, old.hold);
+}
+
+/** Whether the evict names a token of the holder: of its own one, or of the blocks of an exclusive hold. */
+function isNamed({ fromToken = 0, upToToken }: Evict, entry: Holder | Rest, { token }: State): boolean {
+  const last = entry.permits === entry.capacity ? token : entry.token;
+  return entry.token <= upToToken && fromToken <= last;
 }

@@ -65,6 +65,8 @@ describe('the record of a key', () => {
     expect(expendableAt({ ...EMPTY_STATE, token: (START + 90_000) * 1_000 })).toBe(START + 90_001);
     const rest = { owner: 'a', permits: 1, capacity: 1, token: 1, acquiredAt: 0, expiresAt: START + 80_000 };
     expect(expendableAt({ ...EMPTY_STATE, rests: [rest] })).toBe(START + 80_000);
+    const eviction = { process: 'a', number: 1, reason: null, until: START + 70_000 };
+    expect(expendableAt({ ...EMPTY_STATE, evictions: [eviction] })).toBe(START + 70_000);
   });
 
   it('shrinks to its token and marks at a release', () => {

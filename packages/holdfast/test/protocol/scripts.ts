@@ -174,10 +174,17 @@ function say(script: Script, step: Step, speaker: Speaker, tokens: readonly numb
         added: { ms: step.ttlMs, expiresAt: speaker.expiresAt },
       };
     case 'evict':
-      return { kind: 'evict', key, upToToken: tokens.at(-1 - step.back) ?? 0 };
+      return eviction(step, key, tokens.at(-1 - step.back) ?? 0);
     case 'repeat':
       return speaker.said.at(-1 - step.back) ?? current;
   }
+}
+
+/** Up to a token, or exactly one, now and then a later one of a block; with a reason or without. */
+function eviction({ wants, ttlMs }: Step, key: string, token: number): Command {
+  const upToToken = wants === 3 ? token + 1 : token;
+  const one = wants > 1 ? { fromToken: upToToken } : {};
+  return { kind: 'evict', key, upToToken, ...one, ...(ttlMs % 2 === 0 && { reason: `reason ${ttlMs}` }) };
 }
 
 function claimAnew({ wants }: Script, step: Step, speaker: Speaker): Claim {

@@ -57,6 +57,10 @@ export function releaseBy(process: string, number: number, minHoldMs = 0): Relea
   return { kind: 'release', key: 'k', hold: { process, number }, minHoldMs };
 }
 
-export function evictUpTo(upToToken: number): Evict {
-  return { kind: 'evict', key: 'k', upToToken };
+export function evictUpTo(upToToken: number, reason: string | null = null): Evict {
+  return { kind: 'evict', key: 'k', upToToken, reason };
+}
+
+export function evictOne(token: number, reason: string | null = null): Evict {
+  return { kind: 'evict', key: 'k', fromToken: token, upToToken: token, reason };
 }

@@ -29,6 +29,29 @@ export const plantedBugs: readonly PlantedBug[] = [
       now,
     ),
   ),
+  bug('F31: an evict of one holder ends all before it', /an evict of one token ends/, (state, command, now) =>
+    decide(state, command.kind === 'evict' ? { ...command, fromToken: 0 } : command, now),
+  ),
+  bug(
+    'an evict looks for the first token of a hold only',
+    /evicted by any token that was reserved/,
+    (state, command, now) => {
+      const isLater =
+        command.kind === 'evict' &&
+        (command.fromToken ?? 0) > 0 &&
+        !state?.holders.some(({ token }) => token === command.upToToken);
+      return decide(state, isLater ? { ...command, upToToken: 0 } : command, now);
+    },
+  ),
+  bug(
+    'an eviction is forgotten with the next grant',
+    /learns the reason with its renewal/,
+    leaving((decision) =>
+      decision.reply.kind === 'granted'
+        ? { ...decision, state: { ...decision.state, evictions: [] } }
+        : decision,
+    ),
+  ),
   bug(
     'F28: a late renewal shortens',
     /a late renewal never moves/,

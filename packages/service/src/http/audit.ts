@@ -3,6 +3,7 @@
  * it is refused if the log cannot be written, and `evicted` with its outcome. No secrets: an API key is named by its id.
  */
 import type { FastifyRequest } from 'fastify';
+import type { Evict } from 'holdfast/protocol';
 import type { Logger } from 'pino';
 import { Problem } from './problem.js';
 
@@ -17,7 +18,13 @@ interface Asked {
 }
 
 export type AuditEntry =
-  | (Asked & { readonly event: 'evict'; readonly upToToken: number })
+  | (Asked & {
+      readonly event: 'evict';
+      /** Where it was limited to these tokens from below. */
+      readonly fromToken?: number;
+      readonly upToToken: number;
+      readonly reason?: string;
+    })
   | (Asked & {
       readonly event: 'evicted';
       /** Evicted holders; null when the store did not answer, so the outcome is unknown. */
@@ -45,13 +52,18 @@ export type NoteOutcome = (evicted: number | null) => void;
 export function auditEviction(
   { audit, log }: { readonly audit: Audit; readonly log: Logger },
   { principal, note, ip, id: requestId }: FastifyRequest,
-  key: string,
-  upToToken: number,
+  { key, fromToken = 0, upToToken, reason = null }: Evict,
 ): NoteOutcome {
   const { keyId } = note;
   const asked: Asked = { by: principal.id, ...(keyId && { keyId }), address: ip, key, requestId };
   try {
-    audit({ event: 'evict', ...asked, upToToken });
+    audit({
+      event: 'evict',
+      ...asked,
+      ...(fromToken > 0 && { fromToken }),
+      upToToken,
+      ...(reason !== null && { reason }),
+    });
   } catch (cause) {
     throw new Problem(
       'audit-unavailable',

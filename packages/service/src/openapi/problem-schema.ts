@@ -22,7 +22,7 @@ export const problemSchema = named('Problem', {
 });
 
 /** Problems with members of their own. */
-const OWN_SCHEMA: Partial<Record<ProblemCode, string>> = { busy: 'BusyProblem' };
+const OWN_SCHEMA: Partial<Record<ProblemCode, string>> = { busy: 'BusyProblem', lost: 'LostProblem' };
 /** May say when to try again. */
 const RETRIED: readonly number[] = [429, 503];
 

@@ -65,7 +65,21 @@ export function batchSchemas(limits: Limits): readonly Schema[] {
         maximum: limits.ttlMsMax,
       }),
     }),
-    command('evict', { upToToken: large('Ends the holds up to this token.', SAFE) }),
+    command(
+      'evict',
+      {
+        fromToken: large('Ends no hold below this token. Default 0.', SAFE),
+        upToToken: large('Ends the holds up to this token.', SAFE),
+        reason: {
+          type: ['string', 'null'],
+          minLength: 1,
+          maxLength: 256,
+          pattern: PLAIN,
+          description: 'For the evicted holders, and for the audit log.',
+        },
+      },
+      ['fromToken', 'reason'],
+    ),
   ];
   const batch = named(
     'BatchRequest',
@@ -85,7 +99,11 @@ export function batchSchemas(limits: Limits): readonly Schema[] {
   return [holdId, ...commands, batch, storedHolder, ...replies, failedCommand, batchReplies];
 }
 
-function reply(kind: string, members: Readonly<Record<string, Schema>> = {}) {
+function reply(
+  kind: string,
+  members: Readonly<Record<string, Schema>> = {},
+  optional: readonly string[] = [],
+) {
   const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}Reply`;
   const decided = {
     now: time('When the store decided this.'),
@@ -95,7 +113,7 @@ function reply(kind: string, members: Readonly<Record<string, Schema>> = {}) {
   };
   return named(
     name,
-    object({ kind: constant(kind, 'What was decided.'), ...decided, ...members }, ['doubtMs']),
+    object({ kind: constant(kind, 'What was decided.'), ...decided, ...members }, ['doubtMs', ...optional]),
   );
 }
 
@@ -132,7 +150,16 @@ const replies = [
       anyOf: [object({ token, tokenLast }), { type: 'null' }],
     },
   }),
-  reply('lost'),
+  reply(
+    'lost',
+    {
+      evicted: {
+        ...object({ reason: { type: ['string', 'null'], description: 'What the operator said.' } }),
+        description: 'An operator ended the hold.',
+      },
+    },
+    ['evicted'],
+  ),
   reply('released', { held: flag('Whether it was held until now.') }),
   reply('evicted', { count: count('How many holds were ended.') }),
 ];

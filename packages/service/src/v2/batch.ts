@@ -127,7 +127,7 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
       });
     }
     if (command.kind === 'evict') {
-      return { problem: null, noteOutcome: auditEviction(parts, request, key, command.upToToken) };
+      return { problem: null, noteOutcome: auditEviction(parts, request, { ...command, key }) };
     }
     const { principal } = request;
     principal.checkTtl?.(key, lifeOf(command));

@@ -1,6 +1,6 @@
 /** POST …/renew, …/release and …/evict. */
 import type { FastifyInstance } from 'fastify';
-import { durationMs } from 'holdfast/protocol';
+import { checkReason, durationMs, type Lost } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import { auditEviction } from '../http/audit.js';
 import type { Principal } from '../http/principal.js';
@@ -49,13 +49,7 @@ function renewRoute(app: FastifyInstance, { client, limits, events, holds }: Ser
       principal.holds?.(key, body.hold, reply.kind === 'renewed' ? reply.expiresAt - reply.now : 0);
       if (reply.kind !== 'renewed' || remainingMs === 0) {
         holds.lost(key, body.hold);
-        throw new Problem(
-          'lost',
-          'The lock is no longer held under this hold: stop the work that it protects.',
-          {
-            key,
-          },
-        );
+        throw lostProblem(key, reply.kind === 'lost' ? reply.evicted : undefined);
       }
       holds.held(key, body.hold);
       events.emit('touched', { key });
@@ -63,6 +57,16 @@ function renewRoute(app: FastifyInstance, { client, limits, events, holds }: Ser
       return { key, expiresAt, now, remainingMs };
     },
   });
+}
+
+/** Also says that an operator ended the hold, and why. */
+function lostProblem(key: string, evicted: Lost['evicted']): Problem {
+  const stop = 'stop the work that it protects.';
+  if (!evicted) return new Problem('lost', `The lock is no longer held under this hold: ${stop}`, { key });
+  const { reason } = evicted;
+  const why = reason === null ? '' : ` (${JSON.stringify(reason)})`;
+  const detail = `An operator evicted the holder of this lock${why}: ${stop}`;
+  return new Problem('lost', detail, { key, members: { evicted: { reason } } });
 }
 
 function releaseRoute(app: FastifyInstance, { client, limits, events, holds }: ServiceParts): void {
@@ -108,9 +112,15 @@ export function noteRelease(principal: Principal, key: string, hold: string, coo
   if (coolDownMs > 0) principal.holds?.(key, `${hold} cools down`, coolDownMs);
 }
 
+interface EvictBody {
+  readonly token?: number;
+  readonly upToToken?: number;
+  readonly reason?: string;
+}
+
 function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
   const { client, events } = parts;
-  app.route<{ Body: { readonly upToToken?: number } | null }>({
+  app.route<{ Body: EvictBody | null }>({
     method: 'POST',
     url: `${LOCK_PATH}/evict`,
     config: onLock('admin'),
@@ -127,9 +137,19 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
     handler: async (request) => {
       const key = keyIn(request);
       const detail = { key, principal: request.principal.id, requestId: request.id };
-      const upToToken = request.body?.upToToken ?? (await client.read(key))?.token ?? 0;
-      const noteOutcome = auditEviction(parts, request, key, upToToken);
-      const reply = await client.replyTo({ kind: 'evict', key, upToToken }).catch((error: unknown) => {
+      const { token, upToToken, reason } = request.body ?? {};
+      if (token !== undefined && upToToken !== undefined) {
+        throw new Problem('invalid-argument', 'Give `token` or `upToToken`, but not both.', { key });
+      }
+      const command = {
+        kind: 'evict',
+        key,
+        fromToken: token ?? 0,
+        upToToken: token ?? upToToken ?? (await client.read(key))?.token ?? 0,
+        reason: reason === undefined ? null : checkReason(reason),
+      } as const;
+      const noteOutcome = auditEviction(parts, request, command);
+      const reply = await client.replyTo(command).catch((error: unknown) => {
         noteOutcome(null);
         events.emit('evicted', { ...detail, count: null });
         throw error;

@@ -1,6 +1,7 @@
 /** The requests of `/v2`: these schemas validate them, and are in the OpenAPI document. */
 import { closed, count, flag, large, named, object, oneOf, ref, text } from '../openapi/schema.js';
 
+const TOKENS = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 const PERMITS = { minimum: 1, maximum: 1_000_000 };
 
 const duration = named('Duration', {
@@ -80,15 +81,17 @@ const evictRequest = named(
   'EvictRequest',
   closed(
     {
+      token: large('Ends the hold that has this token, and no other. Not together with `upToToken`.', TOKENS),
       upToToken: large(
         'Ends the holds up to this token, and none that was granted later. Default: the highest token now.',
-        {
-          minimum: 0,
-          maximum: Number.MAX_SAFE_INTEGER,
-        },
+        TOKENS,
       ),
+      reason: text('For the evicted holders, and for the audit log. At most 256 bytes.', {
+        minLength: 1,
+        maxLength: 256,
+      }),
     },
-    ['upToToken'],
+    ['token', 'upToToken', 'reason'],
   ),
 );
 

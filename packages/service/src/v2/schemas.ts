@@ -137,6 +137,21 @@ const probe = named(
   }),
 );
 
+const lost = named('LostProblem', {
+  ...object(
+    {
+      ...PROBLEM_MEMBERS,
+      code: constant('lost', 'The lock is no longer held.'),
+      evicted: {
+        ...object({ reason: { type: ['string', 'null'], description: 'What the operator said.' } }),
+        description: 'An operator ended the hold. Absent when it ended otherwise.',
+      },
+    },
+    ['key', 'requestId', 'evicted'],
+  ),
+  description: 'The lock is no longer held: it expired, was released or was evicted.',
+});
+
 const busy = named('BusyProblem', {
   ...object(
     {
@@ -158,7 +173,7 @@ const busy = named('BusyProblem', {
 /** Makes the named schemas known to the routes of this scope, and with them to the document. */
 export function addSchemas(app: FastifyInstance): void {
   const locks = [holder, waiter, lock, lockPage, grant, renewed, released, evicted];
-  const others = [traits, probe, busy];
+  const others = [traits, probe, busy, lost];
   for (const schema of [...requestSchemas, ...locks, ...others, ...eventSchemas]) app.addSchema(schema);
 }
 

@@ -37,7 +37,7 @@ export interface ForeignHold {
 /** Other software has no tokens. Where our part of the record is left, its numbers and marks go on; else tokens follow the time. */
 export function foreignState(
   { owner, acquiredAt, expiresAt }: ForeignHold,
-  { token, decision, ended }: Pick<State, 'token' | 'decision' | 'ended'> = EMPTY_STATE,
+  { token, decision, ended, evictions }: State = EMPTY_STATE,
 ): State {
   const holder: Holder = {
     hold: FOREIGN,
@@ -50,7 +50,7 @@ export function foreignState(
     expiresAt,
     metadata: null,
   };
-  return { ...EMPTY_STATE, token, decision, ended, holders: [holder] };
+  return { ...EMPTY_STATE, token, decision, ended, evictions, holders: [holder] };
 }
 
 function foreignHolderIn(state: State): Holder | undefined {
@@ -72,14 +72,15 @@ export function occupantOf({ holders, rests }: State): Holder | Rest | null {
 
 /** The part that the other software ignores. */
 export function ownPart(state: State): State {
-  return { ...state, ended: state.ended.filter(({ process }) => process !== FOREIGN.process) };
+  const isOwn = ({ process }: { readonly process: string }): boolean => process !== FOREIGN.process;
+  return { ...state, ended: state.ended.filter(isOwn), evictions: state.evictions.filter(isOwn) };
 }
 
 /** Null where the other software wrote the record. */
 export function ownPartIn(part: unknown, key: string): State | null {
   if (typeof part !== 'object' || part === null || !('version' in part)) return null;
   checkVersion(part.version, key);
-  return part as State;
+  return { ...EMPTY_STATE, ...part };
 }
 
 /** Layouts of other software store plain locks: one holder, no queue. */

@@ -9,6 +9,7 @@
  *   holders         S  JSON; absent when there are none, like the next two, so that `ifFree` can test for that
  *   rests           S  JSON
  *   waiters         S  JSON
+ *   evictions       S  JSON; absent when there are none
  *   ended           M  process → { n: the number of its last ended hold, until, at: its position }
  *   ttl             N  epoch seconds, two days after the last use. For clean-up only: nothing is decided by it
  */
@@ -18,7 +19,7 @@ import type { Layout, TableShape } from './layout.js';
 import { isOlder, marksIn, marksOf, numbersIn, numbersOf, timeToLive } from './state-parts.js';
 
 const LISTS = ['holders', 'rests', 'waiters'] as const;
-const OWN = ['version', 'token', 'decision', ...LISTS, 'ended'] as const;
+const OWN = ['version', 'token', 'decision', ...LISTS, 'evictions', 'ended'] as const;
 
 export interface NativeNames {
   readonly partitionKey: string;
@@ -53,8 +54,8 @@ export function nativeLayout({ partitionKey, sortKey, ttlAttribute }: NativeName
     decode,
     versionAttributes: ['decision'],
     ifFree: {
-      // Marks stay; and attributes that the condition requires to be absent need not be removed.
-      keeps: ['rests', 'waiters', 'ended'],
+      // Marks and evictions stay; and attributes that the condition requires to be absent need not be removed.
+      keeps: ['rests', 'waiters', 'evictions', 'ended'],
       condition(aliases, claim, next) {
         const free = [
           ...LISTS.map((list) => isAbsent(aliases, list)),
@@ -79,7 +80,7 @@ function isRecord(item: Item): boolean {
 }
 
 function encoded(state: State): Item {
-  const lists = LISTS.filter((list) => state[list].length > 0);
+  const lists = ([...LISTS, 'evictions'] as const).filter((list) => state[list].length > 0);
   return {
     ...numbersOf(state),
     ...Object.fromEntries(lists.map((list) => [list, text(JSON.stringify(state[list]))])),
@@ -101,10 +102,11 @@ function decode(key: string, item: Item): State {
     rests: listIn(item, 'rests'),
     waiters: listIn(item, 'waiters'),
     ended: marksIn(item.ended),
+    evictions: listIn(item, 'evictions'),
   };
 }
 
-function listIn<T>(item: Item, list: (typeof LISTS)[number]): readonly T[] {
+function listIn<T>(item: Item, list: (typeof OWN)[number]): readonly T[] {
   const json = textIn(item, list);
   return json === undefined ? [] : (JSON.parse(json) as readonly T[]);
 }

@@ -2,7 +2,7 @@
  * The record of a lock as Holdfast writes it: compact JSON, about 200 bytes while held, 120 after a release.
  *
  *   { v: format, t: token, d: decision, w: when it was decided, l: lag, n: 1 where there was nothing before,
- *     h: holders, r: rests, q: waiters, e: marks of ended holds }      empty members are left out
+ *     h: holders, r: rests, q: waiters, e: marks of ended holds, x: evictions }      empty members are left out
  *
  * `w` is the writer's estimate of the time. The server timestamps every message: where that is later than `w`, everything
  * in the record expires that much later. So a hold lasts its ttl from the moment it was stored, however wrong the
@@ -10,6 +10,7 @@
  */
 import {
   checkVersion,
+  type Eviction,
   type Holder,
   type HoldId,
   type Mark,
@@ -36,6 +37,7 @@ interface Json {
   readonly r?: readonly Row[] | undefined;
   readonly q?: readonly Row[] | undefined;
   readonly e?: readonly Row[] | undefined;
+  readonly x?: readonly Row[] | undefined;
 }
 
 /**
@@ -61,10 +63,11 @@ const REST = ['owner', 'permits', 'capacity', 'token', 'acquiredAt', 'expiresAt'
 const HOLDER = [...REST, 'inbox', 'metadata'] as const;
 const WAITER = ['owner', 'permits', 'capacity', 'since', 'expiresAt', 'wokenAt', 'inbox'] as const;
 const MARK = ['process', 'number', 'until'] as const;
+const EVICTION = [...MARK, 'reason'] as const;
 
 function encode(next: State, seen: Found<number>, now: number): Message {
   const lagMs = seen.lateMs > 0 && keepsAny(next, seen) ? seen.lateMs : 0;
-  const { version, token, decision, holders, rests, waiters, ended } = next;
+  const { version, token, decision, holders, rests, waiters, ended, evictions } = next;
   const json: Json = {
     v: version,
     t: token,
@@ -76,6 +79,7 @@ function encode(next: State, seen: Found<number>, now: number): Message {
     r: rowsOf(rests, (rest) => REST.map((member) => rest[member])),
     q: rowsOf(waiters, (waiter) => holdRow(waiter, WAITER)),
     e: rowsOf(ended, (mark) => MARK.map((member) => mark[member])),
+    x: rowsOf(evictions, (eviction) => EVICTION.map((member) => eviction[member])),
   };
   return { payload: JSON.stringify(json), operation: null, lagMs };
 }
@@ -131,6 +135,7 @@ function decode(stored: Stored, key: string): { readonly state: State | null; re
     rests: (json.r ?? []).map((row) => raise(entryOf<Rest>(row, REST))),
     waiters: (json.q ?? []).map((row) => heldEntryOf<Waiter>(row, WAITER)),
     ended: (json.e ?? []).map((row) => entryOf<Mark>(row, MARK)),
+    evictions: (json.x ?? []).map((row) => entryOf<Eviction>(row, EVICTION)),
   };
   return { state, lateMs: Math.max(delayMs, json.l ?? 0) };
 }

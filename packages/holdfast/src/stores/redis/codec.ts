@@ -58,7 +58,7 @@ function encoded(command: Command, channelPrefix: string): string {
     case 'release':
       return `R ${command.hold.number} ${command.minHoldMs} ${command.hold.process}`;
     case 'evict':
-      return `E ${command.upToToken}`;
+      return `E ${command.fromToken ?? 0} ${command.upToToken} ${command.reason ?? ''}`;
   }
 }
 
@@ -158,7 +158,8 @@ function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
     case ANSWER.RENEWED:
       return { kind: 'renewed', expiresAt: third, block: blockOf(answer), ...decided };
     case ANSWER.LOST:
-      return { kind: 'lost', ...decided };
+      // A fourth item: it was evicted.
+      return { kind: 'lost', ...decided, ...(third === 1 && { evicted: { reason: textOrNull(answer[4]) } }) };
     case ANSWER.RELEASED:
       return { kind: 'released', held: third === 1, ...decided };
     case ANSWER.EVICTED:

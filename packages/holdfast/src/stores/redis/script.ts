@@ -60,7 +60,7 @@ return function(key, text)
   parse(text)
   local refusal = load(key)
   if refusal then return refusal end
-  if kind == READ then return { RECORD, token, decision, holders, rests, waiters, ended } end
+  if kind == READ then return { RECORD, token, decision, holders, rests, waiters, ended, evictions } end
   local head = waiters[1]
   sweep()
   if #waiters > 0 then wakeNext() end

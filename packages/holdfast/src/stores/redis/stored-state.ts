@@ -1,5 +1,5 @@
 /** Stored records, as the script returns them to a read, decoded into states. */
-import { type Holder, type Rest, STATE_VERSION, type State, type Waiter } from '../../protocol/index.js';
+import { type Eviction, type Holder, type Rest, STATE_VERSION, type State, type Waiter } from '../../protocol/index.js';
 import { type Answers, isAbsent, listOf, numberOf, scriptError, textOf, textOrNull } from './codec.js';
 import { ANSWER } from './lua/layout.js';
 
@@ -7,7 +7,7 @@ import { ANSWER } from './lua/layout.js';
 export function storedState(answers: Answers, index: number, key: string, redisKey: string): State {
   const answer = listOf(answers.items?.[index]);
   if (numberOf(answer[0]) !== ANSWER.RECORD) throw scriptError(answer, key, redisKey);
-  const [, token, decision, holders, rests, waiters, ended] = answer;
+  const [, token, decision, holders, rests, waiters, ended, evictions] = answer;
   return {
     version: STATE_VERSION,
     token: numberOf(token),
@@ -19,6 +19,7 @@ export function storedState(answers: Answers, index: number, key: string, redisK
       const [process, number, until] = listOf(mark);
       return { process: textOf(process), number: numberOf(number), until: numberOf(until) };
     }),
+    evictions: isAbsent(evictions) ? [] : listOf(evictions).map(evictionOf),
   };
 }
 
@@ -41,6 +42,16 @@ function restOf(entry: unknown): Rest {
     token: numberOf(token),
     acquiredAt: numberOf(acquiredAt),
     expiresAt: numberOf(expiresAt),
+  };
+}
+
+function evictionOf(entry: unknown): Eviction {
+  const [process, number, until, reason] = listOf(entry);
+  return {
+    process: textOf(process),
+    number: numberOf(number),
+    until: numberOf(until),
+    reason: textOrNull(reason),
   };
 }
 

@@ -58,13 +58,14 @@ export function records(database: SqliteDatabase) {
 }
 
 /** Leaves empty lists out: most records are of released keys, and should stay small. */
-function pack({ holders, rests, waiters, ended, ...numbers }: State): string {
+function pack({ holders, rests, waiters, ended, evictions, ...numbers }: State): string {
   const ifAny = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
   const lists = {
     holders: ifAny(holders),
     rests: ifAny(rests),
     waiters: ifAny(waiters),
     ended: ifAny(ended),
+    evictions: ifAny(evictions),
   };
   return JSON.stringify({ ...numbers, ...lists });
 }

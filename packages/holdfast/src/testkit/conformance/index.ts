@@ -5,6 +5,7 @@ import { runModel } from '../model/index.js';
 import { caseOf } from './case-context.js';
 import { claims } from './claims.js';
 import { contract } from './contract.js';
+import { evictions } from './evictions.js';
 import { leases } from './leases.js';
 import { listing } from './listing.js';
 import { locks } from './locks.js';
@@ -27,6 +28,7 @@ export function conformanceSuite(harness: Harness, options: SuiteOptions = {}): 
     ...listing,
     ...claims,
     ...renewReleaseEvict,
+    ...evictions,
     ...queue,
     ...wakeUps,
     ...locks,

@@ -25,6 +25,7 @@ export function pauseTowards(state: State, now: number, random: Random): number 
   const soon: number[] = [];
   const late: number[] = [];
   for (const { expiresAt } of [...state.holders, ...state.rests]) soon.push(expiresAt);
+  for (const { until } of state.evictions) soon.push(until);
   for (const { wokenAt } of state.waiters) {
     if (wokenAt === null) continue;
     soon.push(wokenAt + NAME_AGAIN_MS);

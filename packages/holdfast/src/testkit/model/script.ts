@@ -2,7 +2,7 @@
  * Generates the commands of processes: mostly those of a real process, and often late, repeated or out of order. Knows
  * only its seed and the replies so far, never the store.
  */
-import { type Claim, type Command, READ_WRITE_CAPACITY, type Reply } from '../../protocol/index.js';
+import { type Claim, type Command, READ_WRITE_CAPACITY, type Reply, TOKEN_BLOCK } from '../../protocol/index.js';
 import type { Random } from '../random.js';
 
 /** A process on a key: its hold numbers rise, and it remembers its commands. */
@@ -58,7 +58,7 @@ const ACTS = {
   claimAgain: 8,
   release: 14,
   renew: 14,
-  evict: 3,
+  evict: 5,
   repeat: 12,
   withdrawEarly: 3,
   claimOld: 4,
@@ -101,10 +101,8 @@ function makeUp(script: KeyScript, actor: ScriptedProcess): Command {
       };
     case 'renew':
       return renewal(script, actor, current);
-    case 'evict': {
-      const upToToken = script.tokens.length > 0 ? random.pick(script.tokens.slice(-3)) : 1;
-      return { kind: 'evict', key: script.key, upToToken };
-    }
+    case 'evict':
+      return eviction(script);
     case 'repeat':
       return random.pick(actor.said.slice(-6));
     case 'withdrawEarly': {
@@ -135,6 +133,14 @@ function newClaim({ key, shape, random }: KeyScript, actor: ScriptedProcess): Cl
   };
   actor.claim = claim;
   return claim;
+}
+
+/** All up to a token that was seen, or one holder, also by a later token of its block; with a reason or without. */
+function eviction({ key, tokens, random }: KeyScript): Command {
+  const seen = tokens.length > 0 ? random.pick(tokens.slice(-3)) : 1;
+  const upToToken = seen + random.pick([0, 0, 1, TOKEN_BLOCK]);
+  const reason = random.pick([null, 'it\'s "late": ä']);
+  return { kind: 'evict', key, fromToken: random.pick([0, upToToken]), upToToken, reason };
 }
 
 function renewal({ key, random }: KeyScript, actor: ScriptedProcess, { hold }: Claim): Command {

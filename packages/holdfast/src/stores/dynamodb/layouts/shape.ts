@@ -3,6 +3,7 @@
  *
  *   holdfast        M  version, token, decision as numbers; `state` has holders and rests as JSON
  *   holdfastEnded   M  the marks (state-parts.ts); absent when there are none
+ *   holdfastEvictions  S  JSON; absent when there are none
  *
  * An item is ours only while every attribute that the other software reads is what our state would write there; otherwise
  * the other software wrote last, and the item is a foreign hold.
@@ -28,6 +29,7 @@ import { hasLowerNumbers, isOlder, marksIn, marksOf, numbersIn, numbersOf } from
 
 const NUMBERS = 'holdfast';
 const MARKS = 'holdfastEnded';
+const EVICTIONS = 'holdfastEvictions';
 
 export interface Shape {
   readonly name: string;
@@ -51,7 +53,8 @@ export interface Shape {
 
 export function layoutOf(shape: Shape): Layout {
   const { name, table } = shape;
-  const attributes = [...shape.attributes, NUMBERS, MARKS];
+  const versionAttributes = [...shape.attributes, NUMBERS, MARKS];
+  const attributes = [...versionAttributes, EVICTIONS];
   const decode = (key: string, item: Item): State => stateIn(shape, key, item);
   return {
     name,
@@ -59,14 +62,14 @@ export function layoutOf(shape: Shape): Layout {
     keyOf: shape.keyOf,
     keyIn: (item) => (shape.read(item) ? shape.keyIn(item) : null),
     attributes,
-    versionAttributes: attributes,
+    versionAttributes,
     encode(key, state, now, seen) {
       if (seen && leavesForeign(decode(key, seen), state, now)) return asSeen(seen, attributes);
       return { ...shapeOf(shape, key, state), ...ownAttributes(state) };
     },
     decode,
     ifFree: {
-      keeps: [MARKS],
+      keeps: [MARKS, EVICTIONS],
       condition(aliases, claim, next) {
         const signs = Object.entries(shape.freeSigns);
         const isFree = signs.map(([sign, value]) => `${aliases.name(sign)} = ${aliases.value(value)}`);
@@ -109,9 +112,13 @@ function asSeen(seen: Item, attributes: readonly string[]): Item {
 }
 
 export function ownAttributes(state: State): Item {
-  const { holders, rests, ended, ...numbers } = ownPart(state);
+  const { holders, rests, ended, evictions, ...numbers } = ownPart(state);
   const own = { ...numbersOf(numbers), state: text(JSON.stringify({ holders, rests })) };
-  return { [NUMBERS]: { M: own }, ...(ended.length > 0 && { [MARKS]: marksOf(ended) }) };
+  return {
+    [NUMBERS]: { M: own },
+    ...(ended.length > 0 && { [MARKS]: marksOf(ended) }),
+    ...(evictions.length > 0 && { [EVICTIONS]: text(JSON.stringify(evictions)) }),
+  };
 }
 
 /** Null where the other software wrote the item. */
@@ -121,7 +128,8 @@ export function ownStateIn(item: Item, key: string): State | null {
   if (lists === undefined) return null;
   const numbers = numbersIn(own, key);
   const { holders, rests } = JSON.parse(lists) as Pick<State, 'holders' | 'rests'>;
-  return { ...numbers, holders, rests, waiters: [], ended: marksIn(item[MARKS]) };
+  const evictions = JSON.parse(textIn(item, EVICTIONS) ?? '[]') as State['evictions'];
+  return { ...numbers, holders, rests, waiters: [], ended: marksIn(item[MARKS]), evictions };
 }
 
 /** Paths to the numbers. */

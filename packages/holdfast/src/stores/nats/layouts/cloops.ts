@@ -43,7 +43,9 @@ export const cloops: Layout = {
   keyOf: (kvKey) => (isRawKey(kvKey) ? keyOfBareName(kvKey) : null),
   encode(next, seen, now) {
     if (seen.state && leavesForeign(seen.state, next, now)) return null;
-    const document = { ...documentOf(next), holdfast: ownPart(next) };
+    const { evictions, ...own } = ownPart(next);
+    const holdfast = evictions.length > 0 ? { ...own, evictions } : own;
+    const document = { ...documentOf(next), holdfast };
     return { payload: JSON.stringify(document), operation: occupantOf(next) ? null : 'DEL' };
   },
   decode: (stored, key) => ({ state: stateOf(stored, key), lateMs: 0 }),

@@ -9,7 +9,7 @@ export const draftSql = (schema: string): string => `
 DO $$ BEGIN
   CREATE TYPE ${schema}._draft AS (
     token bigint, decision bigint,
-    holders jsonb[], rests jsonb[], waiters jsonb[], ended jsonb[],
+    holders jsonb[], rests jsonb[], waiters jsonb[], ended jsonb[], evictions jsonb[],
     changed boolean, called jsonb[], wakes jsonb[], reply jsonb
   );
 EXCEPTION WHEN duplicate_object THEN NULL;
@@ -113,6 +113,11 @@ BEGIN
   d.rests := ${schema}._elements(r.rests);
   d.waiters := ${schema}._elements(r.waiters);
   d.ended := ${schema}._marks(r);
+  -- Those that are over are dropped with the next write, and are no reason for one.
+  d.evictions := '{}';
+  IF r.evictions IS NOT NULL THEN
+    d.evictions := ARRAY(SELECT e FROM jsonb_array_elements(r.evictions) AS e WHERE (e->>'until')::bigint > now_ms);
+  END IF;
   d.changed := false;
   d.called := '{}';
   d.wakes := '{}';
@@ -151,7 +156,7 @@ DECLARE
 BEGIN
   SELECT greatest(needed, max((entry->>'expiresAt')::bigint) + ${KEEP_MS}) INTO needed FROM unnest(d.holders || d.waiters) entry;
   SELECT greatest(needed, max((entry->>'expiresAt')::bigint)) INTO needed FROM unnest(d.rests) entry;
-  SELECT greatest(needed, max((entry->>'until')::bigint)) INTO needed FROM unnest(d.ended) entry;
+  SELECT greatest(needed, max((entry->>'until')::bigint)) INTO needed FROM unnest(d.ended || d.evictions) entry;
   -- Lowered only from far ahead, so that the indexed column changes rarely.
   RETURN greatest(${onGrid('needed')}, least(before, ${onGrid(`needed + ${FAR_MS}`)}));
 END $$;
@@ -169,6 +174,7 @@ BEGIN
     holder->'token', holder->>'inbox', holder->'acquiredAt', holder->'expiresAt', holder->>'metadata',
     mark->>'process', mark->'number', mark->'until',
     CASE WHEN cardinality(d.holders) > 1 THEN to_jsonb(d.holders) END, nullif(to_jsonb(d.rests), '[]'),
-    nullif(to_jsonb(d.waiters), '[]'), CASE WHEN marks > 1 THEN to_jsonb(d.ended[:marks - 1]) END)::${schema}.records;
+    nullif(to_jsonb(d.waiters), '[]'), CASE WHEN marks > 1 THEN to_jsonb(d.ended[:marks - 1]) END,
+    nullif(to_jsonb(d.evictions), '[]'))::${schema}.records;
 END $$;
 `;

@@ -21,7 +21,7 @@ const HAS_ENDED = `(r.ended_process = c.process AND r.ended_number >= c.number A
 
 /** The last decision is not in the future, and tokens are not far ahead. */
 const IN_TIME = `r.decision < (now_ms + 1) * 1000 AND r.token < (now_ms + ${KEEP_MS - 10_000}) * 1000`;
-const IS_USUAL_BUT_WAITERS = `r.version BETWEEN 1 AND ${STATE_VERSION} AND r.holders IS NULL AND r.rests IS NULL
+const IS_USUAL_BUT_WAITERS = `r.version BETWEEN 1 AND ${STATE_VERSION} AND r.holders IS NULL AND r.rests IS NULL AND r.evictions IS NULL
       AND ${IN_TIME} AND NOT ${HAS_ENDED} AND ${EARLIER_MARKS_ALLOW}`;
 const IS_USUAL = `r.waiters IS NULL AND ${IS_USUAL_BUT_WAITERS}`;
 

@@ -2,7 +2,7 @@
  * The table: one row per key. Times are milliseconds of the server's clock.
  *
  * The usual case is in columns: one holder or none, and the latest mark of an ended hold. Further holders, cool-downs,
- * waiters and earlier marks are JSON lists in the shape of `State`, and null where there are none. Where there are several
+ * waiters, earlier marks and evictions are JSON lists in the shape of `State`, and null where there are none. Where there are several
  * holders, all of them are in the list.
  *
  * Every grant and release rewrites the row. Pages keep room for the next version of a row (fillfactor), and
@@ -58,6 +58,7 @@ const COLUMN_TYPES = {
   rests: 'jsonb',
   waiters: 'jsonb',
   ended: 'jsonb',
+  evictions: 'jsonb',
 };
 
 export type Column = keyof typeof COLUMN_TYPES;

@@ -1,5 +1,5 @@
 /** The port of `renew`, `release` and `evict` in `decide.ts`. */
-import { TOKEN_BLOCK } from '../../../protocol/index.js';
+import { EVICTIONS_MAX, TOKEN_BLOCK } from '../../../protocol/index.js';
 
 export const renewReleaseEvictSql = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}._renew(d ${schema}._draft, c jsonb, now_ms bigint) RETURNS ${schema}._draft
@@ -9,6 +9,7 @@ DECLARE
   holder jsonb;
   expires_at bigint;
   block jsonb;
+  entry jsonb;
 BEGIN
   FOR i IN 1..cardinality(holders) LOOP
     holder := holders[i];
@@ -33,6 +34,11 @@ BEGIN
     RETURN d;
   END LOOP;
   d.reply := '{"kind":"lost"}';
+  FOREACH entry IN ARRAY d.evictions LOOP
+    CONTINUE WHEN entry->'process' <> c->'hold'->'process' OR entry->'number' <> c->'hold'->'number';
+    d.reply := d.reply || jsonb_build_object('evicted', jsonb_build_object('reason', entry->'reason'));
+    EXIT;
+  END LOOP;
   RETURN d;
 END $$;
 
@@ -60,30 +66,40 @@ BEGIN
   RETURN d;
 END $$;
 
+-- An exclusive hold is alone on its key: every token reserved since its grant is of its blocks.
 CREATE OR REPLACE FUNCTION ${schema}._evict(d ${schema}._draft, c jsonb, now_ms bigint) RETURNS ${schema}._draft
 LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
+  from_token bigint := coalesce((c->>'fromToken')::bigint, 0);
   up_to bigint := (c->>'upToToken')::bigint;
   gone jsonb[] := '{}';
   kept jsonb[] := '{}';
   kept_rests jsonb[] := '{}';
+  first_token bigint;
+  last_token bigint;
   ended_count integer;
   entry jsonb;
 BEGIN
-  FOREACH entry IN ARRAY d.holders LOOP
-    IF (entry->>'token')::bigint <= up_to THEN gone := gone || entry; ELSE kept := kept || entry; END IF;
+  FOREACH entry IN ARRAY d.holders || d.rests LOOP
+    first_token := (entry->>'token')::bigint;
+    last_token := CASE WHEN entry->'permits' = entry->'capacity' THEN d.token ELSE first_token END;
+    IF first_token <= up_to AND last_token >= from_token THEN gone := gone || entry;
+    ELSIF entry ? 'hold' THEN kept := kept || entry;
+    ELSE kept_rests := kept_rests || entry;
+    END IF;
   END LOOP;
-  FOREACH entry IN ARRAY d.rests LOOP
-    IF (entry->>'token')::bigint > up_to THEN kept_rests := kept_rests || entry; END IF;
-  END LOOP;
-  ended_count := cardinality(gone) + cardinality(d.rests) - cardinality(kept_rests);
+  ended_count := cardinality(gone);
   d.reply := jsonb_build_object('kind', 'evicted', 'count', ended_count);
   IF ended_count = 0 THEN RETURN d; END IF;
   d.holders := kept;
   d.rests := kept_rests;
   d.changed := true;
   FOREACH entry IN ARRAY gone LOOP
+    -- Cool-downs belong to nobody.
+    CONTINUE WHEN NOT entry ? 'hold';
     d := ${schema}._mark_ended(d, entry->'hold', now_ms);
+    d.evictions := d.evictions[greatest(1, cardinality(d.evictions) - ${EVICTIONS_MAX - 2}):]
+      || (entry->'hold' || jsonb_build_object('reason', c->>'reason', 'until', entry->'expiresAt'));
     IF entry->>'inbox' IS NOT NULL THEN
       d.wakes := d.wakes || jsonb_build_object('inbox', entry->'inbox', 'why', 'evicted');
     END IF;

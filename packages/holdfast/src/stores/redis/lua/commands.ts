@@ -105,7 +105,11 @@ const END_LUA = `
 -- 'added' names the expiry that it extends, and applies only to that one.
 local function renew()
   local held = indexOf(holders, process, number)
-  if not held then return { LOST, 0, 0 } end
+  if not held then
+    local evicted = evictions and indexOf(evictions, process, number)
+    if evicted then return { LOST, 0, 0, 1, evictions[evicted][REASON] } end
+    return { LOST, 0, 0 }
+  end
   local holder = holders[held]
   local expiresAt = holder[EXPIRES_AT]
   if addedTo == '-1' then
@@ -145,22 +149,33 @@ local function release()
   return { RELEASED, 0, 0, 1 }
 end
 
+-- An exclusive hold is alone on its key: every token reserved since its grant is of its blocks.
+local function isNamed(holder, fromToken, upToToken)
+  local last = holder[PERMITS] == holder[CAPACITY] and token or holder[TOKEN]
+  return holder[TOKEN] <= upToToken and last >= fromToken
+end
+
 local function evict(text)
-  local upToToken = tonumber(string.sub(text, 3))
+  local fromToken, upToToken, reason = string.match(text, 'EVICT_TEXT')
+  fromToken, upToToken = tonumber(fromToken), tonumber(upToToken)
   local gone, stay, resting = {}, {}, {}
   for i = 1, #holders do
-    local list = holders[i][TOKEN] <= upToToken and gone or stay
+    local list = isNamed(holders[i], fromToken, upToToken) and gone or stay
     list[#list + 1] = holders[i]
   end
   for i = 1, #rests do
-    if rests[i][TOKEN] > upToToken then resting[#resting + 1] = rests[i] end
+    if not isNamed(rests[i], fromToken, upToToken) then resting[#resting + 1] = rests[i] end
   end
   local count = #gone + #rests - #resting
   if count == 0 then return { EVICTED, 0, 0, 0 } end
   holders, rests, changed = stay, resting, true
   for i = 1, #gone do
-    markEnded(gone[i][PROCESS], gone[i][NUMBER])
-    if gone[i][INBOX] then wake(gone[i][INBOX], 'evicted') end
+    local holder = gone[i]
+    markEnded(holder[PROCESS], holder[NUMBER])
+    evictions = evictions or {}
+    if #evictions >= EVICTIONS_MAX then table.remove(evictions, 1) end
+    evictions[#evictions + 1] = { holder[PROCESS], holder[NUMBER], holder[EXPIRES_AT], reason ~= '' and reason }
+    if holder[INBOX] then wake(holder[INBOX], 'evicted') end
   end
   return { EVICTED, 0, 0, count }
 end

@@ -5,15 +5,17 @@
  * A record is nested lists, stored as one MessagePack string, where integers stay exact (cjson would cut them to
  * fourteen digits), or in the short form of record.ts where possible:
  *
- *   record   { version, token, decision, holders, rests, waiters, ended }
+ *   record   { version, token, decision, holders, rests, waiters, ended, evictions where there are any }
  *   holder   { process, number, owner, permits, capacity, expiresAt, inbox, token, acquiredAt, metadata }
  *   rest     the same without process, number, inbox and metadata, which are false
  *   waiter   { process, number, owner, permits, capacity, expiresAt, inbox, since, wokenAt }
  *   mark     { process, number, until }
+ *   eviction { process, number, until, reason }
  *
  * Null of TypeScript is false here: a nil would end a list. The position of the version never changes.
  */
 import {
+  EVICTIONS_MAX,
   HOLDERS_SHOWN,
   KEEP_MS,
   MARKS_MAX,
@@ -50,6 +52,7 @@ const POSITIONS = {
   RESTS: 5,
   WAITERS: 6,
   ENDED: 7,
+  EVICTIONS: 8,
   PROCESS: 1,
   NUMBER: 2,
   OWNER: 3,
@@ -63,6 +66,7 @@ const POSITIONS = {
   WOKEN_AT: 9,
   METADATA: 10,
   UNTIL: 3,
+  REASON: 4,
 } as const;
 
 /** The first byte of a short record. No MessagePack begins with it. */
@@ -96,6 +100,8 @@ const COMMANDS = {
   RENEW_TEXT: '^N (%d+) (%d+) (%d) (%-?%d+) (%S+) (.*)$',
   /** Number, minHold, process. */
   RELEASE_TEXT: '^R (%d+) (%d+) (.*)$',
+  /** The first and the last token, reason. */
+  EVICT_TEXT: '^E (%d+) (%d+) (.*)$',
   /** A command like the text of its kind that follows the commands: its letter in lower case, then its number. */
   LIKE_CLAIM: 'c'.charCodeAt(0),
   LIKE_RENEW: 'n'.charCodeAt(0),
@@ -112,6 +118,7 @@ const NAMES: Readonly<Record<string, number | string>> = {
   SHORT_MAX: 4_096,
   /** Below it there is room for one more mark: each is at least 18 bytes. */
   MARKS_BYTES_MAX: (MARKS_MAX - 1) * 18,
+  EVICTIONS_MAX,
   HOLDERS_SHOWN,
   KEEP_MS,
   /** How long a record without holders is kept: beyond the millisecond of its last decision. */

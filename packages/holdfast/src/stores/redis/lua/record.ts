@@ -29,7 +29,7 @@ local function readShort(stored)
 end
 
 local function isShort(record)
-  if #record[HOLDERS] > 1 or #record[RESTS] > 0 or #record[WAITERS] > 0 then return false end
+  if record[EVICTIONS] or #record[HOLDERS] > 1 or #record[RESTS] > 0 or #record[WAITERS] > 0 then return false end
   local holder, length = record[HOLDERS][1], 0
   if holder then
     length = #holder[PROCESS] + #holder[OWNER] + #(holder[INBOX] or '') + #(holder[METADATA] or '')
@@ -59,6 +59,8 @@ end
 
 -- The record of the current command.
 local token, decision, holders, rests, waiters, ended
+-- Nil where there are none.
+local evictions
 -- Whether there is anything to store; waiters to wake; other wake-ups, as inbox and reason alternately.
 local changed, woken, wakes
 
@@ -67,13 +69,13 @@ local function load(key)
   local stored = redis.call('GET', key)
   changed, woken, wakes = false, nil, nil
   if not stored then
-    token, decision, holders, rests, waiters, ended = 0, 0, {}, {}, {}, {}
+    token, decision, holders, rests, waiters, ended, evictions = 0, 0, {}, {}, {}, {}, nil
     return nil
   end
   local readable, record = pcall(string.byte(stored) == SHORT and readShort or cmsgpack.unpack, stored)
   if not readable or type(record) ~= 'table' or type(record[VERSION]) ~= 'number' then return { FOREIGN } end
   if record[VERSION] ~= STATE_VERSION then return { OTHER_VERSION, record[VERSION] } end
-  token, decision, holders, rests, waiters, ended = unpack(record, RECORD_TOKEN, ENDED)
+  token, decision, holders, rests, waiters, ended, evictions = unpack(record, RECORD_TOKEN, EVICTIONS)
   return nil
 end
 
@@ -146,6 +148,11 @@ end
 
 -- Drops expired entries. An expired hold has ended, so it is marked like a released one.
 local function sweep()
+  -- No change by itself, as in draft.ts.
+  if evictions then
+    evictions = live(evictions, UNTIL)
+    if #evictions == 0 then evictions = nil end
+  end
   if isAnyOver(ended, UNTIL) then
     ended = live(ended, UNTIL)
     changed = true
@@ -176,11 +183,14 @@ local function expendableAt()
   for i = 1, #rests do at = math.max(at, rests[i][EXPIRES_AT]) end
   for i = 1, #waiters do at = math.max(at, waiters[i][EXPIRES_AT] + KEEP_MS) end
   for i = 1, #ended do at = math.max(at, ended[i][UNTIL]) end
+  if evictions then
+    for i = 1, #evictions do at = math.max(at, evictions[i][UNTIL]) end
+  end
   return at
 end
 
 local function save(key)
-  local record = { STATE_VERSION, token, decision, holders, rests, waiters, ended }
+  local record = { STATE_VERSION, token, decision, holders, rests, waiters, ended, evictions }
   local stored = isShort(record) and writeShort(record) or cmsgpack.pack(record)
   redis.call('SET', key, stored, 'PX', expendableAt() - now)
 end
