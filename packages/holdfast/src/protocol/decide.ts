@@ -6,9 +6,24 @@
  * but for a renewal, which may extend again and reserve another block.
  */
 import type { Claim, Command, Evict, Release, Renew, Reply, Wake } from './commands.js';
-import { EVICTIONS_MAX, HOLDERS_SHOWN, QUEUE_MAX, TOKEN_BLOCK, WAITER_LIFE_MS, WAITER_REFRESH_MS } from './constants.js';
+import {
+  EVICTIONS_MAX,
+  HOLDERS_SHOWN,
+  QUEUE_MAX,
+  TOKEN_BLOCK,
+  WAITER_LIFE_MS,
+  WAITER_REFRESH_MS,
+} from './constants.js';
 import { type Draft, finish, markEnded, openDraft, rise, sweep } from './draft.js';
-import { EMPTY_STATE, type Holder, type HoldId, missedItsWindow, type Rest, type State, sameHold } from './state.js';
+import {
+  EMPTY_STATE,
+  type Holder,
+  type HoldId,
+  missedItsWindow,
+  type Rest,
+  type State,
+  sameHold,
+} from './state.js';
 import { holderView } from './view.js';
 import { callNext, freeInMs, hasRoom, isOverdue } from './waiters.js';
 

@@ -61,8 +61,7 @@ function checkText(text: unknown, what: string, bytesMax: number, advice = NAME_
   if (!text.isWellFormed()) return fail('is not valid Unicode: it has half of a surrogate pair.');
   if (CONTROL.test(text)) return fail('has control characters: leave them out.');
   const normal = text.normalize('NFC');
-  if (Buffer.byteLength(normal) > bytesMax)
-    return fail(`is longer than ${bytesMax} bytes: ${advice.ifLong}`);
+  if (Buffer.byteLength(normal) > bytesMax) return fail(`is longer than ${bytesMax} bytes: ${advice.ifLong}`);
   return normal;
 }
 

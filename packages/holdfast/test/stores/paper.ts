@@ -126,7 +126,11 @@ export function paperRegister(paper: Paper, manners: Manners = {}): Register<num
             ({ process, number }) => process === claim.hold.process && number >= claim.hold.number,
           ));
       // What is kept is what is there when it is written, and not when it was asked for.
-      return await swap(claim.key, ({ state }) => ({ ...next, ended: state?.ended ?? [], evictions: state?.evictions ?? [] }), isRoom);
+      return await swap(
+        claim.key,
+        ({ state }) => ({ ...next, ended: state?.ended ?? [], evictions: state?.evictions ?? [] }),
+        isRoom,
+      );
     },
   };
 }

@@ -80,7 +80,7 @@ export function ownPart(state: State): State {
 export function ownPartIn(part: unknown, key: string): State | null {
   if (typeof part !== 'object' || part === null || !('version' in part)) return null;
   checkVersion(part.version, key);
-  return { ...EMPTY_STATE, ...part };
+  return { ...EMPTY_STATE, ...(part as Partial<State>) };
 }
 
 /** Layouts of other software store plain locks: one holder, no queue. */

@@ -1,5 +1,12 @@
 /** Stored records, as the script returns them to a read, decoded into states. */
-import { type Eviction, type Holder, type Rest, STATE_VERSION, type State, type Waiter } from '../../protocol/index.js';
+import {
+  type Eviction,
+  type Holder,
+  type Rest,
+  STATE_VERSION,
+  type State,
+  type Waiter,
+} from '../../protocol/index.js';
 import { type Answers, isAbsent, listOf, numberOf, scriptError, textOf, textOrNull } from './codec.js';
 import { ANSWER } from './lua/layout.js';
 

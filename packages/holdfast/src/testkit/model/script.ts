@@ -2,7 +2,7 @@
  * Generates the commands of processes: mostly those of a real process, and often late, repeated or out of order. Knows
  * only its seed and the replies so far, never the store.
  */
-import { type Claim, type Command, READ_WRITE_CAPACITY, type Reply, TOKEN_BLOCK } from '../../protocol/index.js';
+import { type Claim, type Command, READ_WRITE_CAPACITY, type Reply } from '../../protocol/index.js';
 import type { Random } from '../random.js';
 
 /** A process on a key: its hold numbers rise, and it remembers its commands. */
@@ -24,6 +24,8 @@ export interface KeyScript {
   readonly random: Random;
   /** Tokens seen, for evictions. */
   readonly tokens: number[];
+  /** How many of the next commands are often renewals, because a holder was evicted and may learn of it. */
+  renewalsAfter: number;
 }
 
 export type Shape = 'mutex' | 'semaphore' | 'read-write' | 'mixed';
@@ -58,11 +60,13 @@ const ACTS = {
   claimAgain: 8,
   release: 14,
   renew: 14,
-  evict: 5,
+  evict: 8,
   repeat: 12,
   withdrawEarly: 3,
   claimOld: 4,
 } as const;
+
+const RENEWALS_AFTER = 8;
 
 export function newProcess(process: string, inbox: string | null, connection: number): ScriptedProcess {
   return { process, inbox, connection, claim: null, number: 0, expiresAt: 0, said: [] };
@@ -77,6 +81,8 @@ export function nextCommand(script: KeyScript, actor: ScriptedProcess): Command 
 /** Learns from a reply: tokens to evict, an expiry to extend, and when to use a new hold number. */
 export function learn(script: KeyScript, actor: ScriptedProcess, command: Command, reply: Reply): void {
   if (reply.kind === 'granted') script.tokens.push(reply.token);
+  if (reply.kind === 'renewed' && reply.block) script.tokens.push(reply.block.token);
+  if (reply.kind === 'evicted' && reply.count > 0) script.renewalsAfter = RENEWALS_AFTER;
   if (reply.kind === 'granted' || reply.kind === 'renewed') actor.expiresAt = reply.expiresAt;
   const own = command.kind !== 'evict' && command.hold.number === actor.number;
   const over = reply.kind === 'withdrawn' || reply.kind === 'lost' || reply.kind === 'released';
@@ -87,6 +93,10 @@ function makeUp(script: KeyScript, actor: ScriptedProcess): Command {
   const { random } = script;
   const current = actor.claim;
   if (current === null) return newClaim(script, actor);
+  if (script.renewalsAfter > 0) {
+    script.renewalsAfter -= 1;
+    if (random.chance(0.5)) return renewal(script, actor, current);
+  }
   switch (random.weighted(ACTS)) {
     case 'claimAgain':
       return newClaim(script, actor);
@@ -126,7 +136,8 @@ function newClaim({ key, shape, random }: KeyScript, actor: ScriptedProcess): Cl
     owner: `owner of ${actor.process}`,
     permits,
     capacity,
-    ttlMs: random.between(20, 200),
+    // Mostly soon over; some outlast what is evicted, renewed or released.
+    ttlMs: random.chance(0.2) ? 3_000 : random.between(20, 200),
     queue: random.chance(0.85),
     inbox: actor.inbox,
     metadata: random.chance(0.2) ? '{"note":"it\'s \\"quoted\\""}' : null,
@@ -137,8 +148,8 @@ function newClaim({ key, shape, random }: KeyScript, actor: ScriptedProcess): Cl
 
 /** All up to a token that was seen, or one holder, also by a later token of its block; with a reason or without. */
 function eviction({ key, tokens, random }: KeyScript): Command {
-  const seen = tokens.length > 0 ? random.pick(tokens.slice(-3)) : 1;
-  const upToToken = seen + random.pick([0, 0, 1, TOKEN_BLOCK]);
+  const seen = tokens.length > 0 ? random.pick(tokens.slice(-random.between(1, 3))) : 1;
+  const upToToken = seen + random.pick([0, 0, 1]);
   const reason = random.pick([null, 'it\'s "late": ä']);
   return { kind: 'evict', key, fromToken: random.pick([0, upToToken]), upToToken, reason };
 }

@@ -64,7 +64,13 @@ function processesOf(stage: ModelRun): ScriptedProcess[] {
 }
 
 function scriptOf(stage: ModelRun, seed: number, random: Random): KeyScript {
-  return { key: `model-${stage.run}-${seed}`, shape: random.pick(SHAPES), random, tokens: [] };
+  return {
+    key: `model-${stage.run}-${seed}`,
+    shape: random.pick(SHAPES),
+    random,
+    tokens: [],
+    renewalsAfter: 0,
+  };
 }
 
 /** One command after the other, from random processes. */
