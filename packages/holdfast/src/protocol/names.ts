@@ -7,7 +7,7 @@ import { InvalidArgumentError } from './errors.js';
 export const KEY_BYTES_MAX = 512;
 export const OWNER_BYTES_MAX = 256;
 export const METADATA_BYTES_MAX = 4_096;
-export const REASON_BYTES_MAX = 256;
+const REASON_BYTES_MAX = 256;
 const NAMESPACE = /^[A-Za-z0-9_.-]{1,64}$/;
 const CONTROL = /\p{Cc}/u;
 const PLAIN = /^[ -~]{1,128}$/;

@@ -167,7 +167,9 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
         const winners = kinds.filter((kind) => kind === 'granted' || kind === 'renewed').length;
         assert.ok(winners <= 1, `${winners} holders at once: ${kinds.join(', ')}`);
         if (ending !== 'releasing') assert.equal(winners, 1, 'nobody was granted a free key');
-        for (const { hold } of rivals) await send(store, releaseOf(name, hold));
+        // The first too: its renewal may have won.
+        for (const hold of [first, ...rivals.map((rival) => rival.hold)])
+          await send(store, releaseOf(name, hold));
       }
     },
   },
