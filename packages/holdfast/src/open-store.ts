@@ -27,6 +27,12 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
   ['rediss', redis],
   ['redis+cluster', redis],
   ['rediss+cluster', redis],
+  ['redis+unix', redis],
+  ['valkey', redis],
+  ['valkeys', redis],
+  ['valkey+cluster', redis],
+  ['valkeys+cluster', redis],
+  ['valkey+unix', redis],
   ['postgres', postgres],
   ['postgresql', postgres],
   ['dynamodb', () => import('./stores/dynamodb/from-url.js')],
@@ -37,7 +43,7 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
 ]);
 
 const KNOWN =
-  'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, postgres://HOST/DATABASE, ' +
+  'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, redis+unix:///SOCKET, valkey://HOST, postgres://HOST/DATABASE, ' +
   'dynamodb://REGION/TABLE, nats://HOST/BUCKET or https://HOST of a service';
 
 /**

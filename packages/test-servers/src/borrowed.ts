@@ -9,9 +9,10 @@ const VARIABLES = {
   redis: 'HOLDFAST_TEST_REDIS_URL',
   postgres: 'HOLDFAST_TEST_POSTGRES_URL',
   nats: 'HOLDFAST_TEST_NATS_URL',
+  mariadb: 'HOLDFAST_TEST_MYSQL_URL',
   dynamodb: 'HOLDFAST_TEST_DYNAMODB_URL',
 } as const;
-const PORTS = { redis: 6379, postgres: 5432, nats: 4222, dynamodb: 8000 } as const;
+const PORTS = { redis: 6379, postgres: 5432, nats: 4222, mariadb: 3306, dynamodb: 8000 } as const;
 
 type Borrowable = keyof typeof VARIABLES;
 

@@ -15,6 +15,7 @@ export type ServerName =
   | 'pgbouncer'
   | 'postgrest'
   | 'nats'
+  | 'mariadb'
   | 'dynamodb'
   | 'chromium';
 
@@ -54,6 +55,8 @@ const findRedisServer = (): string | undefined =>
   named('HOLDFAST_REDIS_SERVER') ?? findOnPath('redis-server');
 
 const findNatsServer = (): string | undefined => named('HOLDFAST_NATS_SERVER') ?? findOnPath('nats-server');
+
+const findMariadb = (): string | undefined => named('HOLDFAST_MARIADB_SERVER') ?? findOnPath('mariadbd');
 
 const findJava = (): string | undefined => named('HOLDFAST_JAVA') ?? findOnPath('java');
 
@@ -118,6 +121,8 @@ export function find(server: ServerName): string | undefined {
       return findPostgrest();
     case 'nats':
       return findNatsServer();
+    case 'mariadb':
+      return findMariadb();
     case 'dynamodb':
       return findDynamodbJar() === undefined ? undefined : findJava();
     case 'chromium':

@@ -18,6 +18,8 @@ const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   'postgres-18': undefined,
   postgrest: undefined,
   nats: 'nats-server',
+  // Without the package that runs it at once, and makes a database in the system's folders.
+  mariadb: 'mariadb-server-core mariadb-client-core',
   dynamodb: 'openjdk-17-jre-headless',
   // Without a font it draws no text.
   chromium: 'chromium fonts-dejavu-core',

@@ -113,11 +113,11 @@ function keepTheirLayers(
 describe('the layers of the library', () => keepTheirLayers('packages/holdfast/src/', MAY_IMPORT));
 
 describe('the stores', () => {
-  it('load a client package only to open a URL: users pass their own client', () => {
+  it('load a client package only to open a URL, or for the commands of a client: users pass their own', () => {
     const loading = matching(/^packages\/holdfast\/src\/stores\/.*\.ts$/).filter((path) =>
       importsOf(read(path)).some((specifier) => CLIENTS.includes(specifier)),
     );
-    expect(loading.filter((path) => !path.endsWith('/open-client.ts'))).toEqual([]);
+    expect(loading.filter((path) => !/\/(?:open-client|sdk-commands)\.ts$/.test(path))).toEqual([]);
   });
 });
 

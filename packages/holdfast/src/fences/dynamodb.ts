@@ -73,7 +73,7 @@ export function dynamodbGuard(options: DynamodbGuardOptions = {}): DynamodbGuard
         if (!isStale(cause, attribute, token, seen.ownConditions)) throw cause;
         throw new LeaseLostError(
           `Nothing was written with token ${token}: a later holder has written. Stop.`,
-          { cause },
+          { cause, reason: 'replaced' },
         );
       }
     },

@@ -61,7 +61,7 @@ return write({unpack(KEYS, 2)}, {unpack(ARGV, 2)})
         if (!(cause instanceof Error) || !cause.message.includes(STALE)) throw cause;
         throw new LeaseLostError(
           `Nothing was written with token ${token}: a later holder has written. Stop.`,
-          { cause },
+          { cause, reason: 'replaced' },
         );
       }
     },

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { type DatabaseSyncInstance as Database, DatabaseSync } from '@photostructure/sqlite';
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { sqlGuard } from '../../src/fences/index.js';
+import { NoRowChangedError, sqlGuard } from '../../src/fences/index.js';
 import { InvalidArgumentError, LeaseLostError } from '../../src/protocol/index.js';
 
 let folder: string;
@@ -69,6 +69,31 @@ describe('a row with a token column', () => {
     expect(() => write(accounts(), 'nobody', 1, 9)).toThrow(/no such row/);
   });
 
+  it('tells a missing row and a condition of your own from a stale token, where the row was read', () => {
+    const db = accounts();
+    const readRows = (id: string): unknown[] => db.prepare('SELECT fence FROM accounts WHERE id = ?').all(id);
+    const writeOf = (id: string, token: number, more = ''): void => {
+      const { changes } = db.prepare(update + more).run(1, token, id, token);
+      guard.check(changes, token, readRows(id));
+    };
+    writeOf('a', 9);
+    expect(() => writeOf('a', 8)).toThrow(/a later holder has written, with token 9/);
+    expect(() => writeOf('a', 8)).toThrow(LeaseLostError);
+    expect(() => writeOf('nobody', 9)).toThrow(NoRowChangedError);
+    expect(() => writeOf('nobody', 9)).toThrow(/there is no such row/);
+    expect(() => writeOf('b', 9, ' AND balance > 1000')).toThrow(NoRowChangedError);
+    expect(() => writeOf('b', 9, ' AND balance > 1000')).toThrow(/another condition/);
+  });
+
+  it('reads tokens as drivers give them, and refuses rows without one', () => {
+    for (const fence of [9, 9n, '9']) expect(() => guard.check(0, 8, [{ fence }])).toThrow(LeaseLostError);
+    expect(() => guard.check(0, 8, [{ fence: null }])).toThrow(NoRowChangedError);
+    for (const rows of [[{}], [null], [{ fence: 'many' }], { fence: 9 }] as unknown as unknown[][]) {
+      expect(() => guard.check(0, 8, rows)).toThrow(InvalidArgumentError);
+      expect(() => guard.check(0, 8, rows)).not.toThrow(NoRowChangedError);
+    }
+  });
+
   it('loses the update without the guard: the test above can fail', () => {
     const db = accounts();
     const unguarded = db.prepare('UPDATE accounts SET balance = ?, fence = ? WHERE id = ?');
@@ -115,6 +140,17 @@ describe('a guard table', () => {
     expect(() => write(db, 5)).toThrow(LeaseLostError);
     write(db, 8);
     expect(written(db)).toEqual([5, 5, 8, 8]);
+  });
+
+  it('reads the token of a resource, and can begin with none', () => {
+    const db = resource();
+    const read = (name: string): unknown => db.prepare(guard.read(name).text).get(...guard.read(name).values);
+    const { text, values } = guard.createRow('report');
+    db.prepare(text).run(...values);
+    expect(read('report')).toEqual({ fence: 0 });
+    write(db, 5);
+    db.prepare(text).run(...values);
+    expect([read('report'), read('nothing')]).toEqual([{ fence: 5 }, undefined]);
   });
 
   it('keeps resources apart', () => {

@@ -1,9 +1,10 @@
 /**
- * The client: the class `DynamoDB` of @aws-sdk/client-dynamodb, which has a method per call. A bare `DynamoDBClient` would
- * need the SDK's command classes, and the library imports no client.
+ * The client: the class `DynamoDB` of @aws-sdk/client-dynamodb, which has a method per call, or one that sends commands, a
+ * `DynamoDBClient` or a document client. The classes of the commands are then loaded from the user's SDK, with the first call.
  */
 import { systemClock } from '../../clock.js';
 import { InvalidArgumentError } from '../../protocol/index.js';
+import { type CommandName, commandNamed } from './sdk-commands.js';
 
 /** Inputs and outputs differ a little between versions of the SDK, so its types are not used. */
 export interface DynamodbClient {
@@ -19,6 +20,12 @@ export interface DynamodbClient {
 export interface DynamodbTableClient extends DynamodbClient {
   createTable(input: never, options?: never): PromiseLike<unknown>;
   updateTimeToLive(input: never, options?: never): PromiseLike<unknown>;
+}
+
+/** A `DynamoDBClient`, or a `DynamoDBDocumentClient` of @aws-sdk/lib-dynamodb: commands like these pass through it as they are. */
+export interface DynamodbCommandClient {
+  send(command: never, options?: never): PromiseLike<unknown>;
+  readonly middlewareStack: { add(middleware: never, options: never): void };
 }
 
 /**
@@ -79,12 +86,42 @@ export class CallLimit {
 
 const METHODS = ['getItem', 'updateItem', 'scan', 'describeTable', 'describeTimeToLive'] as const;
 
-export function checkClient(client: unknown): void {
-  const some = client as Partial<Record<string, unknown>> | null | undefined;
+/** One per client: the time that its replies tell is kept by it. */
+const adapters = new WeakMap<object, DynamodbTableClient>();
+
+/** The client by its methods. Only a `DynamodbTableClient` can make tables, and every client of the SDK is one. */
+export function methodsOf(client: DynamodbClient | DynamodbCommandClient): DynamodbTableClient {
+  const some = client as unknown as Partial<Record<string, unknown>> | null | undefined;
   const stack = some?.middlewareStack as Partial<Record<string, unknown>> | null | undefined;
-  if (METHODS.every((name) => typeof some?.[name] === 'function') && typeof stack?.add === 'function') return;
+  if (typeof stack?.add === 'function') {
+    if (METHODS.every((name) => typeof some?.[name] === 'function')) return client as DynamodbTableClient;
+    if (typeof some?.send === 'function') return adapterOf(client as DynamodbCommandClient);
+  }
   throw new InvalidArgumentError(
-    'This needs a client of the AWS SDK 3: new DynamoDB({ … }) of @aws-sdk/client-dynamodb. ' +
-      'A DynamoDBClient or a DynamoDBDocument does not have the methods: make a DynamoDB with the same settings.',
+    'This needs a client of the AWS SDK 3: a DynamoDB or DynamoDBClient of @aws-sdk/client-dynamodb, or a ' +
+      'DynamoDBDocumentClient of @aws-sdk/lib-dynamodb.',
   );
+}
+
+function adapterOf(client: DynamodbCommandClient): DynamodbTableClient {
+  const known = adapters.get(client);
+  if (known) return known;
+  const by =
+    (name: CommandName) =>
+    async (input: never, options?: never): Promise<unknown> => {
+      const Command = await commandNamed(name);
+      return client.send(new Command(input) as never, options);
+    };
+  const adapter: DynamodbTableClient = {
+    getItem: by('GetItemCommand'),
+    updateItem: by('UpdateItemCommand'),
+    scan: by('ScanCommand'),
+    describeTable: by('DescribeTableCommand'),
+    describeTimeToLive: by('DescribeTimeToLiveCommand'),
+    createTable: by('CreateTableCommand'),
+    updateTimeToLive: by('UpdateTimeToLiveCommand'),
+    middlewareStack: client.middlewareStack,
+  };
+  adapters.set(client, adapter);
+  return adapter;
 }

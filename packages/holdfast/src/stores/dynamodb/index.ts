@@ -1,5 +1,5 @@
 /** The public names of the DynamoDB store. See store.ts. */
-export type { DynamodbClient, DynamodbTableClient } from './client.js';
+export type { DynamodbClient, DynamodbCommandClient, DynamodbTableClient } from './client.js';
 export type { DynamodbStoreOptions, DynamodbTableOptions, LayoutName } from './options.js';
 export { dynamodbStore } from './store.js';
 export { type CreatedTable, type CreateTableOptions, createTable } from './table.js';

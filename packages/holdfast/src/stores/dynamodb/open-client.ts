@@ -2,10 +2,11 @@
  * The client behind a URL. It sends each call once, and limits every wait: the engine retries, since it knows how long
  * that makes sense. Where the URL leaves region or credentials open, the SDK finds them as for every AWS tool.
  */
-import { type Candidate, importError, loadFirst, type OpenedClient } from '../clients/opened-client.js';
+import { type Candidate, loadFirst, type OpenedClient } from '../clients/opened-client.js';
 import { given } from '../clients/url.js';
 import type { DynamodbTableClient } from './client.js';
 import { LeanClient, type Place } from './lean-client.js';
+import { importDynamodb } from './sdk-commands.js';
 import type { Credentials } from './signature.js';
 
 /** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
@@ -61,14 +62,6 @@ export const DYNAMODB_CLIENTS: readonly Candidate<(target: Target) => Settings>[
     },
   },
 ];
-
-async function importDynamodb() {
-  try {
-    return await import('@aws-sdk/client-dynamodb');
-  } catch (error) {
-    throw importError('@aws-sdk/client-dynamodb', error);
-  }
-}
 
 /** A request as the SDK would have sent it, signed. */
 interface Sent {

@@ -19,7 +19,7 @@
  */
 import { keysInOrder, type Snapshot, type Store, snapshotOf, type Traits } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
-import { checkClient, type DynamodbClient } from './client.js';
+import { type DynamodbClient, type DynamodbCommandClient, methodsOf } from './client.js';
 import { CLOCK_ERROR_MS, timeOf } from './dynamodb-time.js';
 import type { Item } from './item.js';
 import { itemRegister } from './item-register.js';
@@ -28,11 +28,14 @@ import { type DynamodbStoreOptions, placeOf } from './options.js';
 import { probe } from './probe.js';
 
 /**
- * The client is `new DynamoDB({ … })` of @aws-sdk/client-dynamodb; it is used as it is and never closed. The table has to
- * exist: `createTable` creates it, once.
+ * The client is a `DynamoDB` or `DynamoDBClient` of @aws-sdk/client-dynamodb, or a document client; it is used as it is and
+ * never closed. The table has to exist: `createTable` creates it, once.
  */
-export function dynamodbStore(client: DynamodbClient, options: DynamodbStoreOptions = {}): Store {
-  checkClient(client);
+export function dynamodbStore(
+  given: DynamodbClient | DynamodbCommandClient,
+  options: DynamodbStoreOptions = {},
+): Store {
+  const client = methodsOf(given);
   const place = placeOf(options);
   const { layout, queue } = place;
   const items = new Items(client, place.table);

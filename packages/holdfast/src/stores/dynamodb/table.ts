@@ -7,7 +7,13 @@
 import { systemClock } from '../../clock.js';
 import { type Finding, InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { good, note, warning } from '../clients/findings.js';
-import { CallLimit, checkClient, type DynamodbClient, type DynamodbTableClient } from './client.js';
+import {
+  CallLimit,
+  type DynamodbClient,
+  type DynamodbCommandClient,
+  type DynamodbTableClient,
+  methodsOf,
+} from './client.js';
 import { explainedError, nameOf } from './errors.js';
 import type { Layout, TableShape } from './layout.js';
 import { NATIVE } from './native-layout.js';
@@ -144,10 +150,10 @@ const CHECK_AGAIN_MS = 500;
  * only checked: one with another primary key is refused. It may be called by many at once, and again.
  */
 export async function createTable(
-  client: DynamodbTableClient,
+  given: DynamodbTableClient | DynamodbCommandClient,
   options: CreateTableOptions = {},
 ): Promise<CreatedTable> {
-  checkClient(client);
+  const client = methodsOf(given);
   const { timeToLive = false, ...where } = options;
   if (typeof timeToLive !== 'boolean') {
     throw new InvalidArgumentError('timeToLive has to be true or false.');

@@ -5,6 +5,8 @@
  */
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
+import { oneAtATime } from './one-at-a-time.js';
+import { isPglite, type PgliteLike, pgliteWakeListener } from './pglite.js';
 import { postgresJsWakeListener } from './postgres-js-listener.js';
 import { quoteText } from './sql/names.js';
 import { type ListenClient, pgWakeListener, type WakeListener } from './wake-listener.js';
@@ -27,7 +29,7 @@ export interface PostgresJsLike {
   listen(channel: string, hear: (payload: string) => void): PromiseLike<{ unlisten(): Promise<void> }>;
 }
 
-export type PostgresClient = PgLike | PostgresJsLike;
+export type PostgresClient = PgLike | PostgresJsLike | PgliteLike;
 
 /** Receives wake-ups: a function that makes a new Client of `pg`, another `postgres(url)`, or false for none. */
 export type PostgresListener = (() => ListenClient) | PostgresJsLike | false;
@@ -50,9 +52,10 @@ const TOGETHER_MAX = 32;
 
 export function databaseOn(client: PostgresClient, listener: PostgresListener | undefined): Database {
   if (isPostgresJs(client)) return onPostgresJs(client, listener);
+  if (isPglite(client)) return onPglite(client, listener);
   if (isObject(client) && typeof client.query === 'function') return onPg(client, listener);
   throw new InvalidArgumentError(
-    'postgresStore needs a Pool or a Client of pg, or what postgres(url) gives, as its first argument.',
+    'postgresStore needs a Pool or a Client of pg, what postgres(url) gives, or a PGlite, as its first argument.',
   );
 }
 
@@ -65,6 +68,16 @@ function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefine
     rows: async (text, values) => lastRows(await sql.unsafe(inline(text, values))),
     script: async (text) => lastRows(await sql.unsafe(text)),
     listener: listenerOf(listener, () => postgresJsWakeListener(sql)),
+  };
+}
+
+function onPglite(pglite: PgliteLike, listener: PostgresListener | undefined): Database {
+  const run = oneAtATime((ask: () => Promise<unknown>) => ask());
+  return {
+    mostTogether: Number.POSITIVE_INFINITY,
+    rows: async (text, values, urgent) => lastRows(await run(() => pglite.query(text, [...values]), urgent)),
+    script: async (text, urgent) => lastRows(await run(() => pglite.exec(text), urgent)),
+    listener: listenerOf(listener, () => pgliteWakeListener(pglite)),
   };
 }
 
@@ -190,27 +203,6 @@ function resultRows(result: unknown): unknown {
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null;
-}
-
-/** Runs the queries of one connection one at a time, renewals first. */
-function oneAtATime<Q, R>(run: (query: Q) => Promise<R>): (query: Q, urgent?: boolean) => Promise<R> {
-  const urgentOnes: (() => Promise<void>)[] = [];
-  const others: (() => Promise<void>)[] = [];
-  let busy = false;
-
-  async function work(): Promise<void> {
-    busy = true;
-    for (let next = urgentOnes.shift() ?? others.shift(); next; next = urgentOnes.shift() ?? others.shift()) {
-      await next();
-    }
-    busy = false;
-  }
-
-  return (query, urgent = false) =>
-    new Promise<R>((resolve, reject) => {
-      (urgent ? urgentOnes : others).push(() => run(query).then(resolve, reject));
-      if (!busy) void work();
-    });
 }
 
 /** A column of the only row, as text. */

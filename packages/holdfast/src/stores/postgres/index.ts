@@ -7,6 +7,7 @@ import { storeOn } from './store.js';
 
 export type { PgLike, PostgresClient, PostgresJsLike, PostgresListener } from './clients.js';
 export { type Migrated, type MigrateOptions, migrate, migrationSql } from './migrate.js';
+export type { PgliteLike } from './pglite.js';
 export type { ListenClient } from './wake-listener.js';
 
 export interface PostgresStoreOptions {

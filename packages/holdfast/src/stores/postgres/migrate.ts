@@ -11,6 +11,7 @@ import { columnIn, lastRows, type PgLike, type PostgresClient, type PostgresJsLi
 import { sqlState } from './errors.js';
 import { FOUND_SETTING, latestOf, NAME_TAKEN, NEWER, scriptOf } from './migration-script.js';
 import { MIGRATIONS } from './migrations.js';
+import { isPglite } from './pglite.js';
 import { checkSchema, quoteName, SCHEMA } from './sql/names.js';
 
 export interface MigrateOptions {
@@ -69,8 +70,11 @@ function checked(options: MigrateOptions): Required<MigrateOptions> {
 function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> {
   const some = client as Partial<Record<'unsafe' | 'query', unknown>> | null | undefined;
   if (typeof some?.unsafe === 'function') return (text) => (client as PostgresJsLike).unsafe(text);
+  if (isPglite(client)) return (text) => client.exec(text);
   if (typeof some?.query === 'function') return (text) => (client as PgLike).query({ text });
-  throw new InvalidArgumentError('migrate needs a Pool or a Client of pg, or what postgres(url) gives.');
+  throw new InvalidArgumentError(
+    'migrate needs a Pool or a Client of pg, what postgres(url) gives, or a PGlite.',
+  );
 }
 
 function explain(cause: unknown, schema: string): Error {

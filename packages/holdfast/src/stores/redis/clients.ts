@@ -18,7 +18,7 @@ import {
   nodeRedisSubscriber,
 } from './node-redis.js';
 
-/** A client of ioredis (`Redis`, `Cluster`) or of node-redis (`createClient`, `createCluster`, `createSentinel`). */
+/** A client of ioredis or iovalkey (`Redis`, `Cluster`), or of node-redis (`createClient`, `createCluster`, `createSentinel`). */
 export type RedisClient =
   | IoredisClient
   | IoredisCluster
@@ -48,7 +48,7 @@ export function checkClient(client: unknown, what: string): RedisClient {
     if (isNodeRedis(client)) return client;
   }
   throw new InvalidArgumentError(
-    `The ${what} is not a Redis client that Holdfast knows. Pass a Redis or Cluster of ioredis 5 or later, or the result ` +
-      'of createClient, createCluster or createSentinel of redis 5 or later; not a pool, a pipeline or a URL.',
+    `The ${what} is not a Redis client that Holdfast knows. Pass a Redis or Cluster of ioredis 5 or later or of iovalkey, ` +
+      'or the result of createClient, createCluster or createSentinel of redis 4 or later; not a pool, a pipeline or a URL.',
   );
 }

@@ -1,11 +1,15 @@
-/** `redis://`, `rediss://`, `redis+cluster://` and `rediss+cluster://`: from the URL to a client and a store on it. */
+/**
+ * `redis://`, `rediss://`, `redis+cluster://`, `rediss+cluster://` and `redis+unix://`, and the same with `valkey` for
+ * `redis`: from the URL to a client and a store on it.
+ */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { loadFirst, storeOn } from '../clients/opened-client.js';
-import { type Address, parseServerUrl } from '../clients/url.js';
+import { type Address, parseServerUrl, type ServerUrl } from '../clients/url.js';
 import { redisStore } from './index.js';
 import { REDIS_CLIENTS, type Target } from './open-client.js';
 
 const OPTIONS = ['prefix'];
+const SOCKET_OPTIONS = ['prefix', 'database'];
 const PORT = 6379;
 const DATABASE_MAX = 9_999;
 
@@ -19,6 +23,7 @@ export function redisTarget(
   scheme: string,
   rest: string,
 ): { readonly target: Target; readonly prefix?: string } {
+  if (scheme.endsWith('+unix')) return socketTarget(scheme, rest);
   const cluster = scheme.endsWith('+cluster');
   const form = cluster
     ? `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT`
@@ -29,18 +34,44 @@ export function redisTarget(
       `${scheme}: takes one host; for a cluster write ${scheme}+cluster://HOST,HOST.`,
     );
   }
-  const prefix = url.options.get('prefix');
   return {
     target: {
       cluster,
-      tls: scheme.startsWith('rediss'),
+      socket: undefined,
+      tls: /^(?:rediss|valkeys)\b/.test(scheme),
       addresses: (url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses).map(whole),
       username: url.user ?? undefined,
       password: url.password ?? undefined,
       database: databaseOf(url.path, cluster),
     },
-    ...(prefix === undefined ? {} : { prefix }),
+    ...prefixOf(url),
   };
+}
+
+/** The path of the socket is the path of the URL: `redis+unix:///run/redis.sock`. */
+function socketTarget(scheme: string, rest: string): { readonly target: Target; readonly prefix?: string } {
+  const form = `${scheme}://USER:PASSWORD@/PATH/TO/SOCKET?database=NUMBER`;
+  const url = parseServerUrl(scheme, rest, form, SOCKET_OPTIONS);
+  if (url.addresses.length > 0 || url.path === '') {
+    throw new InvalidArgumentError(
+      `This is no ${scheme}: URL: expected ${form}, with no host before the path.`,
+    );
+  }
+  const target = {
+    cluster: false,
+    socket: `/${url.path}`,
+    tls: false,
+    addresses: [],
+    username: url.user ?? undefined,
+    password: url.password ?? undefined,
+    database: databaseOf(url.options.get('database') ?? '', false),
+  };
+  return { target, ...prefixOf(url) };
+}
+
+function prefixOf({ options }: ServerUrl): { readonly prefix?: string } {
+  const prefix = options.get('prefix');
+  return prefix === undefined ? {} : { prefix };
 }
 
 function whole({ host, port }: Address): { readonly host: string; readonly port: number } {
@@ -51,7 +82,7 @@ function databaseOf(path: string, cluster: boolean): number {
   const text = path.replace(/\/$/, '');
   if (!/^\d*$/.test(text) || Number(text) > DATABASE_MAX) {
     throw new InvalidArgumentError(
-      'Behind the host of a redis: URL stands the number of a database, as in /2, or nothing.',
+      'The database of a Redis URL is a number: behind the host, as in /2, or of a socket as in ?database=2.',
     );
   }
   if (cluster && Number(text) !== 0)

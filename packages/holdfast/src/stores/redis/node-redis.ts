@@ -22,7 +22,9 @@ interface NodeRedisOptions {
 interface NodeRedisCommon {
   readonly isOpen: boolean;
   connect(): Promise<unknown>;
-  destroy(): unknown;
+  /** Absent in version 4, which has `disconnect`. */
+  destroy?(): unknown;
+  disconnect?(): Promise<unknown>;
   subscribe(channel: string, listener: (message: string, channel: string) => void): Promise<void>;
   unsubscribe(channel: string): Promise<void>;
   on(event: string | symbol, listener: (error?: unknown) => void): unknown;
@@ -115,12 +117,17 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
           state.connected = true;
         },
         async close() {
-          if (listening.isOpen) await listening.destroy();
+          if (listening.isOpen) await end(listening);
         },
       };
     },
     settings: () => settingsOf(client),
   };
+}
+
+/** At once, without waiting for replies. */
+export function end(client: Pick<NodeRedisCommon, 'destroy' | 'disconnect'>): unknown {
+  return client.destroy ? client.destroy() : client.disconnect?.();
 }
 
 /** Only a plain client reports whether it is ready; a cluster and a sentinel do not. */

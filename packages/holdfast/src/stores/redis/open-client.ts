@@ -12,6 +12,7 @@ import {
   PING_MS,
 } from '../clients/opened-client.js';
 import type { RedisClient } from './index.js';
+import { end as endNodeRedis } from './node-redis.js';
 
 /** For a server that accepts the connection and stays silent. */
 const FIRST_MS_MAX = 4_000;
@@ -24,6 +25,8 @@ const DISCONNECT_MS_MAX = 200;
 
 export interface Target {
   readonly cluster: boolean;
+  /** The path of a Unix socket, instead of an address. */
+  readonly socket: string | undefined;
   readonly tls: boolean;
   readonly addresses: readonly { readonly host: string; readonly port: number }[];
   readonly username: string | undefined;
@@ -36,33 +39,7 @@ export type Opener = (target: Target) => Promise<OpenedClient<RedisClient>>;
 export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
   {
     name: 'ioredis',
-    async load() {
-      const { Redis, Cluster } = await importIoredis();
-      return async (target) => {
-        const options = ioredisOptions(target);
-        const [first] = target.addresses;
-        const client = target.cluster
-          ? new Cluster([...target.addresses], {
-              lazyConnect: true,
-              enableOfflineQueue: false,
-              clusterRetryStrategy: reconnectMs,
-              slotsRefreshTimeout: CONNECT_MS_MAX,
-              redisOptions: options,
-              // Certificates are issued for names, not for addresses.
-              ...(target.tls ? { dnsLookup: (name, found) => found(null, name) } : {}),
-            })
-          : new Redis({
-              ...options,
-              ...first,
-              lazyConnect: true,
-              enableOfflineQueue: false,
-              retryStrategy: reconnectMs,
-            });
-        const error = await connected(client);
-        const end = async (): Promise<void> => client.disconnect();
-        return { client, connection: { where: whereOf(target), error, end } };
-      };
-    },
+    load: async () => ioredisOpener(await importIoredis()),
   },
   {
     name: 'redis',
@@ -81,23 +58,72 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
               }),
               signal,
             )
-          : createClient({ ...options, socket: { ...options.socket, ...first }, database: target.database });
+          : createClient({
+              ...options,
+              socket: {
+                ...options.socket,
+                ...(target.socket === undefined ? first : { path: target.socket }),
+              },
+              database: target.database,
+            });
         const error = await connected(client);
         const end = async (): Promise<void> => {
           ending.abort();
-          client.destroy();
+          await endNodeRedis(client);
         };
         return { client, connection: { where: whereOf(target), error, end } };
       };
     },
   },
+  {
+    // Valkey's fork of ioredis, with the same classes and options.
+    name: 'iovalkey',
+    load: async () => ioredisOpener((await importIovalkey()) as unknown as IoredisModule),
+  },
 ];
+
+type IoredisModule = Pick<Awaited<ReturnType<typeof importIoredis>>, 'Redis' | 'Cluster'>;
+
+function ioredisOpener({ Redis, Cluster }: IoredisModule): Opener {
+  return async (target) => {
+    const options = ioredisOptions(target);
+    const [first] = target.addresses;
+    const client = target.cluster
+      ? new Cluster([...target.addresses], {
+          lazyConnect: true,
+          enableOfflineQueue: false,
+          clusterRetryStrategy: reconnectMs,
+          slotsRefreshTimeout: CONNECT_MS_MAX,
+          redisOptions: options,
+          // Certificates are issued for names, not for addresses.
+          ...(target.tls ? { dnsLookup: (name, found) => found(null, name) } : {}),
+        })
+      : new Redis({
+          ...options,
+          ...(target.socket === undefined ? first : { path: target.socket }),
+          lazyConnect: true,
+          enableOfflineQueue: false,
+          retryStrategy: reconnectMs,
+        });
+    const error = await connected(client);
+    const end = async (): Promise<void> => client.disconnect();
+    return { client, connection: { where: whereOf(target), error, end } };
+  };
+}
 
 async function importIoredis() {
   try {
     return await import('ioredis');
   } catch (error) {
     throw importError('ioredis', error);
+  }
+}
+
+async function importIovalkey() {
+  try {
+    return await import('iovalkey');
+  } catch (error) {
+    throw importError('iovalkey', error);
   }
 }
 
@@ -185,7 +211,8 @@ function reconnectMs(attempts: number): number {
   return Math.min(50 * 2 ** Math.min(attempts, 10), RECONNECT_MS_MAX);
 }
 
-function whereOf({ addresses, tls }: Target): string {
+function whereOf({ addresses, socket, tls }: Target): string {
+  if (socket !== undefined) return socket;
   const names = addresses.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
   return `${names.join(', ')}${tls ? ' over TLS' : ''}`;
 }

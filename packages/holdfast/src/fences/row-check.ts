@@ -1,0 +1,57 @@
+/** What a count of changed rows means: written, refused because a later holder has written, or no such row. */
+import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import { checkToken } from './token.js';
+
+/**
+ * Nothing was written, and no later holder is the reason: there is no such row, or another condition of the statement did
+ * not hold. The lease may still be held.
+ */
+export class NoRowChangedError extends InvalidArgumentError {}
+
+export interface RowCheck {
+  readonly rowsChanged: number | bigint;
+  readonly token: number;
+  /** Read after nothing was changed; undefined where nobody looked. */
+  readonly rows: readonly unknown[] | undefined;
+  readonly column: string;
+  readonly isMysql: boolean;
+}
+
+export function checkRows({ rowsChanged, token, rows, column, isMysql }: RowCheck): void {
+  checkToken(token);
+  const isCount = typeof rowsChanged === 'bigint' || Number.isSafeInteger(rowsChanged);
+  if (!isCount || rowsChanged < 0) {
+    throw new InvalidArgumentError(
+      `The guard needs the number of rows that the driver says were changed, not ${String(rowsChanged)}.`,
+    );
+  }
+  if (rowsChanged > 0) return;
+  const nothing = `Nothing was written with token ${token}`;
+  if (rows === undefined) {
+    const text = `${nothing}: a later holder has written, or there is no such row. Roll back, and stop.`;
+    throw new LeaseLostError(text, { reason: 'replaced' });
+  }
+  const stored = storedTokens(rows, column);
+  const highest = Math.max(...stored);
+  if (highest > token) {
+    const text = `${nothing}: a later holder has written, with token ${highest}. Roll back, and stop.`;
+    throw new LeaseLostError(text, { reason: 'replaced' });
+  }
+  if (stored.length === 0) throw new NoRowChangedError(`${nothing}: there is no such row.`);
+  // A connection that counts changed rows has counted none where the row was already as it should be.
+  if (isMysql && stored.every((one) => one === token)) return;
+  throw new NoRowChangedError(
+    `${nothing}, and no later holder has written: another condition of the statement did not hold.`,
+  );
+}
+
+/** Drivers return a BIGINT as a number, a bigint or a text. A row older than the column has none. */
+function storedTokens(rows: unknown, column: string): readonly number[] {
+  if (!Array.isArray(rows)) throw new InvalidArgumentError('The rows of the SELECT have to be a list.');
+  return rows.map((row: unknown) => {
+    const isRow = typeof row === 'object' && row !== null && column in row;
+    const stored = isRow ? Number((row as Readonly<Record<string, unknown>>)[column] ?? 0) : Number.NaN;
+    if (Number.isSafeInteger(stored)) return stored;
+    throw new InvalidArgumentError(`A row that tells why nothing was changed has the column "${column}".`);
+  });
+}

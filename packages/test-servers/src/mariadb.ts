@@ -1,0 +1,106 @@
+/**
+ * A private MariaDB on loopback, as user root without a password, for what is said about MySQL and MariaDB. A server named
+ * in HOLDFAST_TEST_MYSQL_URL is used as it is; databases made in it are dropped again.
+ */
+import { execFile } from 'node:child_process';
+import { userInfo } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import mysql, { type RowDataPacket } from 'mysql2/promise';
+import { borrowed, givenUrl } from './borrowed.js';
+import { randomName } from './clock.js';
+import { findOnPath } from './find.js';
+import { need } from './install.js';
+import { type Controls, type Plan, supervise } from './supervise.js';
+
+export interface MariadbServer extends Controls {
+  readonly url: string;
+  /** Makes an empty database. Returns its URL. */
+  createDatabase(): Promise<string>;
+}
+
+const INSTALL_MS_MAX = 120_000;
+const urlAt = (port: number): string => `mysql://root@127.0.0.1:${port}/mysql`;
+
+async function query(url: string, text: string): Promise<readonly RowDataPacket[]> {
+  const connection = await mysql.createConnection({ uri: url, connectTimeout: 2_000 });
+  try {
+    const [rows] = await connection.query<RowDataPacket[]>(text);
+    return rows;
+  } finally {
+    connection.destroy();
+  }
+}
+
+/** The tables of the system: the server does not start without them. */
+async function makeDataFolder(binary: string, data: string): Promise<void> {
+  const beside = join(dirname(binary), 'mariadb-install-db');
+  const script = findOnPath('mariadb-install-db') ?? beside;
+  const args = [
+    '--no-defaults',
+    `--datadir=${data}`,
+    `--user=${userInfo().username}`,
+    '--auth-root-authentication-method=normal',
+    '--skip-test-db',
+    '--skip-name-resolve',
+  ];
+  await promisify(execFile)(script, args, { timeout: INSTALL_MS_MAX, maxBuffer: 1 << 24 });
+}
+
+function plan(binary: string): Plan {
+  const data = (folder: string): string => join(folder, 'data');
+  return {
+    name: 'mariadb',
+    gentle: 'SIGTERM',
+    prepare: (folder) => makeDataFolder(binary, data(folder)),
+    launch: (port, folder) => {
+      const args = [
+        '--no-defaults',
+        `--datadir=${data(folder)}`,
+        `--user=${userInfo().username}`,
+        `--port=${port}`,
+        '--bind-address=127.0.0.1',
+        `--socket=${join(folder, 'm.sock')}`,
+        `--pid-file=${join(folder, 'm.pid')}`,
+        '--skip-name-resolve',
+        // No test cuts the power.
+        '--innodb-flush-log-at-trx-commit=0',
+      ];
+      return { command: binary, args, folder };
+    },
+    answers: async (port, _pid, folder) => {
+      const [row] = await query(urlAt(port), 'SELECT @@datadir AS folder');
+      return String(row?.folder).startsWith(data(folder));
+    },
+  };
+}
+
+async function createDatabase(url: string): Promise<string> {
+  const name = `holdfast_${randomName()}`;
+  await query(url, `CREATE DATABASE \`${name}\``);
+  return Object.assign(new URL(url), { pathname: `/${name}` }).href;
+}
+
+async function useGiven(given: string): Promise<MariadbServer> {
+  const made: string[] = [];
+  return Object.assign(borrowed('mariadb', given), {
+    createDatabase: async () => {
+      const url = await createDatabase(given);
+      made.push(url);
+      return url;
+    },
+    stop: async () => {
+      for (const url of made.splice(0)) {
+        await query(given, `DROP DATABASE \`${new URL(url).pathname.slice(1)}\``);
+      }
+    },
+  });
+}
+
+export async function startMariadb(): Promise<MariadbServer> {
+  const given = givenUrl('mariadb');
+  if (given !== undefined) return useGiven(given);
+  const controls = await supervise(plan(await need('mariadb')));
+  const url = urlAt(controls.port);
+  return Object.assign(controls, { url, createDatabase: () => createDatabase(url) });
+}
