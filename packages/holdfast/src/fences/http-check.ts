@@ -69,7 +69,7 @@ export function fencingCheck<R = unknown>(options: FencingCheckOptions<R>): Fenc
     const found = readFencing(request);
     if (found === null) return required ? MISSING : null;
     if ('status' in found) return found;
-    const expected = key?.(request);
+    const expected = key?.(request).normalize('NFC');
     if (expected !== undefined && expected !== found.key) return otherKey(found, expected);
     return (await store.raise(found.key, found.token)) ? null : stale(found);
   }

@@ -1,0 +1,71 @@
+/** Every store of tokens keeps the highest per key, whatever order and number of writers. */
+import { InvalidArgumentError } from 'holdfast';
+import {
+  type FenceStore,
+  memoryFences,
+  redisFences,
+  type SqlStatement,
+  sqlFences,
+  sqlGuard,
+} from 'holdfast/fences';
+import { available, startPostgres, startRedis } from 'holdfast-test-servers';
+import { Redis } from 'ioredis';
+import { Pool } from 'pg';
+import { afterAll, describe, expect, it } from 'vitest';
+
+const closers: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const close of closers.reverse()) await close();
+});
+
+const STORES: Readonly<Record<string, () => Promise<FenceStore>>> = {
+  'in memory': async () => memoryFences(),
+  ...(available('redis') && {
+    async 'in Redis'() {
+      const server = await startRedis();
+      const client = new Redis(server.url);
+      closers.push(server.stop, () => client.disconnect());
+      await client.del('fence:order', 'fence:other', 'fence:crowd');
+      return redisFences((script, keys, args) => client.eval(script, keys.length, ...keys, ...args));
+    },
+  }),
+  ...(available('postgres') && {
+    async 'in PostgreSQL'() {
+      const server = await startPostgres();
+      const pool = new Pool({ connectionString: await server.createDatabase() });
+      closers.push(server.stop, () => pool.end());
+      const guard = sqlGuard({ dialect: 'postgres' });
+      await pool.query(guard.createTable);
+      const run = async ({ text, values }: SqlStatement): Promise<number> =>
+        (await pool.query(text, [...values])).rowCount ?? 0;
+      return sqlFences(guard, run);
+    },
+  }),
+};
+
+describe.each(Object.entries(STORES))('tokens kept %s', (_name, open) => {
+  it('take the same one again, refuse a lower one, and know each key for itself', async () => {
+    const store = await open();
+    const raises: boolean[] = [];
+    for (const token of [5, 5, 9, 8, 9, 10]) raises.push(await store.raise('order', token));
+    expect(raises).toEqual([true, true, true, false, true, true]);
+    expect(await store.raise('other', 1)).toBe(true);
+    const tokens = Array.from({ length: 40 }, (_, at) => ((at * 17) % 40) + 1);
+    const answers = await Promise.all(tokens.map((token) => store.raise('crowd', token)));
+    expect(answers[tokens.indexOf(40)]).toBe(true);
+    expect(await store.raise('crowd', 39)).toBe(false);
+  });
+});
+
+describe('tokens kept in memory', () => {
+  it('are bounded: a forgotten key refuses what was stale before', async () => {
+    const store = memoryFences({ keysMax: 2 });
+    expect(await store.raise('a', 10)).toBe(true);
+    expect(await store.raise('b', 20)).toBe(true);
+    expect(await store.raise('c', 30)).toBe(true);
+    expect(await store.raise('a', 9)).toBe(false);
+    expect(await store.raise('a', 10)).toBe(true);
+    expect(await store.raise('b', 19)).toBe(false);
+    expect(() => memoryFences({ keysMax: 0 })).toThrow(InvalidArgumentError);
+  });
+});
