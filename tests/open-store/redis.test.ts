@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
 import { available, type RedisServer, startRedis, startRedisCluster } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
@@ -56,6 +59,30 @@ describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('
       expect(await admin.keys('*')).toEqual([]);
     });
     await locks.close({ drain: 0 });
+  });
+
+  it('reaches a server by its Unix socket, and by a valkey: URL', async () => {
+    const socket = join(mkdtempSync(join(tmpdir(), 'holdfast-socket-')), 'redis.sock');
+    const own = await startRedis({ own: true, config: { unixsocket: socket } });
+    const there = new Redis(socket, { db: 2 });
+    there.on('error', () => undefined);
+    try {
+      const bySocket = createLocks(await openRedis('redis+unix', `//${socket}?database=2`, clients));
+      const byName = createLocks(await openRedis('valkey', `//${own.host}:${own.port}/2`, clients));
+      await bySocket.withLock('job', async () => {
+        expect(await there.keys('*')).toEqual(['holdfast:default/job']);
+        expect(await byName.tryAcquire('job')).toBeNull();
+      });
+      await Promise.all([bySocket.close({ drain: 0 }), byName.close({ drain: 0 })]);
+      await own.kill();
+      const gone = await openRedis('valkey+unix', `//${socket}`, clients);
+      opened.push(gone);
+      expect(await failureOf(gone)).toContain(`nothing listens at ${socket}`);
+    } finally {
+      there.disconnect();
+      await own.stop();
+      rmSync(dirname(socket), { recursive: true, force: true });
+    }
   });
 
   it('sets the client up so that nothing of it has to be said to whoever asks what is promised', async () => {

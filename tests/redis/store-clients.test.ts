@@ -9,7 +9,9 @@ import {
   startRedisSentinel,
 } from 'holdfast-test-servers';
 import { Cluster, Redis } from 'ioredis';
+import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey';
 import { createClient, createClientPool, RESP_TYPES } from 'redis';
+import { createClient as createClient4, createCluster as createCluster4 } from 'redis4';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
   claimOf,
@@ -112,6 +114,29 @@ describe.runIf(available('redis'))('clients of one server', () => {
       await tryAll(client.withTypeMapping(mapping), 'mapped');
     } finally {
       client.destroy();
+    }
+  });
+
+  it('node-redis 4, which has no destroy', async () => {
+    const client = createClient4({ url: server.url });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      await tryAll(client, 'node-redis 4');
+    } finally {
+      await client.disconnect();
+    }
+    const before = createClient4({ url: server.url });
+    await expect(say(redisStore(before), claimOf('k', 'a'))).rejects.toThrow(UnsupportedError);
+  });
+
+  it("iovalkey, Valkey's fork of ioredis", async () => {
+    const client = new Valkey(server.url, { keyPrefix: 'valkey:' });
+    try {
+      await tryAll(client, 'iovalkey');
+      expect(await plain.exists('valkey:holdfast:iovalkey')).toBe(1);
+    } finally {
+      client.disconnect();
     }
   });
 
@@ -259,7 +284,14 @@ describe.runIf(available('redis'))('clients of several servers', () => {
       opened.push(await openIoredisCluster(cluster.nodes), await openNodeRedisCluster(cluster.nodes));
       const pipelined = new Cluster([...cluster.nodes], { enableAutoPipelining: true });
       const prefixed = new Cluster([...cluster.nodes], { keyPrefix: 'app:' });
-      for (const client of [pipelined, prefixed]) opened.push({ client, end: () => client.disconnect() });
+      const valkey = new ValkeyCluster([...cluster.nodes]);
+      const rootNodes = cluster.nodes.map(({ url }) => ({ url }));
+      const version4 = createCluster4({ rootNodes });
+      await version4.connect();
+      opened.push({ client: version4, end: () => version4.disconnect() });
+      for (const client of [pipelined, prefixed, valkey]) {
+        opened.push({ client, end: () => client.disconnect() });
+      }
       for (const [index, { client }] of opened.entries()) {
         const store = redisStore(client);
         const claims = Array.from({ length: 200 }, (_, key) => claimOf(`${index}:${key}`, 'a'));

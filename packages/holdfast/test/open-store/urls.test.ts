@@ -60,6 +60,11 @@ it.each([
   ['redis://h?prefix=', /"prefix" has no value/],
   ['rediss+cluster://a,b?db=1', /no option "db" in a rediss\+cluster: URL/],
   ['redis+cluster://a:7000,b:7001/1', /has database 0 and no other/],
+  ['redis+unix://localhost/run/redis.sock', /expected redis\+unix:.* with no host before the path/],
+  ['valkey+unix://', /no valkey\+unix: URL/],
+  ['redis+unix:///run/redis.sock?database=x', /number of a database/],
+  ['redis+unix:///run/redis.sock?db=1', /The options are: prefix, database\./],
+  ['valkey://h/x', /number of a database/],
   ['redis+cluster://a:7000,,b:7001', /no redis\+cluster: URL/],
   ['postgres:db', /no postgres: URL/],
   ['postgresql://a,b/db', /takes one host/],
@@ -146,6 +151,18 @@ describe('the parts of a URL', () => {
   });
 
   it('of a cluster name a few of its nodes, and one user for all', () => {
+    expect(redisTarget('valkeys', '//h').target).toMatchObject({
+      tls: true,
+      addresses: [{ host: 'h', port: 6379 }],
+    });
+    expect(redisTarget('valkeys+cluster', '//h').target).toMatchObject({ tls: true, cluster: true });
+    expect(redisTarget('valkey', '//h/3').target).toMatchObject({ tls: false, database: 3 });
+    expect(redisTarget('redis+unix', '//me:p%40ss@/run/re%20dis.sock?database=2&prefix=mine:')).toMatchObject(
+      {
+        target: { socket: '/run/re dis.sock', username: 'me', password: 'p@ss', database: 2, tls: false },
+        prefix: 'mine:',
+      },
+    );
     const { target, prefix } = redisTarget('rediss+cluster', '//me:p%40ss@a:7000,b?prefix=mine:');
     expect(prefix).toBe('mine:');
     expect(target).toEqual({

@@ -82,7 +82,7 @@ function databaseOf(path: string, cluster: boolean): number {
   const text = path.replace(/\/$/, '');
   if (!/^\d*$/.test(text) || Number(text) > DATABASE_MAX) {
     throw new InvalidArgumentError(
-      'The database of a Redis URL is a number: behind the host, as in /2, or of a socket as in ?database=2.',
+      'Behind the host of a redis: URL stands the number of a database, as in /2, or nothing. A socket has ?database=2.',
     );
   }
   if (cluster && Number(text) !== 0)
