@@ -3,13 +3,14 @@ import { PGlite } from '@electric-sql/pglite';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { createLocks } from 'holdfast';
 import { migrate, type PostgresClient, postgresStore } from 'holdfast/postgres';
-import type { Harness } from 'holdfast/testkit';
+import { conformanceSuite, type Harness } from 'holdfast/testkit';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import knex from 'knex';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
 import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runSuite } from '../store-talk.js';
+import { isLongRun } from '../long-run.js';
+import { runCases, runSuite } from '../store-talk.js';
 import { migrated, type Opener } from './store-scene.js';
 
 const CLIENTS: Readonly<Record<string, { readonly open: Opener; readonly isPushed: boolean }>> = {
@@ -67,7 +68,7 @@ async function useLocks(client: PostgresClient, isPushed: boolean): Promise<void
   const waiting = second.withLock('job', ({ token }) => order.push(`second ${token > lease.token}`), {
     wait: '30s',
   });
-  await expect.poll(async () => (await first.inspect('job')).waiters).toHaveLength(1);
+  await expect.poll(async () => (await first.inspect('job'))?.waiters).toHaveLength(1);
   order.push('first');
   await lease.release();
   await waiting;
@@ -117,7 +118,7 @@ describe('PGlite', () => {
       await transaction.rollback();
     });
     await acquired;
-    expect((await locks.inspect('apart')).holders).toHaveLength(1);
+    expect((await locks.inspect('apart'))?.holders).toHaveLength(1);
     await locks.close({ drain: 0 });
   });
 
@@ -131,5 +132,9 @@ describe('PGlite', () => {
       await pglite.query('UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
     },
   };
-  runSuite(harness, 100);
+  runSuite(harness, 100, { when: 'long-run' });
+  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  describe.skipIf(isLongRun)(`compared with the model (HOLDFAST_SEED=${seed})`, () => {
+    runCases(conformanceSuite(harness, { seed, sequences: 8 }).slice(-1));
+  });
 });

@@ -20,7 +20,8 @@ export interface MariadbServer extends Controls {
 }
 
 const INSTALL_MS_MAX = 120_000;
-const urlAt = (port: number): string => `mysql://root@127.0.0.1:${port}/mysql`;
+const USER = 'root';
+const urlAt = (port: number): string => `mysql://${USER}@127.0.0.1:${port}/mysql`;
 
 async function query(url: string, text: string): Promise<readonly RowDataPacket[]> {
   const connection = await mysql.createConnection({ uri: url, connectTimeout: 2_000 });

@@ -7,7 +7,7 @@ import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import { checkKey } from '../protocol/names.js';
 import { checkToken } from './token.js';
 
-export const FENCING_HEADER = 'Fencing-Token';
+const FENCING_HEADER = 'Fencing-Token';
 /** The code of the problem that a receiver answers to a stale token. */
 export const STALE = 'stale-token';
 export const PROBLEM_TYPE = 'application/problem+json';

@@ -6,7 +6,7 @@
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { oneAtATime } from './one-at-a-time.js';
-import { isPglite, type PgliteLike, pgliteWakeListener } from './pglite.js';
+import { isPglite, type Pglite, type PgliteLike, pgliteWakeListener } from './pglite.js';
 import { postgresJsWakeListener } from './postgres-js-listener.js';
 import { quoteText } from './sql/names.js';
 import { type ListenClient, pgWakeListener, type WakeListener } from './wake-listener.js';
@@ -53,7 +53,7 @@ const TOGETHER_MAX = 32;
 export function databaseOn(client: PostgresClient, listener: PostgresListener | undefined): Database {
   if (isPostgresJs(client)) return onPostgresJs(client, listener);
   if (isPglite(client)) return onPglite(client, listener);
-  if (isObject(client) && typeof client.query === 'function') return onPg(client, listener);
+  if (isPg(client)) return onPg(client, listener);
   throw new InvalidArgumentError(
     'postgresStore needs a Pool or a Client of pg, what postgres(url) gives, or a PGlite, as its first argument.',
   );
@@ -71,7 +71,7 @@ function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefine
   };
 }
 
-function onPglite(pglite: PgliteLike, listener: PostgresListener | undefined): Database {
+function onPglite(pglite: Pglite, listener: PostgresListener | undefined): Database {
   const run = oneAtATime((ask: () => Promise<unknown>) => ask());
   return {
     mostTogether: Number.POSITIVE_INFINITY,
@@ -182,6 +182,10 @@ function listenerOf(
   throw new InvalidArgumentError(
     'listener has to be a function that gives a new Client of pg, or what postgres(url) gives, or false.',
   );
+}
+
+function isPg(client: PostgresClient): client is PgLike {
+  return isObject(client) && typeof client.query === 'function';
 }
 
 function isPostgresJs(client: unknown): client is PostgresJsLike {

@@ -5,15 +5,19 @@
 import { quoteName } from './sql/names.js';
 import type { WakeListener } from './wake-listener.js';
 
+/** `PGlite`. Its `query` is not part of the type, so that an object with a `query` like that of pg is read as that. */
 export interface PgliteLike {
-  query(text: string, values?: string[]): Promise<unknown>;
   exec(text: string): Promise<unknown>;
   listen(channel: string, receive: (payload: string) => void): Promise<() => Promise<void>>;
 }
 
-export function isPglite(client: unknown): client is PgliteLike {
+export interface Pglite extends PgliteLike {
+  query(text: string, values: string[]): Promise<unknown>;
+}
+
+export function isPglite(client: unknown): client is Pglite {
   if (typeof client !== 'object' || client === null) return false;
-  const { query, exec, listen } = client as Partial<PgliteLike>;
+  const { query, exec, listen } = client as Partial<Pglite>;
   return [query, exec, listen].every((method) => typeof method === 'function');
 }
 

@@ -1,0 +1,1 @@
+import './clients.test.js';
