@@ -118,6 +118,44 @@ export interface ReadWrite {
   readonly write: Lockable<Lease>;
 }
 
+export interface ElectOptions {
+  /** How long a leader that died may still count as one. Default as for every lease. */
+  readonly ttl?: Duration;
+  /** Shown to whoever asks who leads. */
+  readonly metadata?: Metadata;
+  /** Who leads, for people to read. Default `host:pid`. */
+  readonly owner?: string;
+  /** Ends the loop: a campaign at once, a term when its body has ended. The signal of the term aborts, too. */
+  readonly signal?: AbortSignal;
+}
+
+export interface Leader {
+  readonly owner: string;
+  readonly metadata: Metadata | undefined;
+  /** The number of the term: that of the leader's lease. */
+  readonly token: number;
+  /** By the store's clock. */
+  readonly since: Date;
+}
+
+export interface ObserveOptions {
+  /** How often to read the key. Default 500 ms. */
+  readonly every?: Duration;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Iterated, it campaigns: each time this process becomes the leader it yields a term, and the body of the loop leads. The
+ * body watches `term.signal`, which aborts when the term is lost. When the body ends, the term is released: `break`,
+ * `return` and an error leave the election, otherwise the loop campaigns again, behind those that wait.
+ */
+export interface Election extends AsyncIterable<Lease> {
+  /** Who leads now, by one read; null when nobody does. */
+  leader(): Promise<Leader | null>;
+  /** Who leads, and then every change, null while nobody does. A term shorter than `every` may not be seen. */
+  observe(options?: ObserveOptions): AsyncIterable<Leader | null>;
+}
+
 export interface HolderInfo {
   readonly owner: string;
   readonly permits: number;
@@ -255,6 +293,8 @@ export interface Locks {
   all(keys: readonly string[]): Lockable<LeaseGroup>;
   /** The first of the keys that is free. */
   any(keys: readonly string[]): Lockable<Lease>;
+  /** One leader of however many candidates: `for await (const term of locks.elect(key)) …`. */
+  elect(key: string, options?: ElectOptions): Election;
   /**
    * The value that `get` finds; if there is none, it is created once, under the lock, however many processes ask. Callers
    * of these locks that name the same key share one flight: the functions of the first, and its result or its error.

@@ -4,6 +4,8 @@ import type {
   AcquireOptions,
   AdoptOptions,
   DrainOptions,
+  Election,
+  ElectOptions,
   EvictOptions,
   GetOrCreateOptions,
   KeyChange,
@@ -32,6 +34,7 @@ import { readHandoff } from './lease/handoff.js';
 import { Leases } from './lease/leases.js';
 import { all } from './primitives/all.js';
 import { any } from './primitives/any.js';
+import { elect } from './primitives/election.js';
 import { Flights } from './primitives/get-or-create.js';
 import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
@@ -75,6 +78,15 @@ function defaultsOf(options: LocksOptions): Defaults {
   };
 }
 
+const contexts = new WeakMap<Locks, Context>();
+
+/** For parts of the library that are built on locks: their clock and timers, and whether they are closed. */
+export function contextOf(locks: Locks): Context {
+  const context = contexts.get(locks);
+  if (context) return context;
+  throw new InvalidArgumentError('The locks have to be those that createLocks returned.');
+}
+
 class LocksOnStore implements Locks {
   readonly #context: Context;
   readonly #leases: Leases;
@@ -84,6 +96,7 @@ class LocksOnStore implements Locks {
 
   constructor(context: Context) {
     this.#context = context;
+    contexts.set(this, context);
     this.#leases = context.leases;
     this.#flights = new Flights(context);
   }
@@ -142,6 +155,10 @@ class LocksOnStore implements Locks {
 
   getOrCreate<T extends NonNullable<unknown>>(key: string, options: GetOrCreateOptions<T>): Promise<T> {
     return this.#flights.getOrCreate(key, options);
+  }
+
+  elect(key: string, options?: ElectOptions): Election {
+    return elect(this.#context, key, options, () => this.inspect(key));
   }
 
   async adopt(handoff: string, options?: AdoptOptions): Promise<Lease> {
@@ -231,7 +248,7 @@ class LocksOnStore implements Locks {
   }
 }
 
-function drainMsOf(options: DrainOptions = {}): number {
+export function drainMsOf(options: DrainOptions = {}): number {
   const given = checkOptions(options, ['drain']);
   return durationMs(given.drain ?? DRAIN_MS, 'drain', 0, Number.POSITIVE_INFINITY);
 }

@@ -46,6 +46,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'inspection',
     'close-on',
   ],
+  schedule: ['node:', 'protocol', 'api', 'lease', 'arguments', 'primitives', 'locks'],
   testkit: ['node:', 'protocol', 'clock', 'api', 'locks'],
   'open-store': ['protocol', 'stores'],
   env: ['protocol', 'api', 'locks', 'open-store'],

@@ -6,6 +6,8 @@ export interface LeaseRequest extends Request {
   readonly renew: boolean;
   /** How long a lease lives at most. */
   readonly maxHoldMs: number;
+  /** Whether every lease has a hold of its own, so that whoever reads the key sees its token. Default false. */
+  readonly ownHold?: boolean;
 }
 
 /** The ttl that a renewal asks for. Where the caller wanted no renewals it only asks: an expiry never moves back. */

@@ -12,7 +12,11 @@ export type Passing = 'now' | 'renew' | 'release' | 'yield';
 
 /** Whether holds of this kind are ever handed over. */
 export const canBeHandedOver = (request: LeaseRequest): boolean =>
-  isExclusive(request) && request.renew && request.metadata === null && request.minHoldMs === 0;
+  isExclusive(request) &&
+  request.renew &&
+  request.metadata === null &&
+  request.minHoldMs === 0 &&
+  request.ownHold !== true;
 
 /** Whether the next waiter may have what this hold's claim got. */
 export function fitsNext(hold: Hold, next: LeaseRequest): boolean {

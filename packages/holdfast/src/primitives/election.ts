@@ -1,0 +1,195 @@
+/**
+ * Elections: a lock whose holder leads. Each candidate waits in the key's queue; its lease is a term, and the lease's token
+ * the number of the term.
+ *
+ * 1. A candidate waits without a limit. A store that is away does not end its campaign.
+ * 2. The body of the loop leads. When it ends, whatever ended it, the term is released before anything else.
+ * 3. The next campaign begins behind those that wait already.
+ *
+ * A term never passes within the process: each has a hold of its own, so that its token is the one that others see.
+ */
+import type { Election, ElectOptions, KeyInfo, Leader, Lease, LockEventName } from '../api.js';
+import { checkOptions, checkSignal, requestOf } from '../arguments.js';
+import { type HeldLease, releaseQuietly } from '../lease/lease.js';
+import type { LeaseRequest } from '../lease/lease-request.js';
+import type { Leases } from '../lease/leases.js';
+import { durationMs } from '../protocol/durations.js';
+import { StoreError } from '../protocol/errors.js';
+import { ALONE } from '../queue/request.js';
+import type { Context } from './single.js';
+
+/** The pause after a store refused for good, doubling with every refusal. */
+const REFUSED_MS = 1_000;
+const REFUSED_MS_MAX = 30_000;
+const OBSERVE_MS = 500;
+/** What this process knows of the key before the next read. */
+const OWN_EVENTS: readonly LockEventName[] = ['acquired', 'lost'];
+
+type Inspect = () => Promise<KeyInfo | null>;
+
+/** `inspect`: reads the key. */
+export function elect(
+  { leases, defaults }: Context,
+  key: string,
+  options: ElectOptions | undefined,
+  inspect: Inspect,
+): Election {
+  const given = checkOptions(options ?? {}, ['ttl', 'metadata', 'owner', 'signal']);
+  const asked = requestOf(key, given, ALONE, defaults, Number.POSITIVE_INFINITY);
+  const request = { ...asked, ownHold: true };
+  return {
+    [Symbol.asyncIterator]: () => terms(leases, request),
+    leader: async () => leaderOf(await inspect()),
+    observe(observing) {
+      const { every, signal } = checkOptions(observing ?? {}, ['every', 'signal']);
+      checkSignal(signal);
+      return changes(leases, request.name, inspect, {
+        everyMs: durationMs(every ?? OBSERVE_MS, 'every', 10, 3_600_000),
+        signal,
+      });
+    },
+  };
+}
+
+async function* terms(leases: Leases, request: LeaseRequest): AsyncGenerator<Lease> {
+  leases.checkOpen();
+  for (;;) {
+    const lease = await campaign(leases, request);
+    if (!lease) return;
+    const term = request.signal ? new StoppableTerm(lease, request.signal) : null;
+    try {
+      yield term?.lease ?? lease;
+    } finally {
+      term?.end();
+      await releaseQuietly(lease);
+    }
+  }
+}
+
+/** Null when the election is over: its signal aborted, or the locks were closed. */
+async function campaign(leases: Leases, request: LeaseRequest): Promise<HeldLease | null> {
+  const { client } = leases;
+  for (let refusals = 0; ; refusals++) {
+    if (leases.isClosed || request.signal?.aborted) return null;
+    const outcome = await leases.acquire(request);
+    if (outcome.kind === 'granted') return outcome.grant;
+    if (outcome.kind !== 'failed' || leases.isClosed) return null;
+    // Refused before it ever answered, the store is set up wrongly, and somebody has to be told.
+    if (!(outcome.error instanceof StoreError) || client.storeAheadMs === 0) throw outcome.error;
+    const mostMs = Math.min(REFUSED_MS * 2 ** refusals, REFUSED_MS_MAX);
+    await pause(leases, mostMs * (0.5 + client.clock.random() / 2), request.signal);
+  }
+}
+
+/** A term whose signal aborts with the election's, too. It leads until its body has ended: stopping may take time. */
+class StoppableTerm {
+  readonly lease: Lease;
+  readonly #signals: readonly AbortSignal[];
+  readonly #stopping = new AbortController();
+  readonly #onAbort = (): void => {
+    const aborted = this.#signals.find((signal) => signal.aborted);
+    this.#stopping.abort(aborted?.reason);
+  };
+
+  constructor(lease: HeldLease, signal: AbortSignal) {
+    this.#signals = [lease.signal, signal];
+    for (const each of this.#signals) each.addEventListener('abort', this.#onAbort);
+    if (this.#signals.some(({ aborted }) => aborted)) this.#onAbort();
+    const stopping = this.#stopping.signal;
+    this.lease = new Proxy(lease, {
+      get(target, name): unknown {
+        const value: unknown = name === 'signal' ? stopping : Reflect.get(target, name, target);
+        return typeof value === 'function' ? value.bind(target) : value;
+      },
+    });
+  }
+
+  end(): void {
+    for (const each of this.#signals) each.removeEventListener('abort', this.#onAbort);
+  }
+}
+
+/** Reads the key again and again, and yields what differs. A term that begins and ends between two reads is not seen. */
+async function* changes(
+  leases: Leases,
+  name: string,
+  inspect: Inspect,
+  { everyMs, signal }: { readonly everyMs: number; readonly signal: AbortSignal | undefined },
+): AsyncGenerator<Leader | null> {
+  let known: Leader | null | undefined;
+  const own = new OwnEvents(leases, name);
+  try {
+    while (!signal?.aborted) {
+      own.isDue = false;
+      const leader = await read(leases, inspect, known === undefined);
+      if (leases.isClosed) return;
+      if (leader !== undefined && (known === undefined || leader?.token !== known?.token)) {
+        known = leader;
+        yield leader;
+      }
+      if (!own.isDue) await pause(leases, everyMs, signal, own);
+    }
+  } finally {
+    own.end();
+  }
+}
+
+/** Undefined when the store does not answer: nothing is known. The first read fails instead. */
+async function read(leases: Leases, inspect: Inspect, isFirst: boolean): Promise<Leader | null | undefined> {
+  try {
+    return leaderOf(await inspect());
+  } catch (error) {
+    const goesOn = leases.isClosed || error instanceof StoreError;
+    if (!goesOn || isFirst) throw error;
+    return undefined;
+  }
+}
+
+function leaderOf(info: KeyInfo | null): Leader | null {
+  const holder = info?.holders.find(({ resting }) => !resting);
+  if (!holder) return null;
+  const { owner, metadata, token, acquiredAt } = holder;
+  return { owner, metadata, token, since: acquiredAt };
+}
+
+/** Events of this process that make the next read due at once. */
+class OwnEvents {
+  isDue = false;
+  onDue: (() => void) | null = null;
+  readonly #stops: readonly (() => void)[];
+
+  constructor({ events }: Leases, name: string) {
+    const listener = ({ key }: { readonly key: string }): void => {
+      if (key !== name) return;
+      this.isDue = true;
+      this.onDue?.();
+    };
+    this.#stops = OWN_EVENTS.map((event) => events.on(event, listener));
+  }
+
+  end(): void {
+    for (const stop of this.#stops) stop();
+  }
+}
+
+/** Ends early with the signal, with an event, and when the locks are closed. */
+function pause(
+  { client }: Leases,
+  ms: number,
+  signal: AbortSignal | undefined,
+  own?: OwnEvents,
+): Promise<void> {
+  const { timers, clock } = client;
+  return new Promise((resolve) => {
+    const done = (): void => {
+      timers.cancel(timer);
+      signal?.removeEventListener('abort', done);
+      if (own) own.onDue = null;
+      resolve();
+    };
+    const timer = timers.call(clock.monotonicMs() + ms, done);
+    signal?.addEventListener('abort', done);
+    if (own) own.onDue = done;
+    if (signal?.aborted) done();
+  });
+}

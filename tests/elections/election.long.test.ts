@@ -1,0 +1,2 @@
+/** The same for a minute. */
+import './election.test.js';
