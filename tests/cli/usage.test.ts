@@ -4,7 +4,19 @@ import { describe, expect, it } from 'vitest';
 import { usePlace } from './holdfast.js';
 
 const place = usePlace();
-const COMMANDS = ['run', 'ls', 'inspect', 'evict', 'watch', 'doctor', 'migrate', 'serve', 'api-key'];
+const COMMANDS = [
+  'run',
+  'lead',
+  'leader',
+  'ls',
+  'inspect',
+  'evict',
+  'watch',
+  'doctor',
+  'migrate',
+  'serve',
+  'api-key',
+];
 
 describe('help', () => {
   it('lists every command, the stores and the statuses', async () => {
@@ -42,7 +54,7 @@ describe('a wrong call is told in one line and exits 64', () => {
   const wrong: readonly (readonly [args: readonly string[], text: RegExp])[] = [
     [
       [],
-      /^a command is missing: run, ls, inspect, evict, watch, doctor, migrate, serve, api-key; see holdfast --help$/,
+      /^a command is missing: run, lead, leader, ls, inspect, evict, watch, doctor, migrate, serve, api-key; see holdfast --help$/,
     ],
     [['rn', 'job', '--', 'true'], /^unknown command "rn"; did you mean run\?$/],
     [['run', 'job', '--tll', '5s', '--', 'true'], /^unknown option --tll; did you mean --ttl\?$/],
@@ -54,6 +66,14 @@ describe('a wrong call is told in one line and exits 64', () => {
     [['run', 'job', '--permits', '2', '--', 'true'], /^--permits needs --capacity$/],
     [['run', 'job', '--ttl', '1ms', '--', 'true'], /^--ttl must be from 10ms to 168h \(7 days\)$/],
     [['run', 'job', '--ttl', '169h', '--', 'true'], /^--ttl must be from 10ms to 168h \(7 days\)$/],
+    [['run', 'job', '--tick', '500ms', '--', 'true'], /^--tick must be from 1s to 144h \(6 days\)$/],
+    [['run', 'job', '--tick', '145h', '--', 'true'], /^--tick must be from 1s to 144h \(6 days\)$/],
+    [
+      ['run', 'job', '--tick', '1m', '--capacity', '2', '--', 'true'],
+      /^--tick cannot be combined with --capacity$/,
+    ],
+    [['lead', 'job'], /^lead needs a command after --; usage: /],
+    [['lead', 'job', '--wait', '5s', '--', 'true'], /^--wait is an option of run, not of lead$/],
     [['run', 'job', '--min-hold', '200h', '--', 'true'], /^--min-hold must be at most 168h \(7 days\)$/],
     [
       ['run', 'job', '--capacity', '1000001', '--', 'true'],

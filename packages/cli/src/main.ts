@@ -6,6 +6,8 @@ import { apiKey } from './commands/api-key.js';
 import { doctor } from './commands/doctor.js';
 import { evict } from './commands/evict.js';
 import { inspect } from './commands/inspect.js';
+import { lead } from './commands/lead.js';
+import { leader } from './commands/leader.js';
 import { ls } from './commands/ls.js';
 import { migrate } from './commands/migrate.js';
 import { run } from './commands/run.js';
@@ -18,7 +20,19 @@ import type { Outlet } from './printing/outlet.js';
 import { stderr, stdout } from './printing/standard-streams.js';
 import { openTerminal, printable, type Terminal } from './printing/terminal.js';
 
-const COMMANDS: readonly Command[] = [run, ls, inspect, evict, watch, doctor, migrate, serve, apiKey];
+const COMMANDS: readonly Command[] = [
+  run,
+  lead,
+  leader,
+  ls,
+  inspect,
+  evict,
+  watch,
+  doctor,
+  migrate,
+  serve,
+  apiKey,
+];
 /** Options of `serve` that are not settings. */
 const NO_VARIABLES: readonly string[] = ['config', 'print-config'];
 /** A stderr without a reader must not delay the exit. */

@@ -1,19 +1,15 @@
 /** `holdfast run`: a command under a lock. */
 import { type Lease, StoreError } from 'holdfast';
-import { within } from '../clock.js';
+import { acquireTick } from 'holdfast/schedule';
+import { wallMs, within } from '../clock.js';
 import type { Command } from '../command.js';
-import { Failure } from '../failure.js';
+import { EXIT } from '../failure.js';
 import { printable, type Terminal, warn } from '../printing/terminal.js';
+import { interruptible } from '../run/interruptible.js';
 import { acquire, type RunRequest, readRequest } from '../run/request.js';
-import {
-  Interrupted,
-  relaySignals,
-  type SignalRelay,
-  statusOfSignal,
-  unlessAborted,
-} from '../run/signals.js';
+import { type SignalRelay, unlessAborted } from '../run/signals.js';
 import { superviseCommand } from '../run/supervision.js';
-import { openSession, type Session } from '../session.js';
+import type { Session } from '../session.js';
 
 /** After the deadline the lock is free anyway, and the command has ended: do not wait for long. */
 const RELEASE_MS_MAX = 5_000;
@@ -22,7 +18,7 @@ export const run: Command = {
   name: 'run',
   operands: { min: 1, max: 1, text: 'KEY [OPTIONS] -- COMMAND [ARGS]' },
   takesCommandLine: true,
-  options: ['ttl', 'wait', 'owner', 'capacity', 'permits', 'grace', 'min-hold'],
+  options: ['ttl', 'wait', 'owner', 'capacity', 'permits', 'grace', 'min-hold', 'tick'],
   summary: 'run COMMAND while holding KEY',
   about: `Runs COMMAND while holding the lock KEY, and exits with its status.
 
@@ -38,35 +34,26 @@ ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acqu
     ],
     ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
     ['holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh', 'once an hour, however many start it'],
+    ['holdfast run nightly --tick 24h -- ./nightly.sh', 'from cron on three machines: once a day in all'],
   ],
 
-  async run(invocation, terminal) {
+  run(invocation, terminal) {
     const request = readRequest(invocation);
-    const relay = relaySignals();
-    try {
-      const session = await unlessAborted(openSession(invocation.options), relay.stopped);
-      if (session.store.traits.shared === 'process') {
-        terminal.warn(
-          `warning: a lock in ${session.url} is visible to this process only: it excludes nobody`,
-        );
-      }
-      try {
-        return await runUnderLock(session, request, relay, terminal);
-      } finally {
-        await session.close(terminal);
-      }
-    } catch (error) {
-      if (!(error instanceof Interrupted)) throw error;
-      const status = statusOfSignal(error.signal);
-      throw new Failure(
-        status,
-        `${error.signal} while waiting for "${printable(request.key)}": stopped waiting`,
-      );
-    } finally {
-      relay.end();
-    }
+    const isTold = terminal.isTty || invocation.options.has('json');
+    return interruptible(invocation.options, request.key, terminal, async (session, relay) => {
+      if (request.tickMs === null || (await isOurTick(session, request.key, request.tickMs, relay)))
+        return runUnderLock(session, request, relay, terminal);
+      // Silent for cron, which mails every line.
+      if (isTold) terminal.warn(`"${printable(request.key)}" was run for this tick already`);
+      return EXIT.ok;
+    });
   },
 };
+
+function isOurTick({ locks }: Session, key: string, tickMs: number, relay: SignalRelay): Promise<boolean> {
+  const time = new Date(Math.floor(wallMs() / tickMs) * tickMs);
+  return unlessAborted(acquireTick(locks, key, time, { late: tickMs }), relay.stopped);
+}
 
 async function runUnderLock(
   session: Session,

@@ -51,6 +51,11 @@ export const OPTIONS = {
   capacity: value('N', 'make the lock a semaphore with N permits'),
   grace: value('TIME', 'time between TERM and KILL when the lease cannot be renewed (ttl/4, at most 5s)'),
   'min-hold': value('TIME', 'keep the lock at least this long, however soon COMMAND ends'),
+  tick: value(
+    'TIME',
+    'run once per TIME, on whichever machine: the clock rounded down to TIME is locked, too',
+  ),
+  restart: flag('when COMMAND ends by itself, resign and take part again'),
   limit: value('N', 'at most N keys'),
   after: value('KEY', 'only keys that sort after KEY'),
   every: value('TIME', 'how often to read the keys (500ms)'),

@@ -17,6 +17,8 @@ const TTL_MS = 30_000;
 const WAIT_MS = 10_000;
 const CAPACITY_MAX = 1_000_000;
 const GRACE_MS_MAX = 5_000;
+const TICK_MS_MIN = 1_000;
+const TICK_MS_MAX = 6 * 24 * 3_600_000;
 
 export interface RunRequest {
   readonly key: string;
@@ -27,6 +29,8 @@ export interface RunRequest {
   readonly capacity: number | null;
   readonly permits: number;
   readonly graceMs: number;
+  /** Null unless the command is to run once per this time. */
+  readonly tickMs: number | null;
 }
 
 export function readRequest({ operands, commandLine, options }: Invocation): RunRequest {
@@ -44,6 +48,10 @@ export function readRequest({ operands, commandLine, options }: Invocation): Run
   if (capacity !== null && permits > capacity) {
     throw usageFailure(`--permits ${permits} is more than --capacity ${capacity}`);
   }
+  const tickMs = options.durationMs('tick') ?? null;
+  if (tickMs !== null && (tickMs < TICK_MS_MIN || tickMs > TICK_MS_MAX))
+    throw usageFailure('--tick must be from 1s to 144h (6 days)');
+  if (tickMs !== null && capacity !== null) throw usageFailure('--tick cannot be combined with --capacity');
   return {
     key: operands[0] ?? '',
     commandLine,
@@ -57,6 +65,7 @@ export function readRequest({ operands, commandLine, options }: Invocation): Run
     capacity,
     permits,
     graceMs: graceOf(options.durationMs('grace'), ttlMs),
+    tickMs,
   };
 }
 

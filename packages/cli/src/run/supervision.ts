@@ -25,8 +25,16 @@ export interface Supervision {
 
 /** The command's status. Rejects with a `Failure` when it could not be started or its lease was lost. */
 export async function superviseCommand(supervision: Supervision): Promise<number> {
+  const reasons = followRenewals(supervision.session.locks, supervision.lease);
+  try {
+    return await supervise(supervision, reasons);
+  } finally {
+    reasons.stop();
+  }
+}
+
+async function supervise(supervision: Supervision, reasons: Reasons): Promise<number> {
   const { session, lease, request, relay, terminal } = supervision;
-  const reasons = followRenewals(session.locks, lease);
   const recordStart = await recordCommand(session.store, lease, terminal, relay.stopped);
   relay.stopped.throwIfAborted();
   lease.assertHeld();
@@ -78,19 +86,24 @@ function failureOf(status: number, lease: Lease, guard: LeaseGuard, reasons: Rea
 interface Reasons {
   readonly renewal: () => string;
   readonly loss: () => string;
+  readonly stop: () => void;
 }
 
 function followRenewals(locks: Locks, lease: Lease): Reasons {
   let cause: unknown;
   let reason = '';
-  locks.on('jeopardy', (event) => {
+  const stopJeopardy = locks.on('jeopardy', (event) => {
     if (event.token === lease.token) cause = event.cause;
   });
-  locks.on('lost', (event) => {
+  const stopLost = locks.on('lost', (event) => {
     if (event.token === lease.token) reason = ` (${event.reason})`;
   });
   return {
     renewal: () => (cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : ''),
     loss: () => reason,
+    stop() {
+      stopJeopardy();
+      stopLost();
+    },
   };
 }

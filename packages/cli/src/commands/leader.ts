@@ -1,0 +1,39 @@
+/** `holdfast leader`: who leads. */
+import type { Command } from '../command.js';
+import { EXIT } from '../failure.js';
+import { formatTime } from '../printing/describe.js';
+import { printable } from '../printing/terminal.js';
+import { inSession } from '../session.js';
+
+export const leader: Command = {
+  name: 'leader',
+  operands: { min: 1, max: 1, text: 'KEY' },
+  options: [],
+  summary: 'show who leads KEY',
+  about: 'Shows who leads KEY: its owner, since when, and the token of its term. Exits 1 when nobody leads.',
+  examples: [
+    ['holdfast leader scheduler', 'for people'],
+    ['holdfast leader scheduler --json | jq -r .leader.owner', 'for a script; null when nobody leads'],
+  ],
+
+  async run({ operands, options }, terminal) {
+    const key = operands[0] ?? '';
+    return inSession(options, terminal, async (session) => {
+      const found = await session.locks.elect(key).leader();
+      if (options.has('json')) {
+        const json = found && {
+          ...found,
+          metadata: found.metadata ?? null,
+          since: found.since.toISOString(),
+        };
+        terminal.out(JSON.stringify({ key, leader: json }, null, 2));
+      } else if (!found) terminal.out(`Nobody leads "${printable(key)}".`);
+      else {
+        const { owner, since, token, metadata } = found;
+        terminal.out(`${printable(owner)} leads since ${formatTime(since)}, token ${token}`);
+        if (metadata) terminal.out(`  metadata ${printable(JSON.stringify(metadata))}`);
+      }
+      return found ? EXIT.ok : EXIT.other;
+    });
+  },
+};

@@ -1,0 +1,263 @@
+/**
+ * One process's part in a schedule: it waits for the next tick by its wall clock, asks for it (tick-lock.ts), and runs the
+ * work under the lock of the schedule.
+ *
+ * Timers stop while a machine is suspended, so the wall clock is read every CHECK_MS. Ticks that passed meanwhile are asked
+ * for, oldest first, while they are less late than LATE_MS; older ones are missed.
+ */
+import type { DrainOptions, Lease, Locks } from '../api.js';
+import { checkOptions, checkSignal } from '../arguments.js';
+import { HeldLease } from '../lease/lease.js';
+import type { Leases } from '../lease/leases.js';
+import { contextOf, drainMsOf } from '../locks.js';
+import { checkWork, runUnder } from '../primitives/with-lock.js';
+import { durationMs, TTL_MS_MIN } from '../protocol/durations.js';
+import { InvalidArgumentError, StoreError } from '../protocol/errors.js';
+import { show } from '../protocol/names.js';
+import { CLOCKS_MS, checkScheduleKey, LATE_MS, LATE_MS_MAX, takeTick, tickPrefix } from './tick-lock.js';
+import { type Ticks, ticksOf, type When } from './ticks.js';
+import type { Schedule, ScheduleOptions, Work } from './types.js';
+
+const CHECK_MS = 10_000;
+const JITTER_MS_MAX = 3_600_000;
+/** How many ticks are remembered with `run-once`, so that a process that starts sees that the schedule ran before. */
+const REMEMBERED = 10;
+/** The pause before a store is asked again. */
+const AGAIN_MS = 500;
+/** Work that is always longer than the period would otherwise queue for ever. */
+const QUEUED_MAX = 100;
+
+const OPTION_NAMES = ['timeZone', 'missed', 'overlap', 'jitter', 'maxHold', 'onError', 'signal'];
+
+export class TickSchedule implements Schedule {
+  readonly #locks: Locks;
+  readonly #leases: Leases;
+  readonly #key: string;
+  readonly #ticks: Ticks;
+  readonly #work: Work;
+  readonly #options: ScheduleOptions;
+  readonly #jitterMs: number;
+  /** Ticks up to this time have been seen to, or are not of this process's life. */
+  #doneMs: number;
+  /** The next tick; null when there is none. */
+  #nextMs: number | null;
+  readonly #running = new Set<Promise<void>>();
+  readonly #held = new Set<Lease>();
+  /** How many ticks wait for the lock. */
+  #queued = 0;
+  /** Aborted by `stop`: nothing is asked for any more. */
+  readonly #stopping = new AbortController();
+  /** Aborted when the drain is over: nothing is waited for any more. */
+  readonly #ending = new AbortController();
+  readonly #onAbort = (): void => this.#end();
+
+  constructor(locks: Locks, key: string, when: When, work: Work, options: ScheduleOptions) {
+    this.#leases = contextOf(locks).leases;
+    this.#leases.checkOpen();
+    checkScheduleKey(key);
+    checkWork(work);
+    this.#locks = locks;
+    this.#key = key;
+    this.#work = work;
+    this.#options = checked(options);
+    this.#jitterMs = durationMs(options.jitter ?? 0, 'jitter', 0, JITTER_MS_MAX);
+    this.#ticks = ticksOf(when, options.timeZone);
+    this.#doneMs = this.#leases.client.clock.wallMs();
+    this.#nextMs = this.#ticks.after(this.#doneMs);
+    if (this.#nextMs === null)
+      throw new InvalidArgumentError(`The schedule ${show(when)} has no time to come: it would never run.`);
+    const { signal } = options;
+    signal?.addEventListener('abort', this.#onAbort);
+    if (signal?.aborted) this.#end();
+    if (options.missed === 'run-once') this.#start(this.#doneMs, () => this.#catchUp(this.#doneMs));
+    void this.#wait();
+  }
+
+  get next(): Date | null {
+    return this.#nextMs === null || this.#isOver ? null : new Date(this.#nextMs);
+  }
+
+  async stop(options?: DrainOptions): Promise<void> {
+    const drainMs = drainMsOf(options);
+    this.#end();
+    const over = new AbortController();
+    const drained = Promise.all(this.#running).then(() => over.abort());
+    await Promise.race([drained, this.#pause(drainMs, over.signal)]);
+    this.#ending.abort();
+    const message = 'the schedule was stopped before the work had ended';
+    const held = [...this.#held].filter((lease) => lease instanceof HeldLease);
+    await Promise.all(held.map((lease) => HeldLease.revoke(lease, { reason: 'closed', message })));
+  }
+
+  get #isOver(): boolean {
+    return this.#stopping.signal.aborted || this.#leases.isClosed;
+  }
+
+  #end(): void {
+    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    this.#stopping.abort();
+  }
+
+  async #wait(): Promise<void> {
+    const { clock } = this.#leases.client;
+    while (this.#nextMs !== null && !this.#isOver) {
+      const waitMs = Math.max(this.#nextMs - clock.wallMs(), 1);
+      await this.#pause(Math.min(waitMs, CHECK_MS), this.#stopping.signal);
+      const nowMs = clock.wallMs();
+      if (!this.#isOver && nowMs >= this.#nextMs) this.#startDue(nowMs);
+    }
+  }
+
+  #startDue(nowMs: number): void {
+    let tickMs = this.#ticks.after(Math.max(this.#doneMs, nowMs - LATE_MS));
+    if (this.#options.missed === 'run-once' && (tickMs === null || tickMs > nowMs)) {
+      const missedMs = this.#ticks.upTo(nowMs);
+      if (missedMs !== null && missedMs > this.#doneMs) this.#start(missedMs, () => this.#tick(missedMs));
+    }
+    for (; tickMs !== null && tickMs <= nowMs; tickMs = this.#ticks.after(tickMs)) {
+      const dueMs = tickMs;
+      this.#start(dueMs, () => this.#tick(dueMs));
+    }
+    this.#doneMs = nowMs;
+    this.#nextMs = this.#ticks.after(nowMs);
+  }
+
+  #start(tickMs: number, step: () => Promise<void>): void {
+    const running = step()
+      .catch((error: unknown) => this.#report(error, tickMs))
+      .finally(() => this.#running.delete(running));
+    this.#running.add(running);
+  }
+
+  async #tick(tickMs: number): Promise<void> {
+    const { clock } = this.#leases.client;
+    if (this.#jitterMs > 0) await this.#pause(clock.random() * this.#jitterMs, this.#stopping.signal);
+    if (this.#queued >= QUEUED_MAX) return;
+    const { lateMs, rememberedMs } = this.#limitsOf(tickMs);
+    const isOurs = await this.#insist(tickMs + lateMs, this.#stopping.signal, () =>
+      takeTick(this.#locks, this.#key, tickMs, lateMs, rememberedMs),
+    );
+    if (isOurs) await this.#run(tickMs, tickMs + lateMs);
+  }
+
+  /** A tick that may be made up for is run until the next one is due. */
+  #limitsOf(tickMs: number): { readonly lateMs: number; readonly rememberedMs: number } {
+    const lateMs = LATE_MS + this.#jitterMs;
+    if (this.#options.missed !== 'run-once') return { lateMs, rememberedMs: 0 };
+    const nextMs = this.#ticks.after(tickMs);
+    const periodMs = nextMs === null ? LATE_MS_MAX : nextMs - tickMs;
+    return {
+      lateMs: Math.min(lateMs + periodMs, LATE_MS_MAX),
+      rememberedMs: REMEMBERED * periodMs + CLOCKS_MS,
+    };
+  }
+
+  async #run(tickMs: number, untilMs: number): Promise<void> {
+    const { signal } = this.#ending;
+    this.#queued += 1;
+    const lease = await this.#insist(untilMs, signal, () => this.#acquire(signal)).finally(() => {
+      this.#queued -= 1;
+    });
+    if (!lease) return;
+    this.#held.add(lease);
+    try {
+      await runUnder(lease, (held) => this.#work(held, new Date(tickMs)));
+    } finally {
+      this.#held.delete(lease);
+    }
+  }
+
+  #acquire(signal: AbortSignal): Promise<Lease | null> {
+    const { maxHold, overlap } = this.#options;
+    const wait = overlap === 'queue' ? Number.POSITIVE_INFINITY : 0;
+    return this.#locks.tryAcquire(this.#key, { wait, signal, ...(maxHold !== undefined && { maxHold }) });
+  }
+
+  /**
+   * A process that starts runs the last tick if it was missed. That it was missed, and the schedule is not new, is seen by
+   * an earlier tick that the store still remembers.
+   */
+  async #catchUp(nowMs: number): Promise<void> {
+    const tickMs = this.#ticks.upTo(nowMs);
+    if (tickMs === null) return;
+    const { lateMs } = this.#limitsOf(tickMs);
+    const ranBefore = await this.#insist(tickMs + lateMs, this.#stopping.signal, async () => {
+      for await (const _ of this.#locks.list({ prefix: tickPrefix(this.#key), limit: 1 })) return true;
+      return false;
+    });
+    if (ranBefore) await this.#tick(tickMs);
+  }
+
+  /** Asks a store that fails again, until this time. Null when the signal aborts, or the locks are closed. */
+  async #insist<T>(untilMs: number, signal: AbortSignal, ask: () => Promise<T>): Promise<T | null> {
+    const { clock } = this.#leases.client;
+    for (;;) {
+      if (signal.aborted || this.#leases.isClosed) return null;
+      try {
+        return await ask();
+      } catch (error) {
+        if (signal.aborted || this.#leases.isClosed) return null;
+        const pauseMs = AGAIN_MS * (0.5 + clock.random());
+        if (!(error instanceof StoreError) || clock.wallMs() + pauseMs >= untilMs) throw error;
+        await this.#pause(pauseMs, signal);
+      }
+    }
+  }
+
+  /** Ends early with the signal, and when the locks are closed. Keeps the process alive. */
+  #pause(ms: number, signal: AbortSignal): Promise<void> {
+    const { timers, clock } = this.#leases.client;
+    return new Promise((resolve) => {
+      if (signal.aborted || ms === 0) {
+        resolve();
+        return;
+      }
+      const done = (): void => {
+        timers.cancel(timer);
+        signal.removeEventListener('abort', done);
+        resolve();
+      };
+      const timer = timers.call(clock.monotonicMs() + ms, done);
+      signal.addEventListener('abort', done);
+    });
+  }
+
+  #report(error: unknown, tickMs: number): void {
+    const tick = new Date(tickMs);
+    const { onError } = this.#options;
+    if (!onError) {
+      warn(`The work of the schedule "${this.#key}" failed at ${tick.toISOString()}`, error);
+      return;
+    }
+    try {
+      onError(error, tick);
+    } catch (thrown) {
+      warn(`onError of the schedule "${this.#key}" threw`, thrown);
+    }
+  }
+}
+
+function warn(what: string, error: unknown): void {
+  process.emitWarning(`${what}: ${error instanceof Error ? error.stack : show(error)}`);
+}
+
+function checked(options: ScheduleOptions): ScheduleOptions {
+  const { timeZone, missed, overlap, maxHold, onError, signal } = checkOptions(options, OPTION_NAMES);
+  oneOf('missed', missed, ['skip', 'run-once']);
+  oneOf('overlap', overlap, ['skip', 'queue']);
+  if (maxHold !== undefined) durationMs(maxHold, 'maxHold', TTL_MS_MIN, Number.POSITIVE_INFINITY);
+  if (timeZone !== undefined && typeof timeZone !== 'string') {
+    throw new InvalidArgumentError(
+      `timeZone is ${show(timeZone)}, but has to be a name such as 'Europe/Berlin'.`,
+    );
+  }
+  if (onError !== undefined && typeof onError !== 'function')
+    throw new InvalidArgumentError('onError has to be a function.');
+  checkSignal(signal);
+  return options;
+}
+
+function oneOf(name: string, value: string | undefined, known: readonly string[]): void {
+  if (value === undefined || known.includes(value)) return;
+  throw new InvalidArgumentError(`${name} is ${show(value)}, but has to be '${known.join("' or '")}'.`);
+}
