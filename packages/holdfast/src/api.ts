@@ -221,14 +221,21 @@ interface EventBase {
   readonly owner: string;
 }
 
+/** `call` numbers the calls of a process: it is the same in all events of one call, and no other has it. */
+interface CallEvent extends EventBase {
+  readonly call: number;
+}
+
 export interface LockEvents {
+  /** A call asks for a lease, one per key. Told in the async context of the caller. */
+  acquiring: CallEvent;
   /** A lease began. `waitedMs` from the call; `handedOver` when it came from another lease of this process. */
-  acquired: EventBase & { readonly token: number; readonly waitedMs: number; readonly handedOver: boolean };
+  acquired: CallEvent & { readonly token: number; readonly waitedMs: number; readonly handedOver: boolean };
   /**
    * Somebody else holds the key and this caller waits. Once per call. `position`: its place in the store's queue from 0;
    * null where it has none of its own, as behind other callers of this process.
    */
-  waiting: EventBase & {
+  waiting: CallEvent & {
     readonly holders: readonly string[];
     readonly position: number | null;
     readonly waitedMs: number;
@@ -238,7 +245,7 @@ export interface LockEvents {
    * held by others, and the caller would not wait; `timed-out`: held by others for as long as it would wait; `failed`:
    * `cause` is the error; `aborted`: `cause` is the reason of the caller's signal.
    */
-  'not-acquired': EventBase & {
+  'not-acquired': CallEvent & {
     readonly reason: 'refused' | 'timed-out' | 'failed' | 'aborted';
     readonly holders: readonly string[];
     readonly waitedMs: number;

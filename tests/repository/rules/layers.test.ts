@@ -47,6 +47,7 @@ const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'close-on',
   ],
   schedule: ['node:', 'protocol', 'api', 'lease', 'arguments', 'primitives', 'locks'],
+  telemetry: ['protocol', 'api', '@opentelemetry/api', 'prom-client'],
   testkit: ['node:', 'protocol', 'clock', 'api', 'locks'],
   'open-store': ['protocol', 'stores'],
   env: ['protocol', 'api', 'locks', 'open-store'],

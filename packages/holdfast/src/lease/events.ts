@@ -7,6 +7,7 @@ type Listener = (detail: LockEvents[LockEventName]) => void;
 type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
 
 const NAMES: readonly LockEventName[] = [
+  'acquiring',
   'acquired',
   'waiting',
   'not-acquired',
@@ -21,6 +22,16 @@ const CHANNELS = new Map<LockEventName, Channel>(NAMES.map((name) => [name, chan
 
 export function isEventName(name: unknown): name is LockEventName {
   return NAMES.some((known) => known === name);
+}
+
+const calls = new WeakMap<LeaseRequest, number>();
+let lastCall = 0;
+
+/** The number of a call, made when an event first needs it. */
+export function callOf(request: LeaseRequest): number {
+  const call = calls.get(request) ?? ++lastCall;
+  calls.set(request, call);
+  return call;
 }
 
 export class Events {

@@ -10,7 +10,7 @@ import { type HoldId, sameHold } from '../protocol/state.js';
 import { KeyQueue, type QueueOwner } from '../queue/key-queue.js';
 import type { NotGranted, Waiter } from '../queue/waiter.js';
 import type { ClockWatch } from './clock-watch.js';
-import type { Events } from './events.js';
+import { callOf, type Events } from './events.js';
 import type { HandedOff } from './handoff.js';
 import { Hold, type HoldOwner, type Loss } from './hold.js';
 import { HeldLease } from './lease.js';
@@ -85,6 +85,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
   ): void {
     const waitedMs = this.client.clock.monotonicMs() - sinceMs;
     this.events.emit('waiting', request, () => ({
+      call: callOf(request),
       holders: holders.map(({ owner }) => owner),
       position,
       waitedMs,
@@ -93,6 +94,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
 
   override onNotGranted({ request, sinceMs }: LeaseWaiter, outcome: NotGranted): void {
     this.events.emit('not-acquired', request, () => ({
+      call: callOf(request),
       reason: reasonOf(outcome, request),
       holders: outcome.kind === 'busy' ? outcome.holders.map(({ owner }) => owner) : [],
       waitedMs: this.client.clock.monotonicMs() - sinceMs,
@@ -169,8 +171,10 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
     // Settled before any listener is told: a listener may abort the caller's signal.
     waiter.settle({ kind: 'granted', grant: lease }, handedOver);
     if (!this.events.has('acquired')) return;
-    const waitedMs = this.client.clock.monotonicMs() - waiter.sinceMs;
-    this.events.emit('acquired', waiter.request, () => ({ token: lease.token, waitedMs, handedOver }));
+    const { request, sinceMs } = waiter;
+    const waitedMs = this.client.clock.monotonicMs() - sinceMs;
+    const { token } = lease;
+    this.events.emit('acquired', request, () => ({ call: callOf(request), token, waitedMs, handedOver }));
   }
 
   /** False when the hold has to go back to the store. */

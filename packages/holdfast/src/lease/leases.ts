@@ -8,7 +8,7 @@ import { KeyQueues } from '../queue/key-queues.js';
 import type { Outcome } from '../queue/waiter.js';
 import { StoreClient } from '../store-client/store-client.js';
 import { ClockWatch } from './clock-watch.js';
-import { Events } from './events.js';
+import { callOf, Events } from './events.js';
 import type { HandedOff } from './handoff.js';
 import { evictedBy } from './hold.js';
 import { HeldLease } from './lease.js';
@@ -35,6 +35,9 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     if (this.isClosed) throw closedError();
     request.signal?.throwIfAborted();
     if (request.waitMs > 0 && workContext.getStore()) checkNotNested(this.client.store, request);
+    if (this.events.has('acquiring')) {
+      this.events.emit('acquiring', request, () => ({ call: callOf(request) }));
+    }
     if (!this.client.wakes.isStarted) this.client.wakes.start();
     return (this.queues.get(request.key) ?? this.#newQueue(request.key)).enter(request);
   }
