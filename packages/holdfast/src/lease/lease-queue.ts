@@ -54,8 +54,20 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
       this.#passing = hold;
       this.#passingSinceMs = this.client.clock.monotonicMs();
     }
-    if (hold.remainingMs > 0) this.#begin(hold, waiter, reply.acquiredAt, false);
-    else hold.loseAtEnd(GRANTED_LATE);
+    if (hold.remainingMs > 0) {
+      this.#begin(hold, waiter, reply.acquiredAt, false);
+      if (this.waiters.first && this.events.has('waiting')) this.#tellWaiting();
+    } else hold.loseAtEnd(GRANTED_LATE);
+  }
+
+  /** Callers that came before the claim was answered wait for the lease that it became. */
+  #tellWaiting(): void {
+    const holders = this.holdersHere() ?? [];
+    for (const waiter of this.waiters) {
+      if (holders.length === 0 || waiter.isOverdue || waiter.isContended || !waiter.isListed) continue;
+      waiter.isContended = true;
+      this.onContended(waiter, holders, null);
+    }
   }
 
   /** An idle hold waits for its renewal, without a lease on it: not while others want it, or nobody here does. */

@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 import { HOLD_SECONDS, LATE_SECONDS, WAIT_SECONDS } from './buckets.js';
-import { countLeases, type Counts } from './lease-counts.js';
+import { type Counts, countLeases } from './lease-counts.js';
 import { traceLeases } from './spans.js';
 
 export interface InstrumentOptions {
@@ -23,10 +23,16 @@ export interface InstrumentOptions {
 /** Makes spans and metrics of these locks. Returns a function that ends it. */
 export function instrument(locks: Locks, options: InstrumentOptions = {}): () => void {
   if (typeof locks?.on !== 'function') {
-    throw new InvalidArgumentError(`instrument needs locks, such as createLocks(store), and not ${show(locks)}.`);
+    throw new InvalidArgumentError(
+      `instrument needs locks, such as createLocks(store), and not ${show(locks)}.`,
+    );
   }
   checkOptionNames(options, ['tracer', 'meter', 'keys']);
-  const { tracer = trace.getTracer('holdfast'), meter = metrics.getMeter('holdfast'), keys = false } = options;
+  const {
+    tracer = trace.getTracer('holdfast'),
+    meter = metrics.getMeter('holdfast'),
+    keys = false,
+  } = options;
   if (typeof keys !== 'boolean' && keys !== 'spans') {
     throw new InvalidArgumentError(`keys is ${show(keys)}, but has to be true, false or 'spans'.`);
   }
@@ -43,7 +49,9 @@ export function instrument(locks: Locks, options: InstrumentOptions = {}): () =>
 
 function checkMethod(value: object | null, name: string, method: string): void {
   if (value === null || typeof (value as Record<string, unknown>)[method] === 'function') return;
-  throw new InvalidArgumentError(`${name} has no ${method}: pass a ${name} of @opentelemetry/api, or null for none.`);
+  throw new InvalidArgumentError(
+    `${name} has no ${method}: pass a ${name} of @opentelemetry/api, or null for none.`,
+  );
 }
 
 function countsOn(meter: Meter, keys: boolean): Counts {
@@ -53,7 +61,11 @@ function countsOn(meter: Meter, keys: boolean): Counts {
       unit: 's',
       advice: { explicitBucketBoundaries: boundaries },
     });
-  const acquires = seconds('holdfast.acquire.duration', 'Duration of calls that ask for a lease.', WAIT_SECONDS);
+  const acquires = seconds(
+    'holdfast.acquire.duration',
+    'Duration of calls that ask for a lease.',
+    WAIT_SECONDS,
+  );
   const holds = seconds('holdfast.hold.duration', 'How long leases were held.', HOLD_SECONDS);
   const lateness = seconds(
     'holdfast.renewal.lateness',

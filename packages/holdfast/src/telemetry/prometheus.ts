@@ -5,18 +5,18 @@
 import {
   Counter,
   Gauge,
+  register as globalRegistry,
   Histogram,
   type OpenMetricsContentType,
   type PrometheusContentType,
   type Registry,
-  register as globalRegistry,
 } from 'prom-client';
 import type { Locks } from '../api.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 import { HOLD_SECONDS, LATE_SECONDS, WAIT_SECONDS } from './buckets.js';
-import { type AcquireOutcome, countLeases, type Counts } from './lease-counts.js';
+import { type AcquireOutcome, type Counts, countLeases } from './lease-counts.js';
 
 type AnyRegistry = Registry<PrometheusContentType> | Registry<OpenMetricsContentType>;
 
@@ -120,9 +120,7 @@ class Metrics {
     const known: unknown = this.#registry.getSingleMetric(name);
     if (known === undefined) return new Metric({ ...configuration, labelNames, registers: [this.#registry] });
     const hasSameLabels =
-      known instanceof Metric &&
-      'labelNames' in known &&
-      String(known.labelNames) === String(labelNames);
+      known instanceof Metric && 'labelNames' in known && String(known.labelNames) === String(labelNames);
     if (hasSameLabels) return known;
     throw new InvalidArgumentError(
       `The registry has another metric ${name}. Pass a registry of its own, and the same \`keys\` for all locks on it.`,
