@@ -1,5 +1,5 @@
 /** Metrics in a registry of the real prom-client. */
-import { Counter, Gauge, Registry, register } from 'prom-client';
+import { Counter, Gauge, type OpenMetricsContentType, Registry, register } from 'prom-client';
 import { afterEach, expect, test } from 'vitest';
 import { createLocks, InvalidArgumentError, type Locks } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
@@ -69,7 +69,7 @@ test('several locks on one registry are counted together, in the global one by d
 });
 
 test('a registry for OpenMetrics serves as well', async () => {
-  const registry = new Registry();
+  const registry = new Registry<OpenMetricsContentType>();
   registry.setContentType(Registry.OPENMETRICS_CONTENT_TYPE);
   await useEverything(attach({ register: registry }));
   expect(await registry.metrics()).toMatch(/# TYPE holdfast_contended counter/);
