@@ -18,6 +18,8 @@ class SlowFirst extends BaseSequencer {
 }
 
 export default defineConfig({
+  // The kind that Nest has.
+  oxc: { decorator: { legacy: true } },
   test: {
     pool: 'forks',
     // A worker keeps its modules from file to file: loading and compiling them again takes a third of the processor's time.

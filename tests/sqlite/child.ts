@@ -42,7 +42,7 @@ export class Child {
     return this.process.pid;
   }
 
-  signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): void {
+  signal(name: 'SIGKILL' | 'SIGTERM' | 'SIGSTOP' | 'SIGCONT'): void {
     this.process.kill(name);
   }
 
