@@ -3,8 +3,8 @@
  * AWS Lambda: a job that must not run twice at the same time, however often it is triggered. The sandbox is frozen when
  * the handler returns, and killed at its timeout, so no lease may depend on what happens later:
  * - `wait` and `maxHold` together are shorter than the time that is left: the work is aborted before the timeout is.
- * - `tryWithLock` returns after the release. Nothing of this invocation runs in the background.
- * - If the sandbox dies all the same, the lock is free after `ttl`.
+ * - `tryWithLock` returns after the release, so that the next invocation finds the lock free.
+ * - If the sandbox dies, or is frozen before the store was told of aborted work, the lock is free after `ttl`.
  *
  * For a fleet: HOLDFAST_STORE=dynamodb://REGION/TABLE (made by `holdfast migrate`) instead of a file of one machine.
  */
