@@ -1,6 +1,6 @@
 import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from './public-api.js';
 import { run } from './shell.js';
@@ -13,7 +13,13 @@ interface Packed {
 
 const manifest = JSON.parse(read('packages/holdfast/package.json')) as Manifest;
 const subpaths = Object.keys(manifest.exports).map((subpath) => subpath.replace('.', manifest.name));
-const code = subpaths.filter((subpath) => !subpath.endsWith('.json'));
+/** Parts for users of another package, which they import. All others need nothing. */
+const NEEDED: Readonly<Record<string, string>> = {
+  'holdfast/opentelemetry': '@opentelemetry/api',
+  'holdfast/prometheus': 'prom-client',
+};
+const alone = subpaths.filter((subpath) => !(subpath in NEEDED));
+const code = alone.filter((subpath) => !subpath.endsWith('.json'));
 
 let folder: string;
 const packed = new Map<string, Packed>();
@@ -47,28 +53,39 @@ describe.each(['holdfast', 'cli', 'service'])('the tarball of packages/%s', (nam
   });
 });
 
-describe('the library, installed from its tarball in an empty folder', () => {
-  it.each(subpaths)('%s is there for import', async (subpath) => {
-    const json = subpath.endsWith('.json') ? ", { with: { type: 'json' } }" : '';
-    const script = `const all = await import('${subpath}'${json}); if (Object.keys(all).length === 0) process.exit(1);`;
-    await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder });
-  });
+async function importIn(subpath: string): Promise<void> {
+  const json = subpath.endsWith('.json') ? ", { with: { type: 'json' } }" : '';
+  const script = `const all = await import('${subpath}'${json}); if (Object.keys(all).length === 0) process.exit(1);`;
+  await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder });
+}
 
-  it.each(subpaths)('%s is there for require', async (subpath) => {
-    const script = `if (Object.keys(require('${subpath}')).length === 0) process.exit(1);`;
-    await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: folder });
-  });
+async function requireIn(subpath: string): Promise<void> {
+  const script = `if (Object.keys(require('${subpath}')).length === 0) process.exit(1);`;
+  await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: folder });
+}
+
+async function compileImportsOf(parts: readonly string[]): Promise<void> {
+  const lines = parts.map((subpath, at) => `import * as part${at} from '${subpath}';\nexport { part${at} };`);
+  writeFileSync(join(folder, 'esm.mts'), lines.join('\n'));
+  writeFileSync(join(folder, 'commonjs.cts'), lines.join('\n'));
+  const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
+  const libraries = ['--lib', 'es2024,esnext.disposable', '--typeRoots', join(root, 'node_modules/@types')];
+  const tsc = join(root, 'node_modules/typescript/bin/tsc');
+  await run(process.execPath, [tsc, ...options, ...libraries, 'esm.mts', 'commonjs.cts'], { cwd: folder });
+}
+
+describe('the library, installed from its tarball in an empty folder', () => {
+  it.each(alone)('%s is there for import', importIn);
+
+  it.each(alone)('%s is there for require', requireIn);
 
   it('has types for both kinds of module, which need no skipLibCheck', { timeout: 120_000 }, async () => {
-    const lines = code.map(
-      (subpath, at) => `import * as part${at} from '${subpath}';\nexport { part${at} };`,
-    );
-    writeFileSync(join(folder, 'esm.mts'), lines.join('\n'));
-    writeFileSync(join(folder, 'commonjs.cts'), lines.join('\n'));
-    const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
-    const libraries = ['--lib', 'es2024,esnext.disposable', '--typeRoots', join(root, 'node_modules/@types')];
-    const tsc = join(root, 'node_modules/typescript/bin/tsc');
-    await run(process.execPath, [tsc, ...options, ...libraries, 'esm.mts', 'commonjs.cts'], { cwd: folder });
+    await compileImportsOf(code);
+  });
+
+  it.each(Object.entries(NEEDED))('%s says that it needs %s', async (subpath, needed) => {
+    const script = `import('${subpath}').catch(({ message }) => console.log(message));`;
+    expect(await run(process.execPath, ['-e', script], { cwd: folder })).toContain(`'${needed}'`);
   });
 
   it('brings nothing else along', () => {
@@ -88,6 +105,24 @@ describe('the library, installed from its tarball in an empty folder', () => {
   ])('says what to install for %s', async (url, line) => {
     const script = `import('holdfast').then(({ openStore }) => openStore('${url}')).catch(({ message }) => console.log(message));`;
     expect(await run(process.execPath, ['-e', script], { cwd: folder })).toBe(`${line}\n`);
+  });
+});
+
+describe('the library beside the packages that parts of it are for', () => {
+  beforeAll(() => {
+    for (const needed of Object.values(NEEDED)) {
+      const link = join(folder, 'node_modules', needed);
+      mkdirSync(dirname(link), { recursive: true });
+      symlinkSync(join(root, 'node_modules', needed), link);
+    }
+  });
+
+  it.each(Object.keys(NEEDED))('%s is there for import', importIn);
+
+  it.each(Object.keys(NEEDED))('%s is there for require', requireIn);
+
+  it('has types for both kinds of module, which need no skipLibCheck', { timeout: 120_000 }, async () => {
+    await compileImportsOf(Object.keys(NEEDED));
   });
 });
 

@@ -7,6 +7,7 @@ import {
   type Attributes,
   type Context,
   context,
+  ROOT_CONTEXT,
   type Span,
   SpanStatusCode,
   type Tracer,
@@ -65,7 +66,9 @@ export function traceLeases(locks: Locks, tracer: Tracer, keys: boolean): () => 
       });
       const attributes = { ...keyOf(key), 'holdfast.token': token };
       const links = open ? [{ context: open.span.spanContext() }] : [];
-      holds.set(leaseId(detail), tracer.startSpan('holdfast.hold', { attributes, links }, open?.context));
+      // Without a parent where the call is older than this listener: the active span is somebody else's.
+      const parent = open?.context ?? ROOT_CONTEXT;
+      holds.set(leaseId(detail), tracer.startSpan('holdfast.hold', { attributes, links }, parent));
     },
     'not-acquired'({ call, reason, cause }) {
       endCall(call, { 'holdfast.acquire.outcome': reason }, (span) => {
