@@ -96,7 +96,7 @@ describe('the library, installed from its tarball in an empty folder', () => {
   it.each([
     [
       'redis://localhost',
-      'A client package for Redis is needed, and none is installed: npm install ioredis (or redis).',
+      'A client package for Redis is needed, and none is installed: npm install ioredis (or redis, iovalkey).',
     ],
     [
       'postgres://localhost/app',
