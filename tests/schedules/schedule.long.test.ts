@@ -1,0 +1,2 @@
+/** The same for a minute, and with kills. */
+import './schedule.test.js';
