@@ -115,6 +115,17 @@ describe('holdfast run --tick', () => {
     expect(JSON.parse(again.stderr)).toEqual({ warning: '"nightly" was run for this tick already' });
   });
 
+  it('gives the tick to nobody else when its process is killed, though the lock is free again', async () => {
+    const tick = ['run', 'nightly', '--tick', '144h', '--ttl', '4s', '--'];
+    const killed = place.start([...tick, 'sh', '-c', 'echo $$; exec sleep 60']);
+    const [command] = await killed.said(/\d+/);
+    killed.kill('SIGKILL');
+    process.kill(Number(command), 'SIGKILL');
+    await killed.ended;
+    expect(await place.run([...tick, 'echo', 'ran'])).toMatchObject({ status: 0, stdout: '', stderr: '' });
+    expect((await place.run(['run', 'nightly', '--wait', '20s', '--', 'echo', 'ran'])).stdout).toBe('ran\n');
+  });
+
   it('runs again in the next tick', async () => {
     const say = ['run', 'often', '--tick', '1s', '--', 'echo', 'ran'];
     const first = await place.run(say);
