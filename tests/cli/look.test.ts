@@ -130,6 +130,26 @@ describe('holdfast evict', () => {
   });
 });
 
+describe('holdfast evict --token and --reason', () => {
+  it('ends one holder of a semaphore, tells it why, and leaves the other', async () => {
+    const work = ['--capacity', '2', '--ttl', '30m', '--', 'sh', '-c', 'echo in; exec sleep 60'];
+    const holders = ['alice', 'bob'].map((owner) => place.start(['run', 'job', '--owner', owner, ...work]));
+    await Promise.all(holders.map((holder) => holder.said(/in/)));
+    const seen = (await json(['inspect', 'job'])).holders as { owner: string; token: number }[];
+    const token = seen.find(({ owner }) => owner === 'bob')?.token ?? 0;
+    const evict = ['evict', 'job', '--yes', '--token', String(token), '--reason', 'retired'];
+    expect(await json(evict)).toEqual({ key: 'job', evicted: 1 });
+    const { status, stderr } = await (holders[1] as (typeof holders)[number]).ended;
+    expect(status).toBe(76);
+    expect(stderr).toContain('retired');
+    expect((await place.run(evict)).stdout).toBe(`Nobody holds "job" with token ${token}.\n`);
+    const left = (await json(['inspect', 'job'])).holders as { owner: string }[];
+    expect(left.map(({ owner }) => owner)).toEqual(['alice']);
+    expect(await place.run(['evict', 'job', '--yes', '--token', 'x'])).toMatchObject({ status: 64 });
+    expect(await place.run(['evict', 'job', '--yes', '--reason', ''])).toMatchObject({ status: 64 });
+  });
+});
+
 describe('holdfast watch', () => {
   it('prints a line a change, and ends with status 0 when interrupted', async () => {
     const watching = place.start(['watch', '--every', '50ms']);

@@ -97,6 +97,14 @@ describe('a command that was not started', () => {
     expect((await place.run([...hourly, 'true'])).status).toBe(0);
     expect((await place.run([...hourly, 'true'])).status).toBe(75);
   });
+
+  it('leaves none on a semaphore either, and those of others stay', async () => {
+    const hourly = ['run', 'hourly', '--capacity', '2', '--wait', '0', '--min-hold', '1h', '--'];
+    expect((await place.run([...hourly, 'true'])).status).toBe(0);
+    expect((await place.run([...hourly, 'no-such-command'])).status).toBe(127);
+    expect((await place.run([...hourly, 'true'])).status).toBe(0);
+    expect((await place.run([...hourly, 'true'])).status).toBe(75);
+  });
 });
 
 describe('a lock that is not acquired in time', () => {

@@ -1,5 +1,5 @@
 /** What a lock has to do, through the public API, on a layout of other software. */
-import { AcquireTimeoutError, UnsupportedError } from 'holdfast';
+import { AcquireTimeoutError, LeaseLostError, UnsupportedError } from 'holdfast';
 import { expect, it } from 'vitest';
 import { claimOf, type Fleet, freshName, listed, locksOf, pause, say } from './fleet.js';
 
@@ -104,6 +104,28 @@ export function plainCases(open: () => Fleet): void {
     expect((await locks.inspect(name))?.holders).toMatchObject([{ resting: true }]);
     expect(await locks.evict(name)).toBe(1);
     expect(await fleet.foreign().acquire(name, 'their-worker', 5_000)).not.toBeNull();
+  });
+
+  it.concurrent('an evicted lease learns the reason while the lock stays with Holdfast', async () => {
+    const fleet = open();
+    const name = freshName();
+    const [locks, others] = [locksOf(fleet), locksOf(fleet)];
+    const lease = await locks.acquire(name, { ttl: '60s' });
+    expect(await others.evict(name, { token: lease.token, reason: 'the host is retired' })).toBe(1);
+    const next = await others.acquire(name, { ttl: '60s' });
+    await expect(lease.renew()).rejects.toThrow(/the host is retired/);
+    expect(next.held).toBe(true);
+  });
+
+  it.concurrent('an evicted lease is lost, whoever holds the lock by then', async () => {
+    const fleet = open();
+    const name = freshName();
+    const [locks, others] = [locksOf(fleet), locksOf(fleet)];
+    const lease = await locks.acquire(name, { ttl: '60s' });
+    expect(await others.evict(name, { reason: 'the host is retired' })).toBe(1);
+    expect(await fleet.foreign().acquire(name, 'their-worker', 20_000)).not.toBeNull();
+    await expect(lease.renew()).rejects.toThrow(LeaseLostError);
+    expect(await others.tryAcquire(name)).toBeNull();
   });
 
   it.concurrent('a lease handed on to another process stays the lock that it was', async () => {

@@ -66,7 +66,11 @@ function nextCommand(
     ? { claim: 0, release: 3, renew: 2, evict: 0 }
     : { claim: 1, release: 0, renew: 0, evict: 0 };
   const kind = random.weighted(isUsual ? usual : { claim: 10, release: 9, renew: 6, evict: 1 });
-  if (kind === 'evict') return { kind, key, upToToken: tokens.at(-1) ?? 0 };
+  if (kind === 'evict') {
+    const upToToken = tokens.at(-1) ?? 0;
+    const fromToken = random.pick([0, upToToken]);
+    return { kind, key, fromToken, upToToken, reason: random.pick([null, 'late, "nä"']) };
+  }
   if (kind === 'release') {
     return { kind, key, hold, minHoldMs: random.chance(0.1) ? 20 : 0 } satisfies Release;
   }

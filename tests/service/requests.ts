@@ -53,6 +53,7 @@ export class Requests {
     () => this.#onLock('renew', { hold: this.#hold(), ttl: this.#whole(500) + 500 }),
     () => this.#onLock('release', { hold: this.#hold(), ...(this.#chance(0.1) && { minHold: 20 }) }),
     () => this.#onLock('evict', this.#chance(0.5) ? {} : { upToToken: this.#whole(1_000) }),
+    () => this.#onLock('evict', { token: this.#whole(1_000), reason: 'the host is retired' }),
     () => ['inspect', { method: 'GET', path: this.#lock() }],
     () => ['list', { method: 'GET', path: `/v2/locks${this.#query()}` }],
     () => ['batch', { method: 'POST', path: '/v2/batch', body: { commands: this.#commands() } }],
@@ -119,6 +120,7 @@ export class Requests {
         { kind: 'renew', key, hold, ttlMs, block: false },
         { kind: 'release', key, hold, minHoldMs: 0 },
         { kind: 'evict', key, upToToken: this.#whole(100) },
+        { kind: 'evict', key, fromToken: 3, upToToken: this.#whole(100), reason: 'the host is retired' },
       ]);
     });
   }

@@ -96,7 +96,7 @@ function followRenewals(locks: Locks, lease: Lease): Reasons {
     if (event.token === lease.token) cause = event.cause;
   });
   const stopLost = locks.on('lost', (event) => {
-    if (event.token === lease.token) reason = ` (${event.reason})`;
+    if (event.token === lease.token) reason = ` (${printable(event.message)})`;
   });
   return {
     renewal: () => (cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : ''),

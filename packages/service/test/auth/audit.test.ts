@@ -46,6 +46,27 @@ describe('the audit log', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
+  it('has the token and the reason of an eviction, by either route', async () => {
+    const file = freshFile();
+    const { post, acquire } = await stage({ audit: auditFile(file) });
+    const reason = 'retired: "näme"';
+    const { token } = await acquire('own/a');
+    await post('/v2/locks/own/a/evict', { token, reason });
+    const command = { kind: 'evict', key: 'own/a', fromToken: 5, upToToken: 9, reason };
+    await post('/v2/batch', { commands: [command] });
+    await post('/v2/batch', { commands: [{ ...command, fromToken: 0, reason: null }] });
+    const evictions = linesOf(file).filter(({ event }) => event === 'evict');
+    expect(evictions).toMatchObject([
+      { key: 'own/a', fromToken: token, upToToken: token, reason },
+      { key: 'own/a', fromToken: 5, upToToken: 9, reason },
+      { key: 'own/a', upToToken: 9 },
+    ]);
+    expect(Object.keys(evictions[2] ?? {})).not.toContain('reason');
+    for (const wrong of ['', 'two\nlines', 'x'.repeat(257), 7]) {
+      expect((await post('/v2/batch', { commands: [{ ...command, reason: wrong }] })).status).toBe(400);
+    }
+  });
+
   it('has an eviction too whose outcome nobody knows', async () => {
     const store = memoryStore();
     const apply: Store['apply'] = (commands) => commands.map(() => Promise.reject(new Error('away')));

@@ -156,6 +156,44 @@ for (const [name, newStore] of Object.entries(STORES)) {
       expect((await post('/v2/locks/a/free/evict')).body).toMatchObject({ evicted: 0 });
     });
 
+    it('evict of a token ends one holder; the reason is in the answer to its renewal, and to nobody else', async () => {
+      const { acquire, post } = await begin();
+      const three = { permits: 1, capacity: 3 };
+      const holders = [await acquire('a/b', three), await acquire('a/b', three), await acquire('a/b', three)];
+      const [first, second, third] = holders;
+      const evict = { token: second?.token, reason: 'the host is retired' };
+      expect((await post('/v2/locks/a/b/evict', evict)).body).toMatchObject({ evicted: 1 });
+      expect((await post('/v2/locks/a/b/evict', evict)).body).toMatchObject({ evicted: 0 });
+      const renewals = holders.map(({ hold }) => post('/v2/locks/a/b/renew', { hold, ttl: 30_000 }));
+      const [one, lost, other] = await Promise.all(renewals);
+      expect([one?.status, other?.status]).toEqual([200, 200]);
+      expect(lost).toMatchObject({ status: 409, body: { code: 'lost', evicted: { reason: evict.reason } } });
+      expect(lost?.body.detail).toBe(
+        'An operator evicted the holder of this lock ("the host is retired"): stop the work that it protects.',
+      );
+      expect((await post('/v2/locks/a/b/evict', { upToToken: third?.token })).body.evicted).toBe(2);
+      const silent = await post('/v2/locks/a/b/renew', { hold: first?.hold, ttl: 30_000 });
+      expect(silent.body).toMatchObject({ code: 'lost', evicted: { reason: null } });
+    });
+
+    it.each([
+      { token: 1, upToToken: 1 },
+      { token: -1 },
+      { token: 'x' },
+      { reason: '' },
+      { reason: 7 },
+      { reason: 'two\nlines' },
+      { reason: 'ä'.repeat(129) },
+    ])('evict of %j is refused with 400', async (body) => {
+      const { acquire, post } = await begin();
+      const { hold } = await acquire('a/b');
+      expect(await post('/v2/locks/a/b/evict', body)).toMatchObject({
+        status: 400,
+        body: { code: 'invalid-argument' },
+      });
+      expect((await post('/v2/locks/a/b/renew', { hold, ttl: 1_000 })).status).toBe(200);
+    });
+
     it('batch answers every command alone, those of one key in order', async () => {
       const { post } = await begin();
       const hold = { process: 'p', number: 1 };

@@ -84,18 +84,22 @@ export const leases: readonly CaseDefinition[] = [
     },
   },
   {
-    name: 'an evicted holder is told, and the next token is higher',
+    name: 'an evicted holder is told, with the reason, and the next token is higher',
     async try(context) {
       const { name: key } = context;
       await withUsers(context, 2, async (users) => {
         const lease = await nth(users, 0).acquire(key, { ttl: 5_000 });
-        assert.equal(await nth(users, 1).evict(key), 1);
+        assert.equal(await nth(users, 1).evict(key, { token: lease.token, reason: 'by an operator' }), 1);
         const next = await nth(users, 1).acquire(key);
         assert.ok(next.token > lease.token);
         await eventually('the evicted lease is lost', USER_MS_MAX, () =>
           lease.signal.aborted ? true : undefined,
         );
         assert.equal(lease.held, false);
+        const loss: unknown = lease.signal.reason;
+        assert.ok(loss instanceof LeaseLostError);
+        assert.equal(loss.reason, 'evicted');
+        assert.match(loss.message, /by an operator/);
         next.assertHeld();
       });
     },
