@@ -10,17 +10,20 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import {
   available,
   type DynamodbServer,
+  type MariadbServer,
   type NatsServer,
   type PostgresServer,
   type RedisCluster,
   type RedisServer,
   type ServerName,
   startDynamodb,
+  startMariadb,
   startNats,
   startPostgres,
   startRedis,
   startRedisCluster,
 } from 'holdfast-test-servers';
+import { type ObjectServer, startObjectServer } from '../guards/object-server.js';
 import { jwtOf, openScene, type Scene } from '../supabase/scene.js';
 import { freePort, type PageService, startPageService } from './page-service.js';
 import { hasCommand, run } from './shell.js';
@@ -34,6 +37,8 @@ const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
   SUPABASE_URL: ['postgres', 'postgrest'],
   SUPABASE_SERVICE_ROLE_KEY: [],
   NATS_URL: ['nats'],
+  MYSQL_URL: ['mariadb'],
+  OBJECTS_URL: [],
   HOLDFAST_URL: [],
   HOLDFAST_PORT: [],
 };
@@ -69,6 +74,8 @@ export class PageServers {
   #postgres: Promise<PostgresServer> | null = null;
   #supabase: Promise<Project> | null = null;
   #nats: Promise<NatsServer> | null = null;
+  #mariadb: Promise<MariadbServer> | null = null;
+  #objects: Promise<ObjectServer> | null = null;
   #dynamodb: Promise<DynamodbServer> | null = null;
   #service: Promise<PageService> | null = null;
   #database = 0;
@@ -95,6 +102,8 @@ export class PageServers {
       this.#cluster,
       this.#postgres,
       this.#nats,
+      this.#mariadb,
+      this.#objects,
       this.#dynamodb,
     ]);
     for (const server of started) await server?.stop();
@@ -120,6 +129,14 @@ export class PageServers {
       case 'NATS_URL': {
         this.#nats ??= startNats({ own: true });
         return (await this.#nats).url;
+      }
+      case 'MYSQL_URL': {
+        this.#mariadb ??= startMariadb();
+        return (await this.#mariadb).createDatabase();
+      }
+      case 'OBJECTS_URL': {
+        this.#objects ??= startObjectServer();
+        return (await this.#objects).url;
       }
       case 'HOLDFAST_URL': {
         this.#service ??= startPageService();
