@@ -8,7 +8,7 @@ import { createLocks } from '../../packages/holdfast/src/locks.js';
 import { StoreError } from '../../packages/holdfast/src/protocol/index.js';
 import type { Store } from '../../packages/holdfast/src/protocol/store.js';
 import { openStore as openRedis } from '../../packages/holdfast/src/stores/redis/from-url.js';
-import { REDIS_CLIENTS } from '../../packages/holdfast/src/stores/redis/open-client.js';
+import { nodeRedisOpener, REDIS_CLIENTS } from '../../packages/holdfast/src/stores/redis/open-client.js';
 
 const opened: Store[] = [];
 
@@ -22,6 +22,34 @@ async function failureOf(store: Store): Promise<string> {
 
 afterEach(async () => {
   for (const store of opened.splice(0)) await store.close();
+});
+
+describe.runIf(available('redis'))('redis: with node-redis 4', () => {
+  const load = async () => nodeRedisOpener((await import('redis4')) as unknown as typeof import('redis'));
+  const clients = [{ name: 'redis', load }];
+
+  it('opens one server and a cluster, and leaves no connection when the store is closed', async () => {
+    const [server, cluster] = [await startRedis({ own: true }), await startRedisCluster()];
+    const admin = new Redis(server.url);
+    try {
+      const nodes = cluster.nodes.map(({ host, port }) => `${host}:${port}`).join(',');
+      const urls = [
+        ['redis', `//${server.host}:${server.port}/1`],
+        ['redis+cluster', `//${nodes}`],
+      ] as const;
+      for (const [scheme, rest] of urls) {
+        const locks = createLocks(await openRedis(scheme, rest, clients));
+        expect(await locks.withLock('job', ({ token }) => token)).toBeGreaterThan(0);
+        await locks.close({ drain: 0 });
+      }
+      await expect
+        .poll(async () => String(await admin.call('CLIENT', 'LIST')))
+        .not.toContain('name=holdfast');
+    } finally {
+      admin.disconnect();
+      await Promise.all([server.stop(), cluster.stop()]);
+    }
+  });
 });
 
 describe.runIf(available('redis')).each(REDIS_CLIENTS.map(({ name }) => name))('redis: with %s', (name) => {

@@ -131,6 +131,6 @@ it.runIf(canRun(OPEN))(
 it('a bundle without a client says what to install', async () => {
   const { file } = await bundle(OPEN, null, 'esm');
   const words =
-    'UnsupportedError: A client package for Redis is needed, and none is installed: npm install ioredis (or redis).';
+    'UnsupportedError: A client package for Redis is needed, and none is installed: npm install ioredis (or redis, iovalkey).';
   expect(await run(process.execPath, [file], { cwd: elsewhere })).toBe(`${words}\n`);
 });

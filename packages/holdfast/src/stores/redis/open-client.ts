@@ -43,37 +43,7 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
   },
   {
     name: 'redis',
-    async load() {
-      const { createClient, createCluster } = await importRedis();
-      return async (target) => {
-        const ending = new AbortController();
-        const { signal } = ending;
-        const options = nodeRedisOptions(target, signal);
-        const [first] = target.addresses;
-        const client = target.cluster
-          ? persistent(
-              createCluster({
-                rootNodes: target.addresses.map((address) => ({ socket: address })),
-                defaults: options,
-              }),
-              signal,
-            )
-          : createClient({
-              ...options,
-              socket: {
-                ...options.socket,
-                ...(target.socket === undefined ? first : { path: target.socket }),
-              },
-              database: target.database,
-            });
-        const error = await connected(client);
-        const end = async (): Promise<void> => {
-          ending.abort();
-          await endNodeRedis(client);
-        };
-        return { client, connection: { where: whereOf(target), error, end } };
-      };
-    },
+    load: async () => nodeRedisOpener(await importRedis()),
   },
   {
     // Valkey's fork of ioredis, with the same classes and options.
@@ -81,6 +51,8 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
     load: async () => ioredisOpener((await importIovalkey()) as unknown as IoredisModule),
   },
 ];
+
+type NodeRedisModule = Pick<Awaited<ReturnType<typeof importRedis>>, 'createClient' | 'createCluster'>;
 
 type IoredisModule = Pick<Awaited<ReturnType<typeof importIoredis>>, 'Redis' | 'Cluster'>;
 
@@ -107,6 +79,38 @@ function ioredisOpener({ Redis, Cluster }: IoredisModule): Opener {
         });
     const error = await connected(client);
     const end = async (): Promise<void> => client.disconnect();
+    return { client, connection: { where: whereOf(target), error, end } };
+  };
+}
+
+/** Version 4 has the same functions and options. */
+export function nodeRedisOpener({ createClient, createCluster }: NodeRedisModule): Opener {
+  return async (target) => {
+    const ending = new AbortController();
+    const { signal } = ending;
+    const options = nodeRedisOptions(target, signal);
+    const [first] = target.addresses;
+    const client = target.cluster
+      ? persistent(
+          createCluster({
+            rootNodes: target.addresses.map((address) => ({ socket: address })),
+            defaults: options,
+          }),
+          signal,
+        )
+      : createClient({
+          ...options,
+          socket: {
+            ...options.socket,
+            ...(target.socket === undefined ? first : { path: target.socket }),
+          },
+          database: target.database,
+        });
+    const error = await connected(client);
+    const end = async (): Promise<void> => {
+      ending.abort();
+      await endNodeRedis(client);
+    };
     return { client, connection: { where: whereOf(target), error, end } };
   };
 }
