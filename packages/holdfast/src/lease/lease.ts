@@ -16,7 +16,7 @@ const RENEW_MS = 2_000;
 
 const NO_CALLBACKS: readonly (() => void)[] = [];
 
-/** How a lease ended that was not lost. */
+/** What is said of a lease in this state. */
 const ENDED: Readonly<Record<LeaseState, string>> = {
   held: 'is held',
   lost: 'is lost',
