@@ -180,8 +180,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: STORE_CLIENT,
-        find: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) {',
-        put: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) { return;',
+        find: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs, minHoldMs = 0) {',
+        put: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs, minHoldMs = 0) { return;',
       },
     ],
     shows: ['orphan', 'idle', 'holds left'],
@@ -281,14 +281,14 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shows: ['outlived its maxHold'],
   },
   {
-    name: 'maxHold is not read with the clocks',
+    name: 'maxHold stands still while the machine is suspended',
     profile: 'limits',
-    seeds: 4,
+    seeds: 8,
     edits: [
       {
         file: HOLD,
-        find: 'const endMs = Math.min(this.#deadlineMs, this.#maxHoldMs);\n        const endWallMs = Math.min(this.#deadlineWallMs, this.#maxHoldWallMs);',
-        put: 'const endMs = this.#deadlineMs;\n        const endWallMs = this.#deadlineWallMs;',
+        find: 'const endWallMs = Math.min(this.#deadlineWallMs, this.#maxHoldWallMs);',
+        put: 'const endWallMs = this.#deadlineWallMs;',
       },
     ],
     shows: ['outlived its maxHold'],
