@@ -5,17 +5,19 @@
  *
  * For a fleet: HOLDFAST_STORE=redis://HOST, and the cache in Redis, too.
  */
-import { readFile, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { readFile, rename, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks, openStore } from 'holdfast';
 
 const locks = createLocks(await openStore(process.env.HOLDFAST_STORE ?? 'sqlite:locks.db'));
-const get = () => readFile('prices.txt', 'utf8').catch(() => undefined);
+const get = async () => (existsSync('prices.txt') ? readFile('prices.txt', 'utf8') : undefined);
 
 async function create() {
   console.log('making the price list');
   await sleep(300); // expensive
-  await writeFile('prices.txt', 'apples 3');
+  await writeFile('prices.new', 'apples 3');
+  await rename('prices.new', 'prices.txt'); // nobody reads half of it
   return 'apples 3';
 }
 

@@ -5,7 +5,8 @@
  *
  * For a fleet: HOLDFAST_STORE=redis://HOST, and the jobs in a place that all workers reach.
  */
-import { mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, rm } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks, openStore } from 'holdfast';
 
@@ -15,7 +16,7 @@ await mkdir('jobs', { recursive: true });
 for (const job of await readdir('jobs')) {
   await locks.tryWithLock(`job:${job}`, async (lease) => {
     // Looked at again under the lock: another may have done it meanwhile.
-    if (!(await stat(`jobs/${job}`).catch(() => null))) return;
+    if (!existsSync(`jobs/${job}`)) return;
     await sleep(20, undefined, { signal: lease.signal }); // the job
     console.log('did', job);
     await rm(`jobs/${job}`);
