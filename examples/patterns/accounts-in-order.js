@@ -5,22 +5,24 @@
  *
  * For a fleet: HOLDFAST_STORE=postgres://HOST/DATABASE; write with the tokens of the leases (docs/guards.md).
  */
+import { existsSync } from 'node:fs';
 import { readFile, writeFile } from 'node:fs/promises';
 import { createLocks, openStore } from 'holdfast';
 
 const locks = createLocks(await openStore(process.env.HOLDFAST_STORE ?? 'sqlite:locks.db'));
-const balance = async (/** @type {string} */ name) =>
-  Number(await readFile(`${name}.txt`, 'utf8').catch(() => '100'));
 
-const transfer = (/** @type {string} */ from, /** @type {string} */ to, /** @type {number} */ amount) =>
+/** @param {string} of */
+const balance = async (of) => (existsSync(`${of}.txt`) ? Number(await readFile(`${of}.txt`, 'utf8')) : 100);
+
+/** @type {(from: string, to: string, amount: number) => Promise<void>} */
+const transfer = (from, to, amount) =>
   locks.all([`account:${from}`, `account:${to}`]).withLock(async (leases) => {
-    const [before, after] = [await balance(from), await balance(to)];
+    const [left, more] = [(await balance(from)) - amount, (await balance(to)) + amount];
     leases.assertHeld();
-    await writeFile(`${from}.txt`, String(before - amount));
-    await writeFile(`${to}.txt`, String(after + amount));
+    await writeFile(`${from}.txt`, String(left));
+    await writeFile(`${to}.txt`, String(more));
   });
-await Promise.all(
-  Array.from({ length: 20 }, (_, n) => (n % 2 ? transfer('ann', 'bob', 3) : transfer('bob', 'ann', 2))),
-);
-console.log('ann', await balance('ann'), 'bob', await balance('bob'));
+
+const both = () => [transfer('ann', 'bob', 3), transfer('bob', 'ann', 2)];
+await Promise.all([...Array(10)].flatMap(both));
 await locks.close();
