@@ -4,12 +4,19 @@ import { join } from 'node:path';
 import { Inject, Injectable, Module, SetMetadata } from '@nestjs/common';
 import { NestFactory, Reflector } from '@nestjs/core';
 import { build } from 'esbuild';
-import { AcquireTimeoutError, assertLocked, InvalidArgumentError, type Locks } from 'holdfast';
+import {
+  AcquireTimeoutError,
+  assertLocked,
+  createLocks,
+  InvalidArgumentError,
+  type Locks,
+  openStore,
+} from 'holdfast';
 import { afterEach, describe, expect, it } from 'vitest';
 import { HoldfastModule, LOCKS, Locked } from '../../examples/patterns/nest-module.js';
 import { run } from '../repository/shell.js';
 import { root } from '../repository/tree.js';
-import { atTheEnd, clearScene, freshFile, freshFolder } from '../scene.js';
+import { atTheEnd, clearScene, freshFile, freshFolder, until } from '../scene.js';
 
 afterEach(clearScene);
 
@@ -103,7 +110,7 @@ describe('the module', () => {
 });
 
 describe('the program', () => {
-  it('loses no count of two processes', async () => {
+  it('waits for its lock, and loses no count of two processes', async () => {
     mkdirSync(join(root, '.tmp'), { recursive: true });
     const built = mkdtempSync(join(root, '.tmp', 'nest-'));
     atTheEnd(() => rmSync(built, { recursive: true, force: true }));
@@ -116,13 +123,24 @@ describe('the program', () => {
     });
     const cwd = freshFolder();
     for (const name of ['visits', 'sales']) writeFileSync(join(cwd, name), '0');
-    const names = Array.from({ length: 30 }, (_, index) => (index % 3 === 0 ? 'sales' : 'visits'));
-    await Promise.all(
-      [1, 2].map(() =>
-        run(process.execPath, [join(built, 'nest.js'), ...names], { cwd, timeoutMs: 100_000 }),
-      ),
+    const count = (name: string): string => readFileSync(join(cwd, name), 'utf8');
+    const locks = createLocks(await openStore(`sqlite:${join(cwd, 'locks.db')}`));
+    atTheEnd(() => locks.close({ drain: 0 }));
+    const names = ['visits', 'visits', 'sales', 'visits'];
+    const program = [join(built, 'nest.js'), ...names];
+
+    // Both are there before either may count.
+    const lease = await locks.acquire('count:visits');
+    const runs = [1, 2].map(() => run(process.execPath, program, { cwd, timeoutMs: 100_000 }));
+    const ended = Promise.race(runs).then(() => 'ended');
+    const waiting = until(
+      async () => (await locks.inspect('count:visits'))?.waiters.length === 2,
+      'both programs wait',
     );
-    expect(readFileSync(join(cwd, 'visits'), 'utf8')).toBe('40');
-    expect(readFileSync(join(cwd, 'sales'), 'utf8')).toBe('20');
+    expect(await Promise.race([ended, waiting])).toBeUndefined();
+    expect(count('visits')).toBe('0');
+    await lease.release();
+    await Promise.all(runs);
+    expect([count('visits'), count('sales')]).toEqual(['6', '2']);
   });
 });
