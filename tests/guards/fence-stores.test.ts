@@ -10,8 +10,8 @@ import {
 } from 'holdfast/fences';
 import { available, startPostgres, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
-import { Pool } from 'pg';
 import { afterAll, describe, expect, it } from 'vitest';
+import { poolOn } from './takeover.js';
 
 const closers: (() => unknown)[] = [];
 afterAll(async () => {
@@ -32,7 +32,7 @@ const STORES: Readonly<Record<string, () => Promise<FenceStore>>> = {
   ...(available('postgres') && {
     async 'in PostgreSQL'() {
       const server = await startPostgres();
-      const pool = new Pool({ connectionString: await server.createDatabase() });
+      const pool = poolOn(await server.createDatabase());
       closers.push(server.stop, () => pool.end());
       const guard = sqlGuard({ dialect: 'postgres' });
       await pool.query(guard.createTable);

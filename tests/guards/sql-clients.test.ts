@@ -8,10 +8,9 @@ import { NoRowChangedError, sqlGuard } from 'holdfast/fences';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import knex from 'knex';
 import { CompiledQuery, Kysely, PostgresDialect, sql } from 'kysely';
-import { Pool } from 'pg';
 import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { takeover } from './takeover.js';
+import { poolOn, takeover } from './takeover.js';
 
 interface Written {
   readonly changed: number | bigint;
@@ -40,7 +39,7 @@ interface Tables {
 
 const CLIENTS: Readonly<Record<string, (url: string) => Client>> = {
   pg(url) {
-    const pool = new Pool({ connectionString: url });
+    const pool = poolOn(url);
     return {
       async write(id, amount, token) {
         const { rowCount } = await pool.query(UPDATE, [amount, token, id]);
@@ -104,7 +103,7 @@ const CLIENTS: Readonly<Record<string, (url: string) => Client>> = {
   },
   kysely(url) {
     const db = new Kysely<Tables>({
-      dialect: new PostgresDialect({ pool: new Pool({ connectionString: url }) }),
+      dialect: new PostgresDialect({ pool: poolOn(url) }),
     });
     return {
       async write(id, amount, token) {
@@ -136,7 +135,7 @@ const CLIENTS: Readonly<Record<string, (url: string) => Client>> = {
       amount: integer('amount'),
       fence: bigint('fence', { mode: 'number' }).notNull().default(0),
     });
-    const db = drizzle(url);
+    const db = drizzle(poolOn(url));
     return {
       async write(id, amount, token) {
         const { rowCount } = await db
@@ -162,7 +161,7 @@ describe.runIf(available('postgres'))('a guarded write to PostgreSQL', () => {
     'F1: with %s refuses a paused holder; its successor stands',
     async (_name, open) => {
       const url = await server.createDatabase();
-      const pool = new Pool({ connectionString: url });
+      const pool = poolOn(url);
       await pool.query(
         `CREATE TABLE account (id TEXT PRIMARY KEY, amount INTEGER, fence BIGINT NOT NULL DEFAULT 0);
        INSERT INTO account (id, amount) VALUES ('ann', 0); CREATE TABLE mail (address TEXT); ${guard.createTable}`,

@@ -1,6 +1,14 @@
 /** A holder that was paused until its lease was over, and the successor that has the lock now. */
 import { createLocks, type Lease } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
+import { Pool } from 'pg';
+
+/** A pool whose connections may still be open when the server ends. */
+export function poolOn(url: string): Pool {
+  const pool = new Pool({ connectionString: url });
+  pool.on('error', () => undefined);
+  return pool;
+}
 
 export interface Takeover {
   /** Its lease is over, and it does not know. */

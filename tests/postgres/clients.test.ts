@@ -3,14 +3,13 @@ import { PGlite } from '@electric-sql/pglite';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { createLocks } from 'holdfast';
 import { migrate, type PostgresClient, postgresStore } from 'holdfast/postgres';
-import { conformanceSuite, type Harness } from 'holdfast/testkit';
+import type { Harness } from 'holdfast/testkit';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import knex from 'knex';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
-import { Pool } from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { isLongRun } from '../long-run.js';
-import { runCases, runSuite } from '../store-talk.js';
+import { poolOn } from '../guards/takeover.js';
+import { runSuite } from '../store-talk.js';
 import { migrated, type Opener } from './store-scene.js';
 
 const CLIENTS: Readonly<Record<string, { readonly open: Opener; readonly isPushed: boolean }>> = {
@@ -34,7 +33,7 @@ const CLIENTS: Readonly<Record<string, { readonly open: Opener; readonly isPushe
   'the pool of kysely': {
     isPushed: true,
     async open(url) {
-      const pool = new Pool({ connectionString: url });
+      const pool = poolOn(url);
       const db = new Kysely({ dialect: new PostgresDialect({ pool }) });
       await db.executeQuery(CompiledQuery.raw('SELECT 1'));
       return { client: pool, end: () => db.destroy() };
@@ -43,7 +42,7 @@ const CLIENTS: Readonly<Record<string, { readonly open: Opener; readonly isPushe
   'kysely itself': {
     isPushed: false,
     async open(url) {
-      const db = new Kysely({ dialect: new PostgresDialect({ pool: new Pool({ connectionString: url }) }) });
+      const db = new Kysely({ dialect: new PostgresDialect({ pool: poolOn(url) }) });
       const client: PostgresClient = {
         query: ({ text, values = [] }) => db.executeQuery(CompiledQuery.raw(text, values)),
       };
@@ -53,7 +52,7 @@ const CLIENTS: Readonly<Record<string, { readonly open: Opener; readonly isPushe
   'the pool of drizzle': {
     isPushed: true,
     async open(url) {
-      const db = drizzle(url);
+      const db = drizzle(poolOn(url));
       return { client: db.$client, end: () => db.$client.end() };
     },
   },
@@ -133,8 +132,4 @@ describe('PGlite', () => {
     },
   };
   runSuite(harness, 100, { when: 'long-run' });
-  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  describe.skipIf(isLongRun)(`compared with the model (HOLDFAST_SEED=${seed})`, () => {
-    runCases(conformanceSuite(harness, { seed, sequences: 8 }).slice(-1));
-  });
 });
