@@ -180,8 +180,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: STORE_CLIENT,
-        find: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs, minHoldMs = 0) {',
-        put: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs, minHoldMs = 0) { return;',
+        find: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) {',
+        put: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) { return;',
       },
     ],
     shows: ['orphan', 'idle', 'holds left'],

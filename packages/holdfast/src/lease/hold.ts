@@ -52,6 +52,8 @@ export interface HoldUser {
   readonly token: number;
   /** Its state changes now; nobody is told yet. */
   noteLoss(loss: Loss): void;
+  /** The store is being told, as by a release. */
+  onReleased(released: Promise<void>): void;
   /** Tells whoever uses the lease. */
   tellLoss(): void;
 }
@@ -318,10 +320,11 @@ export class Hold implements Task, RetryListener {
     const { user } = this;
     user?.noteLoss(loss);
     this.end();
-    if (!toldByStore) {
-      const { key, ttlMs, minHoldMs } = this.request;
-      this.client.withdraw(key, this.id, ttlMs, this.lifeMs, loss === MAX_HOLD ? minHoldMs : 0);
-    }
+    const { key, name, ttlMs, minHoldMs } = this.request;
+    // The store is there: whoever releases the lease afterwards waits until it has been told.
+    if (loss === MAX_HOLD)
+      user?.onReleased(this.client.release(key, name, this.id, minHoldMs, ttlMs, this.lifeMs));
+    else if (!toldByStore) this.client.withdraw(key, this.id, ttlMs, this.lifeMs);
     this.user = null;
     this.owner.onLost(this);
     user?.tellLoss();

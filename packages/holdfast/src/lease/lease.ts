@@ -167,6 +167,10 @@ export class HeldLease implements Lease, HoldUser {
     this.#end('lost');
   }
 
+  onReleased(released: Promise<void>): void {
+    this.#released = Promise.allSettled([released]).then(() => undefined);
+  }
+
   tellLoss(): void {
     const { owner, request } = this.#hold;
     const loss = this.#loss;

@@ -151,8 +151,8 @@ export class StoreClient implements Sender {
   }
 
   /** Takes back a claim that nobody waits for any more: a late grant is given back, never leaked (F5). */
-  withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs, minHoldMs = 0): void {
-    const command = { kind: 'release', key, hold, minHoldMs } as const;
+  withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
+    const command = { kind: 'release', key, hold, minHoldMs: 0 } as const;
     this.#releases.add(new BackgroundRelease(this, command, ttlMs, lifeMs, null, this.#onReleaseEnd));
     if (this.#releases.size > RELEASES_MAX) this.#releases.first?.stop();
   }

@@ -24,6 +24,23 @@ describe('maxHold', () => {
     expect(lost).toEqual(['max-hold', 'it was held for as long as its `maxHold` allows']);
   });
 
+  test('withLock settles after the store was told', async () => {
+    const { clock, open } = stage();
+    const { locks, store } = open();
+    const run = watchOf(
+      locks.withLock('k', ({ signal }) => new Promise((_, fail) => signal.addEventListener('abort', fail)), {
+        maxHold: 1_000,
+      }),
+    );
+    await settle();
+    store.fate = ({ kind }) => (kind === 'release' ? 'kept' : 'pass');
+    await clock.advance(1_010);
+    expect([run.state, store.countOf('release')]).toEqual(['pending', 1]);
+    store.deliver();
+    await settle();
+    expect(run.state).toBe('failed');
+  });
+
   test('sends no renewal that it does not need', async () => {
     const { clock, open } = stage();
     const { locks, store } = open();
