@@ -114,8 +114,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: ', endWallMs - clock.wallMs()))',
-        put: '))',
+        find: ', this.#deadlineWallMs - nowWallMs)',
+        put: ')',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -275,7 +275,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       {
         file: HOLD,
         find: 'this.#extend(reply, sent);',
-        put: 'this.#extend(reply, sent); if (this.#maxHoldMs !== Infinity) this.limitTo(this.request.maxHoldMs);',
+        put: 'this.#extend(reply, sent); if (this.#limit) this.limitTo(this.request.maxHoldMs);',
       },
     ],
     shows: ['outlived its maxHold'],
@@ -287,8 +287,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'const endWallMs = Math.min(this.#deadlineWallMs, this.#maxHoldWallMs);',
-        put: 'const endWallMs = this.#deadlineWallMs;',
+        find: ', limit.monotonicMs - nowMs, limit.wallMs - nowWallMs',
+        put: ', limit.monotonicMs - nowMs',
       },
     ],
     shows: ['outlived its maxHold'],

@@ -40,6 +40,7 @@ import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
 import { acquireOne, type Context, outcomeOf, outerOf } from './primitives/single.js';
 import { leaseOf, verbs } from './primitives/verbs.js';
+import { checkWork, hasWorkOptions, runUnder } from './primitives/with-lock.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
 import { checkKey, checkNamespace, checkOwner } from './protocol/names.js';
@@ -112,12 +113,14 @@ class LocksOnStore implements Locks {
     return outcome.kind === 'granted' ? outcome.lease : null;
   }
 
-  withLock<T>(
+  async withLock<T>(
     key: string,
     work: (lease: Lease) => Promise<T> | T,
     options?: AcquireOptions & WorkOptions,
   ): Promise<T> {
-    return this.#mutex(key).withLock(work, options);
+    if (hasWorkOptions(options)) return this.#mutex(key).withLock(work, options);
+    checkWork(work);
+    return runUnder(await this.acquire(key, options), work);
   }
 
   tryWithLock<T>(

@@ -18,7 +18,9 @@ const NAMES: readonly LockEventName[] = [
   'handed-off',
   'adopted',
 ];
-const CHANNELS = new Map<LockEventName, Channel>(NAMES.map((name) => [name, channel(`holdfast:${name}`)]));
+const CHANNELS = Object.fromEntries(NAMES.map((name) => [name, channel(`holdfast:${name}`)])) as Readonly<
+  Record<LockEventName, Channel>
+>;
 
 export function isEventName(name: unknown): name is LockEventName {
   return NAMES.some((known) => known === name);
@@ -49,15 +51,14 @@ export class Events {
 
   /** Whether anybody listens. */
   readonly has = (name: LockEventName): boolean =>
-    !!this.#listeners.get(name)?.size || CHANNELS.get(name)?.hasSubscribers === true;
+    CHANNELS[name].hasSubscribers || (this.#listeners.size > 0 && !!this.#listeners.get(name)?.size);
 
   /** Makes the detail only when somebody listens. */
   emit<N extends LockEventName>(name: N, request: LeaseRequest, own: () => Own<N>): void {
     if (!this.has(name)) return;
     const listeners = this.#listeners.get(name);
-    const published = CHANNELS.get(name);
     const detail = { key: request.name, owner: request.owner, ...own() } as LockEvents[N];
-    published?.publish(detail);
+    CHANNELS[name].publish(detail);
     for (const listener of [...(listeners ?? [])]) {
       try {
         listener(detail);

@@ -105,9 +105,8 @@ export class Hold implements Task, RetryListener {
   /** The last moment at which it is certain, by each clock. */
   #deadlineMs: number;
   #deadlineWallMs: number;
-  /** The end of the lease's `maxHold`, by each clock. */
-  #maxHoldMs = Number.POSITIVE_INFINITY;
-  #maxHoldWallMs = Number.POSITIVE_INFINITY;
+  /** The end of the lease's `maxHold`, by each clock; null for a lease without one. */
+  #limit: Moment | null = null;
   #tokenLast: number;
   #renewal: RetriedCommand | null = null;
   #callbacks: readonly RenewalCallback[] = NO_CALLBACKS;
@@ -135,16 +134,21 @@ export class Hold implements Task, RetryListener {
   get remainingMs(): number {
     if (this.ended) return 0;
     const { clock } = this.client;
-    const endMs = Math.min(this.#deadlineMs, this.#maxHoldMs);
-    const endWallMs = Math.min(this.#deadlineWallMs, this.#maxHoldWallMs);
-    return Math.max(0, Math.min(endMs - clock.monotonicMs(), endWallMs - clock.wallMs()));
+    const nowMs = clock.monotonicMs();
+    const nowWallMs = clock.wallMs();
+    const certainMs = Math.min(this.#deadlineMs - nowMs, this.#deadlineWallMs - nowWallMs);
+    const limit = this.#limit;
+    if (limit === null) return Math.max(0, certainMs);
+    return Math.max(0, Math.min(certainMs, limit.monotonicMs - nowMs, limit.wallMs - nowWallMs));
   }
 
-  /** A lease begins that may live so long from now, or has ended: no limit. */
-  limitTo(maxHoldMs: number): void {
+  /** A lease begins that may live so long from now; null: without limit, or a lease has ended. */
+  limitTo(maxHoldMs: number | null): void {
     const { clock, timers } = this.client;
-    this.#maxHoldMs = clock.monotonicMs() + maxHoldMs;
-    this.#maxHoldWallMs = clock.wallMs() + maxHoldMs;
+    this.#limit =
+      maxHoldMs === null
+        ? null
+        : { monotonicMs: clock.monotonicMs() + maxHoldMs, wallMs: clock.wallMs() + maxHoldMs };
     timers.schedule(this, this.#nextMs());
   }
 
@@ -216,11 +220,11 @@ export class Hold implements Task, RetryListener {
 
   /** Not when it is certain until the end of its `maxHold`. */
   get #renewsItself(): boolean {
-    return this.request.renew && this.#deadlineMs < this.#maxHoldMs;
+    return this.request.renew && (this.#limit === null || this.#deadlineMs < this.#limit.monotonicMs);
   }
 
   #nextMs(): number {
-    const endMs = Math.min(this.#deadlineMs, this.#maxHoldMs);
+    const endMs = this.#limit ? Math.min(this.#deadlineMs, this.#limit.monotonicMs) : this.#deadlineMs;
     if (!this.#renewsItself || this.leaving || this.#renewal) return endMs;
     return Math.min(this.#renewMs(), endMs);
   }
@@ -310,8 +314,9 @@ export class Hold implements Task, RetryListener {
   /** Nothing remains: of its certainty, or of the lease's `maxHold`. */
   loseAtEnd(loss = DEADLINE): void {
     const { clock } = this.client;
-    const isMaxHold = clock.monotonicMs() >= this.#maxHoldMs || clock.wallMs() >= this.#maxHoldWallMs;
-    this.lose(isMaxHold ? MAX_HOLD : loss);
+    const limit = this.#limit;
+    const isLimit = limit && (clock.monotonicMs() >= limit.monotonicMs || clock.wallMs() >= limit.wallMs);
+    this.lose(isLimit ? MAX_HOLD : loss);
   }
 
   /** The hold is over without a release. The user's state changes first, then the store and the user are told. */

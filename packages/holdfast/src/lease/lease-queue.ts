@@ -126,7 +126,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> implements Hol
 
   leave(hold: Hold, handOver: boolean): Promise<void> {
     hold.user = null;
-    if (hold.request.maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(Number.POSITIVE_INFINITY);
+    if (hold.request.maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(null);
     if (handOver && this.waiters.first && this.#passOn(hold, true)) return Promise.resolve();
     this.#end(hold);
     const { name, minHoldMs, ttlMs } = hold.request;

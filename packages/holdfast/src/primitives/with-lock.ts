@@ -52,14 +52,16 @@ export function checkWork(work: unknown): void {
   throw new InvalidArgumentError('The work to do under the lock has to be a function.');
 }
 
+/** What is no object is told by whoever checks the other options. */
+export function hasWorkOptions<O>(options: O | undefined): options is O & Required<WorkOptions> {
+  return typeof options === 'object' && options !== null && 'reentrant' in options;
+}
+
 /** The options of the lock, without those of the work; and whether it is reentrant. */
 export function splitOptions<O extends AcquireOptions>(
   options: (O & WorkOptions) | undefined,
 ): { readonly options: O | undefined; readonly reentrant: boolean } {
-  // Anything else is told by whoever checks the other options.
-  if (typeof options !== 'object' || options === null || !('reentrant' in options)) {
-    return { options, reentrant: false };
-  }
+  if (!hasWorkOptions(options)) return { options, reentrant: false };
   const { reentrant, ...others } = options;
   return {
     options: others as unknown as O,
