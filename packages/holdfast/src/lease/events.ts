@@ -38,6 +38,9 @@ export function callOf(request: LeaseRequest): number {
 
 export class Events {
   readonly #listeners = new Map<LockEventName, Set<Listener>>();
+  /** Events that listeners of an event caused: told after it, so that everybody sees all in one order. */
+  readonly #next: { readonly name: LockEventName; readonly detail: LockEvents[LockEventName] }[] = [];
+  #isTelling = false;
 
   on<N extends LockEventName>(name: N, listener: (detail: LockEvents[N]) => void): () => void {
     const own = this.#listeners.get(name) ?? new Set();
@@ -56,10 +59,19 @@ export class Events {
   /** Makes the detail only when somebody listens. */
   emit<N extends LockEventName>(name: N, request: LeaseRequest, own: () => Own<N>): void {
     if (!this.has(name)) return;
-    const listeners = this.#listeners.get(name);
-    const detail = { key: request.name, owner: request.owner, ...own() } as LockEvents[N];
+    this.#next.push({ name, detail: { key: request.name, owner: request.owner, ...own() } as LockEvents[N] });
+    if (this.#isTelling) return;
+    this.#isTelling = true;
+    try {
+      for (let next = this.#next.shift(); next; next = this.#next.shift()) this.#tell(next.name, next.detail);
+    } finally {
+      this.#isTelling = false;
+    }
+  }
+
+  #tell(name: LockEventName, detail: LockEvents[LockEventName]): void {
     CHANNELS[name].publish(detail);
-    for (const listener of [...(listeners ?? [])]) {
+    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
       try {
         listener(detail);
       } catch (error) {

@@ -42,6 +42,23 @@ test('events tell the story, on the locks and on diagnostics_channel, and a list
   warned.mockRestore();
 });
 
+test('events that a listener causes are told after the one it was told', async () => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  const stop = new AbortController();
+  const seen: string[] = [];
+  locks.on('acquired', ({ key }) => void locks.held(key)?.release());
+  locks.on('waiting', () => stop.abort());
+  for (const name of ['acquired', 'released', 'waiting', 'not-acquired'] as const) {
+    locks.on(name, ({ key }) => seen.push(`${name} ${key}`));
+  }
+  await locks.acquire('k');
+  await open().locks.acquire('l');
+  await expect(locks.acquire('l', { signal: stop.signal })).rejects.toThrow();
+  await clock.advance(10);
+  expect(seen).toEqual(['acquired k', 'released k', 'waiting l', 'not-acquired l']);
+});
+
 test('on returns a function that unsubscribes', async () => {
   const locks = createLocks(memoryStore());
   const tokens: number[] = [];
