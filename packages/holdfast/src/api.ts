@@ -86,7 +86,7 @@ export interface LeaseGroup extends AsyncDisposable {
 export interface WorkOptions {
   /**
    * Whether work that runs under the same lock already goes on under its lease. The other options then have no effect,
-   * and the lease ends with the outer work. Default false: the call is refused, as it would wait for itself.
+   * and the outer work releases when both have ended. Default false: the call is refused, as it would wait for itself.
    */
   readonly reentrant?: boolean;
 }
@@ -348,7 +348,7 @@ export interface Locks {
 /** What `closeOn` needs of `process`. */
 export interface SignalSource {
   readonly pid: number;
-  on(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  prependListener(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
   listenerCount(signal: 'SIGTERM' | 'SIGINT'): number;
   kill(pid: number, signal: 'SIGTERM' | 'SIGINT'): unknown;

@@ -1,9 +1,9 @@
 /**
  * `locks` on the store that the environment names: HOLDFAST_STORE is its URL, HOLDFAST_NAMESPACE the namespace of the
- * keys. The store is opened by the first command, so that importing this does nothing.
+ * keys. Both are read by the first command, so that importing this does nothing.
  */
 import type { Locks } from './api.js';
-import { createLocks } from './locks.js';
+import { lazyLocks } from './locks.js';
 import { openStore } from './open-store.js';
 import type { Command, Reply, Why } from './protocol/commands.js';
 import { InvalidArgumentError, NotExecutedError } from './protocol/errors.js';
@@ -98,6 +98,4 @@ async function openFromEnvironment(): Promise<Store> {
   );
 }
 
-const { HOLDFAST_NAMESPACE: namespace } = process.env;
-
-export const locks: Locks = createLocks(new LazyStore(), namespace ? { namespace } : {});
+export const locks: Locks = lazyLocks(new LazyStore(), () => process.env.HOLDFAST_NAMESPACE || undefined);

@@ -57,6 +57,22 @@ export function createLocks(store: Store, options: LocksOptions = {}): Locks {
   return openLocks(store, options, systemClock);
 }
 
+/** With a namespace that is asked for with the first key. */
+export function lazyLocks(store: Store, namespaceOf: () => string | undefined): Locks {
+  const { owner, ttlMs, waitMs } = defaultsOf({});
+  let prefix = '';
+  const defaults: Defaults = {
+    owner,
+    ttlMs,
+    waitMs,
+    get prefix() {
+      prefix ||= prefixOf(namespaceOf());
+      return prefix;
+    },
+  };
+  return new LocksOnStore({ leases: new Leases(store, systemClock), defaults });
+}
+
 /** With time and randomness of the caller's choice: for simulation. */
 export function openLocks(store: Store, options: LocksOptions, clock: Clock): Locks {
   if (typeof store?.apply !== 'function') {
@@ -72,7 +88,7 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
 function defaultsOf(options: LocksOptions): Defaults {
   const { namespace, owner, ttl, wait } = checkOptions(options, ['namespace', 'owner', 'ttl', 'wait']);
   return {
-    prefix: `${checkNamespace(namespace ?? 'default')}/`,
+    prefix: prefixOf(namespace),
     owner: checkOwner(owner ?? `${hostname()}:${process.pid}`),
     ttlMs: durationMs(ttl ?? TTL_MS, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
     waitMs: durationMs(wait ?? WAIT_MS, 'wait', 0, Number.POSITIVE_INFINITY),
@@ -87,6 +103,8 @@ export function contextOf(locks: Locks): Context {
   if (context) return context;
   throw new InvalidArgumentError('The locks have to be those that createLocks returned.');
 }
+
+const prefixOf = (namespace = 'default'): string => `${checkNamespace(namespace)}/`;
 
 class LocksOnStore implements Locks {
   readonly #context: Context;

@@ -7,6 +7,7 @@ import { outerLease } from '../lease/work-context.js';
 import type { Permits } from '../queue/request.js';
 import type { Outcome as Waited } from '../queue/waiter.js';
 import type { Outcome } from './verbs.js';
+import { innerLease } from './with-lock.js';
 
 /** What all primitives of one `Locks` share. */
 export interface Context {
@@ -29,9 +30,10 @@ export function outcomeOf(waited: Waited<HeldLease>): Outcome<Lease> {
   }
 }
 
-/** The lease on this key that the running work holds. */
+/** The lease on this key that the running work holds, as work inside it gets it. */
 export function outerOf({ leases, defaults }: Context, key: string, permits: Permits): Lease | null {
-  return outerLease(leases.client.store, defaults.prefix + key, permits);
+  const lease = outerLease(leases.client.store, defaults.prefix + key, permits);
+  return lease && innerLease(lease);
 }
 
 export async function acquireOne(

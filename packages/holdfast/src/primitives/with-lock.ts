@@ -15,15 +15,69 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: 
     for (const part of leases) if (!part.held && part.state === 'lost') throw lateError(part, result);
     return result;
   } finally {
+    for (const part of leases) await innerWork.get(part)?.ended();
     await releaseQuietly(lease);
   }
 }
 
-/** Runs work inside the work that the lease belongs to, which releases it. */
+/**
+ * Runs work inside the work that the lease belongs to, which releases it after both have ended: it may have failed, or not
+ * have awaited this.
+ */
 export async function runInside<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
-  const result = await work(lease);
-  for (const part of partsOf(lease)) if (!part.held) throw lateError(part, result);
-  return result;
+  const running = partsOf(lease).map((part) => innerWorkOf(outerOfInner.get(part) ?? part));
+  for (const one of running) one.begin();
+  try {
+    const result = await work(lease);
+    for (const part of partsOf(lease)) if (!part.held) throw lateError(part, result);
+    return result;
+  } finally {
+    for (const one of running) one.end();
+  }
+}
+
+/** Counts the work inside the work of one lease. */
+class InnerWork {
+  #count = 0;
+  #onEnded: (() => void) | null = null;
+
+  begin(): void {
+    this.#count += 1;
+  }
+
+  end(): void {
+    this.#count -= 1;
+    if (this.#count === 0) this.#onEnded?.();
+  }
+
+  async ended(): Promise<void> {
+    if (this.#count === 0) return;
+    await new Promise<void>((resolve) => {
+      this.#onEnded = resolve;
+    });
+  }
+}
+
+const innerWork = new WeakMap<Lease, InnerWork>();
+const outerOfInner = new WeakMap<Lease, Lease>();
+
+function innerWorkOf(lease: Lease): InnerWork {
+  const known = innerWork.get(lease) ?? new InnerWork();
+  innerWork.set(lease, known);
+  return known;
+}
+
+/** The lease as inner work gets it: releasing it does nothing, because it is the outer work's. */
+export function innerLease(lease: Lease): Lease {
+  const inner = new Proxy(lease, {
+    get(target, name) {
+      if (name === 'release' || name === Symbol.asyncDispose) return async () => undefined;
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+  outerOfInner.set(inner, lease);
+  return inner;
 }
 
 function partsOf(lease: Lease | LeaseGroup): readonly Lease[] {
@@ -40,7 +94,7 @@ function lateError(lease: Lease, result: unknown): LeaseLostError {
   const over =
     lease.state === 'lost'
       ? 'was lost: others may have run beside it.'
-      : 'had ended with the outer work. The outer work has to await the inner one.';
+      : 'had been released by the outer work.';
   const message = `The work under "${lease.key}" ended after its lease (token ${lease.token}) ${over}`;
   const cause: unknown = lease.signal.reason;
   const reason = cause instanceof LeaseLostError ? cause.reason : undefined;

@@ -216,6 +216,15 @@ describe('closeOn', () => {
     const source = new FakeProcess();
     const own = open().locks;
     source.on('SIGTERM', () => undefined);
+    // Gone when it has run, though its work may go on.
+    source.once('SIGINT', () => undefined);
+    own.closeOn(source);
+    open().locks.closeOn(source)();
+    const sibling = open().locks;
+    sibling.closeOn(source);
+    source.emit('SIGINT');
+    await clock.advance(100);
+    expect(source.killed).toEqual([]);
     own.closeOn(source);
     source.emit('SIGTERM');
     await clock.advance(100);

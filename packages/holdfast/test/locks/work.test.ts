@@ -77,7 +77,7 @@ describe('reentrant', () => {
     const [a, b] = [open(), open()];
     await a.locks.withLock('k', async (outer) => {
       const inner = await a.locks.withLock('k', (lease) => lease, { reentrant: true });
-      expect([inner, inner.held]).toEqual([outer, true]);
+      expect([inner.token, inner.held, inner.state]).toEqual([outer.token, true, 'held']);
       expect(await b.locks.tryAcquire('k')).toBeNull();
       expect(await a.locks.tryWithLock('k', () => 'inner', { reentrant: true })).toEqual({
         acquired: true,
@@ -110,7 +110,8 @@ describe('reentrant', () => {
     await locks.all(['a', 'b', 'c']).withLock((outer) =>
       locks.all(['a', 'c']).withLock(
         async (group) => {
-          expect(group.leases).toEqual([outer.leases[0], outer.leases[2]]);
+          const [a, , c] = outer.leases;
+          expect(group.leases.map(({ token }) => token)).toEqual([a?.token, c?.token]);
           await locks.any(['x', 'b']).withLock((lease) => expect(lease.key).toBe('b'), { reentrant: true });
         },
         { reentrant: true },
@@ -137,19 +138,34 @@ describe('reentrant', () => {
     ).rejects.toMatchObject({ code: 'lease-lost', reason: 'deadline' });
   });
 
-  test('work that outlives the outer work has failed', async () => {
+  test('the lock is kept until inner work has ended that the outer work did not await', async () => {
     const { clock, open } = stage();
-    const { locks } = open();
-    let inner: Promise<unknown> = Promise.resolve();
-    await locks.withLock('k', () => {
-      inner = locks.withLock('k', () => new Promise((end) => clock.timer(10, () => end('late'))), {
-        reentrant: true,
-      });
-    });
-    const watched = watchOf(inner);
+    const [a, b] = [open(), open()];
+    const outer = watchOf(
+      a.locks.withLock('k', () =>
+        Promise.all([
+          Promise.reject(new Error('fails at once')),
+          a.locks.withLock('k', () => new Promise<void>((end) => clock.timer(500, end)), { reentrant: true }),
+        ]),
+      ),
+    );
+    const next = watchOf(b.locks.acquire('k'));
+    await clock.advance(490);
+    expect([outer.state, next.state]).toEqual(['pending', 'pending']);
     await clock.advance(20);
-    expect(watched.error).toMatchObject({ code: 'lease-lost', result: 'late' });
-    expect(String(watched.error)).toContain('The outer work has to await the inner one');
+    expect([outer.error, next.state]).toEqual([new Error('fails at once'), 'done']);
+  });
+
+  test('a release by inner work does nothing; one by the outer work makes the inner fail', async () => {
+    const { open } = stage();
+    const [a, b] = [open(), open()];
+    await a.locks.withLock('k', async (outer) => {
+      await a.locks.withLock('k', (inner) => inner.release(), { reentrant: true });
+      await a.locks.all(['k']).withLock((group) => group.release(), { reentrant: true });
+      expect([outer.held, await b.locks.tryAcquire('k')]).toEqual([true, null]);
+      const inner = a.locks.withLock('k', () => outer.release(), { reentrant: true });
+      await expect(inner).rejects.toMatchObject({ code: 'lease-lost', reason: undefined });
+    });
   });
 
   test('is true or false, and for work only', async () => {

@@ -27,6 +27,7 @@ test('importing does nothing; the first use says what is missing', async () => {
 test('everything works on the store that is opened with the first command', async () => {
   const url = await databaseUrl();
   const elsewhere = await locksOf({ HOLDFAST_STORE: url, HOLDFAST_NAMESPACE: 'elsewhere' });
+  expect(await elsewhere.inspect('k')).toBeNull();
   const locks = await locksOf({ HOLDFAST_STORE: url, HOLDFAST_NAMESPACE: 'shop' });
   const other = await locksOf({ HOLDFAST_STORE: url, HOLDFAST_NAMESPACE: 'shop' });
   expect(locks).not.toBe(other);
@@ -46,6 +47,17 @@ test('everything works on the store that is opened with the first command', asyn
   expect(keys).toEqual(['k']);
   expect((await locks.probe()).server).toContain('SQLite');
   await Promise.all([locks.close({ drain: 0 }), other.close({ drain: 0 }), elsewhere.close({ drain: 0 })]);
+});
+
+test('both variables are read with the first command, so that a program may set them after its imports', async () => {
+  const locks = await locksOf({ HOLDFAST_STORE: '', HOLDFAST_NAMESPACE: '' });
+  vi.stubEnv('HOLDFAST_STORE', 'memory:');
+  vi.stubEnv('HOLDFAST_NAMESPACE', 'a name with / in it');
+  await expect(locks.acquire('k')).rejects.toThrow(/namespace/);
+  vi.stubEnv('HOLDFAST_NAMESPACE', 'prod');
+  const lease = await locks.acquire('k');
+  expect(Buffer.from(await lease.handoff(), 'base64url').toString()).toContain('"prod/k"');
+  await locks.close({ drain: 0 });
 });
 
 test('what keeps the store from opening is the error of every call', async () => {
