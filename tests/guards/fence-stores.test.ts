@@ -1,7 +1,8 @@
 /** Every store of tokens keeps the highest per key, whatever order and number of writers. */
-import { InvalidArgumentError } from 'holdfast';
+import { InvalidArgumentError, StoreError } from 'holdfast';
 import {
   type FenceStore,
+  type MemoryFencesOptions,
   memoryFences,
   redisFences,
   type SqlStatement,
@@ -10,7 +11,7 @@ import {
 } from 'holdfast/fences';
 import { available, startPostgres, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
-import { afterAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { poolOn } from './takeover.js';
 
 const closers: (() => unknown)[] = [];
@@ -58,14 +59,41 @@ describe.each(Object.entries(STORES))('tokens kept %s', (_name, open) => {
 });
 
 describe('tokens kept in memory', () => {
-  it('are bounded: a forgotten key refuses what was stale before', async () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('are bounded: a key more is refused by an error, and the keys that are there are not forgotten', async () => {
     const store = memoryFences({ keysMax: 2 });
-    expect(await store.raise('a', 10)).toBe(true);
+    expect(await store.raise('leader', 10)).toBe(true);
     expect(await store.raise('b', 20)).toBe(true);
-    expect(await store.raise('c', 30)).toBe(true);
-    expect(await store.raise('a', 9)).toBe(false);
-    expect(await store.raise('a', 10)).toBe(true);
+    for (let at = 0; at < 3; at += 1) expect(() => store.raise(`order${at}`, 30)).toThrow(StoreError);
+    expect(() => store.raise('c', 30)).toThrow(/keysMax/);
+    expect(await store.raise('leader', 9)).toBe(false);
+    expect(await store.raise('leader', 10)).toBe(true);
     expect(await store.raise('b', 19)).toBe(false);
+  });
+
+  it('are forgotten `keep` after the last request, and say nothing about other keys', async () => {
+    vi.useFakeTimers({ toFake: ['performance'], now: 0 });
+    const store = memoryFences({ keysMax: 2, keep: '1m' });
+    expect(await store.raise('a', Number.MAX_SAFE_INTEGER)).toBe(true);
+    expect(await store.raise('b', 20)).toBe(true);
+    vi.advanceTimersByTime(45_000);
+    // A stale request makes the key remembered for longer.
+    expect(await store.raise('b', 19)).toBe(false);
+    vi.advanceTimersByTime(20_000);
+    expect(await store.raise('c', 5)).toBe(true);
+    expect(await store.raise('b', 19)).toBe(false);
+    vi.advanceTimersByTime(60_001);
+    expect(await store.raise('a', 7)).toBe(true);
+    expect(await store.raise('b', 19)).toBe(true);
+  });
+
+  it('refuse what is no number of keys and no time', () => {
     expect(() => memoryFences({ keysMax: 0 })).toThrow(InvalidArgumentError);
+    for (const keep of [0, -1, 'long'] as const) {
+      expect(() => memoryFences({ keep } as MemoryFencesOptions)).toThrow(/keep/);
+    }
   });
 });

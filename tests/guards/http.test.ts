@@ -138,6 +138,8 @@ describe.each(Object.entries(FRAMEWORKS))('a receiver with %s', (_name, start) =
       '17 a, 18 b',
       '17 %',
       '99999999999999999 a',
+      '9007199254740991 a',
+      '17 \u00e4',
     ]) {
       const response = await fetch(url, put('1', { 'fencing-token': value }));
       expect([value, response.status, await response.json()]).toEqual([
@@ -166,6 +168,18 @@ describe.each(Object.entries(FRAMEWORKS))('a receiver with %s', (_name, start) =
     });
   });
 
+  it('takes a token of the present, and none from more than a day ahead', async () => {
+    const { url } = await start(fencingCheck({ store: memoryFences() }));
+    const dayMs = 86_400_000;
+    const statuses: number[] = [];
+    for (const aheadMs of [2 * dayMs, dayMs / 2, 0]) {
+      const token = (Date.now() + aheadMs) * 1000;
+      const response = await fetch(url, put('1', fencingHeaders({ key: `ahead ${aheadMs}`, token })));
+      statuses.push(response.status);
+    }
+    expect(statuses).toEqual([400, 200, 200]);
+  });
+
   it('fails, and writes nothing, when its store fails', async () => {
     const broken: FenceStore = { raise: () => Promise.reject(new Error('the store is down')) };
     const { url, written } = await start(fencingCheck({ store: broken }));
@@ -182,10 +196,30 @@ describe('the header', () => {
     expect(headers['Fencing-Token']).toMatch(/^9007199254740991 [!-~]+$/);
     const web = new Request('http://host', { headers });
     const node = { headers: { 'fencing-token': headers['Fencing-Token'] } };
-    for (const request of [web, node]) {
+    for (const request of [web, node, { headers }]) {
       expect(fencingOf(request)).toEqual({ key, token: Number.MAX_SAFE_INTEGER });
     }
   });
+
+  it('is found in whatever case its name is written, and only once', async () => {
+    for (const name of ['Fencing-Token', 'fencing-token', 'FENCING-TOKEN', 'Fencing-token']) {
+      expect(fencingOf({ headers: { get: 'x', [name]: '17 a' } })).toEqual({ key: 'a', token: 17 });
+    }
+    expect(fencingOf({ headers: { 'Fencing-Token': undefined, 'fencing-token': '17 a' } })?.token).toBe(17);
+    const twice = { 'Fencing-Token': '17 a', 'fencing-token': '18 a' };
+    expect(() => fencingOf({ headers: twice })).toThrow(InvalidArgumentError);
+    const check = fencingCheck({ store: memoryFences(), required: false });
+    for (const headers of [twice, { 'Fencing-Token': 'garbage' }]) {
+      expect((await check.request({ method: 'PUT', headers }))?.status).toBe(400);
+    }
+  });
+
+  it.each(['17 \u00e4', '17 \u00c3\u00a4', '17 a\u007f', '17 a\u0000', '17 a,b'])(
+    'carries the key in visible ASCII only, not as %j',
+    (value) => {
+      expect(() => fencingOf({ headers: { 'fencing-token': value } })).toThrow(InvalidArgumentError);
+    },
+  );
 
   it('is absent from a request without it, and refuses what is no key and no token', () => {
     expect(fencingOf(new Request('http://host'))).toBeNull();
@@ -219,6 +253,30 @@ describe('fencedFetch', () => {
     ]);
     const mine = new Error('mine');
     await expect(send('http://host', { signal: AbortSignal.abort(mine) })).rejects.toBe(mine);
+    await own.release();
+  });
+
+  it('follows a redirect only where it is told to: the header is for one receiver', async () => {
+    const seen: (string | undefined)[] = [];
+    const other = await listening(
+      createServer((incoming, outgoing) => {
+        seen.push(String(incoming.headers['fencing-token']));
+        outgoing.end('other');
+      }),
+    );
+    const url = await listening(
+      createServer((_incoming, outgoing) => void outgoing.writeHead(307, { location: other }).end()),
+    );
+    const own = await lease();
+    const send = fencedFetch(own);
+    for (const input of [url, new Request(url)]) {
+      const response = await send(input);
+      expect([response.status, response.headers.get('location')]).toEqual([307, other]);
+    }
+    await expect(send(new Request(url, { redirect: 'error' }))).rejects.toThrow(TypeError);
+    expect(seen).toEqual([]);
+    expect(await (await send(url, { redirect: 'follow' })).text()).toBe('other');
+    expect(seen).toEqual([`${own.token} order%3A42`]);
     await own.release();
   });
 

@@ -7,6 +7,8 @@ import { takeover } from './takeover.js';
 
 const guard = sqlGuard({ dialect: 'mysql' });
 const UPDATE = `UPDATE account SET amount = ?, ${guard.stamp()} WHERE id = ? AND ${guard.notStale()}`;
+const COUNTED = UPDATE.replace('SET', 'SET writes = writes + 1,');
+const READ = 'SELECT fence FROM account WHERE id = ? FOR UPDATE';
 
 /** How a connection counts rows: those that matched, as mysql2 asks by itself, or those that changed. */
 const COUNTS = { 'matched rows are counted': [], 'changed rows are counted': ['-FOUND_ROWS'] };
@@ -33,8 +35,12 @@ describe.runIf(available('mariadb'))('the guard for MySQL, on MariaDB', () => {
       const [result] = await on.execute<ResultSetHeader>(statement.text, [...statement.values]);
       return result.affectedRows;
     }
-    async function rows(text: string, values: (string | number)[] = []): Promise<RowDataPacket[]> {
-      const [found] = await db.execute<RowDataPacket[]>(text, values);
+    async function rows(
+      text: string,
+      values: readonly (string | number)[] = [],
+      on = db,
+    ): Promise<RowDataPacket[]> {
+      const [found] = await on.execute<RowDataPacket[]>(text, [...values]);
       return found;
     }
 
@@ -43,7 +49,8 @@ describe.runIf(available('mariadb'))('the guard for MySQL, on MariaDB', () => {
       db = await connect();
       await db.query(guard.createTable);
       await db.query(
-        'CREATE TABLE account (id VARCHAR(40) PRIMARY KEY, amount INT, fence BIGINT NOT NULL DEFAULT 0)',
+        `CREATE TABLE account (id VARCHAR(40) PRIMARY KEY, amount INT, writes INT NOT NULL DEFAULT 0,
+         fence BIGINT NOT NULL DEFAULT 0)`,
       );
       await db.query("INSERT INTO account (id, amount) VALUES ('ann', 0)");
     });
@@ -52,10 +59,9 @@ describe.runIf(available('mariadb'))('the guard for MySQL, on MariaDB', () => {
       opened = [];
     });
 
-    async function write(amount: number, token: number, id = 'ann'): Promise<void> {
-      const [{ affectedRows }] = await db.execute<ResultSetHeader>(UPDATE, [amount, token, id, token]);
-      const found = affectedRows > 0 ? [] : await rows('SELECT fence FROM account WHERE id = ?', [id]);
-      guard.check(affectedRows, token, found);
+    async function write(amount: number, token: number, id = 'ann', update = UPDATE): Promise<void> {
+      const [{ affectedRows }] = await db.execute<ResultSetHeader>(update, [amount, token, id, token]);
+      guard.check(affectedRows, token, affectedRows > 0 ? [] : await rows(READ, [id]));
     }
 
     it('F1: the late write of a paused holder is refused, and that of its successor stands', async () => {
@@ -69,10 +75,54 @@ describe.runIf(available('mariadb'))('the guard for MySQL, on MariaDB', () => {
       await close();
     });
 
-    it('the same write twice is written twice, though the second changes nothing', async () => {
+    it('the same write twice is written twice, by an UPDATE that always changes the row', async () => {
+      await write(10, 7, 'ann', COUNTED);
+      await write(10, 7, 'ann', COUNTED);
+      expect(await rows('SELECT amount, writes FROM account')).toEqual([{ amount: 10, writes: 2 }]);
+    });
+
+    it('a write that repeats what is there needs matched rows: a count of 0 is never taken for done', async () => {
       await write(10, 7);
+      const again = write(10, 7);
+      if (flags.length === 0) return again;
+      await expect(again).rejects.toThrow(NoRowChangedError);
+      await expect(write(10, 7)).rejects.toThrow(/FOUND_ROWS/);
+    });
+
+    it('a condition of your own that did not hold is not taken for done', async () => {
       await write(10, 7);
+      await expect(write(20, 7, 'ann', `${UPDATE} AND amount > 1000`)).rejects.toThrow(NoRowChangedError);
       expect(await rows('SELECT amount FROM account')).toEqual([{ amount: 10 }]);
+    });
+
+    it('refuses a stale token in a transaction that has read the row before its successor wrote', async () => {
+      await write(10, 5);
+      const late = await connect();
+      await late.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+      await late.beginTransaction();
+      await rows('SELECT * FROM account', [], late);
+      await write(100, 6);
+      const [{ affectedRows }] = await late.execute<ResultSetHeader>(UPDATE, [1, 5, 'ann', 5]);
+      expect(affectedRows).toBe(0);
+      const snapshot = await rows('SELECT fence FROM account', [], late);
+      expect(snapshot).toEqual([{ fence: 5 }]);
+      expect(() => guard.check(affectedRows, 5, snapshot)).toThrow(NoRowChangedError);
+      const locked = await rows(READ, ['ann'], late);
+      expect(() => guard.check(affectedRows, 5, locked)).toThrow(/a later holder has written, with token 6/);
+    });
+
+    it('reads the guard table as it is, and not as the transaction first saw it', async () => {
+      await run(guard.createRow('report'));
+      await run(guard.raise('report', 5));
+      const late = await connect();
+      await late.query('SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ');
+      await late.beginTransaction();
+      await rows('SELECT * FROM account', [], late);
+      await run(guard.raise('report', 6));
+      expect(await run(guard.raise('report', 5), late)).toBe(0);
+      const { text, values } = guard.read('report');
+      const found = await rows(text, values, late);
+      expect(() => guard.check(0, 5, found)).toThrow(/a later holder has written, with token 6/);
     });
 
     it('a missing row is no stale token', async () => {

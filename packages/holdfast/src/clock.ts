@@ -3,6 +3,7 @@
  * so that the whole engine runs in simulated time.
  */
 import { randomBytes } from 'node:crypto';
+import { monotonicMs, wallMs } from './time.js';
 
 export interface Timer {
   cancel(): void;
@@ -34,8 +35,8 @@ export interface Moment {
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
-  monotonicMs: () => performance.now(),
-  wallMs: () => Date.now(),
+  monotonicMs,
+  wallMs,
   timer(delayMs, run) {
     const timeout = setTimeout(run, Math.min(Math.max(Math.ceil(delayMs), 0), TIMER_MS_MAX));
     return {

@@ -20,15 +20,16 @@ const CLIENTS = [
 /** From the lowest layer to the highest. The engine is `store-client`, `queue` and `lease`, each on the one before. */
 const MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   protocol: [],
-  clock: ['node:'],
+  time: [],
+  clock: ['node:', 'time'],
   'linked-list': [],
   'timer-queue': ['clock'],
   stores: ['node:', 'protocol', 'clock', '@photostructure/sqlite', ...CLIENTS],
-  fences: ['protocol'],
   'store-client': ['protocol', 'clock', 'linked-list', 'timer-queue'],
   queue: ['protocol', 'clock', 'linked-list', 'timer-queue', 'store-client'],
   engine: ['clock', 'store-client', 'queue'],
   api: ['protocol'],
+  fences: ['protocol', 'time', 'api'],
   lease: ['node:', 'protocol', 'clock', 'timer-queue', 'store-client', 'queue', 'api'],
   arguments: ['protocol', 'queue', 'api', 'lease'],
   primitives: ['protocol', 'queue', 'api', 'lease', 'arguments'],

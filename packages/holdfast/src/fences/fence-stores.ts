@@ -1,6 +1,9 @@
 /** Where a receiver of requests keeps the highest token of each key. */
-import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import type { Duration } from '../api.js';
+import { durationMs } from '../protocol/durations.js';
+import { InvalidArgumentError, LeaseLostError, StoreError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
+import { monotonicMs } from '../time.js';
 import { type Evaluate, redisGuard } from './redis.js';
 import type { SqlGuard, SqlStatement } from './sql.js';
 
@@ -10,33 +13,52 @@ export interface FenceStore {
 }
 
 export interface MemoryFencesOptions {
-  /** The most keys kept. Default 100,000. */
+  /** How long a key is kept after the last request that named it. Default one hour. */
+  readonly keep?: Duration;
+  /** The most keys kept. A key more is refused with a `StoreError`. Default 100,000. */
   readonly keysMax?: number;
 }
 
+interface Kept {
+  readonly token: number;
+  readonly usedMs: number;
+}
+
 /**
- * For a receiver that is one process; a restart forgets the tokens. Beyond `keysMax` the key that was used longest ago is
- * forgotten. Its token is then the lowest that any unknown key accepts, so that a stale one is still refused.
+ * For a receiver that is one process; a restart forgets the tokens. So does `keep`: a holder that was paused for longer is
+ * not refused, unless a later one has written since.
  */
 export function memoryFences(options: MemoryFencesOptions = {}): FenceStore {
-  checkOptionNames(options, ['keysMax']);
-  const { keysMax = 100_000 } = options;
+  checkOptionNames(options, ['keep', 'keysMax']);
+  const { keep = '1h', keysMax = 100_000 } = options;
   if (!Number.isSafeInteger(keysMax) || keysMax < 1) {
     throw new InvalidArgumentError('keysMax is a whole number from 1.');
   }
-  const highest = new Map<string, number>();
-  let forgotten = 0;
+  const keepMs = durationMs(keep, 'keep', 1, Number.POSITIVE_INFINITY);
+  /** In the order of use. */
+  const kept = new Map<string, Kept>();
+
+  function forget(usedBeforeMs: number): void {
+    for (const [key, { usedMs }] of kept) {
+      if (usedMs >= usedBeforeMs) return;
+      kept.delete(key);
+    }
+  }
   return {
     raise(key, token) {
-      if (token < (highest.get(key) ?? forgotten)) return false;
-      highest.delete(key);
-      highest.set(key, token);
-      const [oldest] = highest;
-      if (oldest && highest.size > keysMax) {
-        highest.delete(oldest[0]);
-        forgotten = Math.max(forgotten, oldest[1]);
+      const usedMs = monotonicMs();
+      forget(usedMs - keepMs);
+      const highest = kept.get(key)?.token;
+      if (highest === undefined && kept.size >= keysMax) {
+        throw new StoreError(
+          `The tokens of ${keysMax} keys are kept, and "${key}" is one more: raise keysMax, or lower keep.`,
+          { key, operation: 'raise', outcome: 'not-executed' },
+        );
       }
-      return true;
+      const isStale = highest !== undefined && token < highest;
+      kept.delete(key);
+      kept.set(key, { token: isStale ? highest : token, usedMs });
+      return !isStale;
     },
   };
 }

@@ -7,6 +7,7 @@
  */
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
+import { wallMs } from '../time.js';
 import type { FenceStore } from './fence-stores.js';
 import { type Fencing, fencingOf, PROBLEM_TYPE, type RequestHeaders, STALE } from './http-header.js';
 
@@ -53,6 +54,8 @@ interface Refusal {
   readonly fencing?: Fencing;
 }
 
+/** Tokens are microseconds. One from far ahead would have the key refuse everybody until then. */
+const AHEAD_MS_MAX = 24 * 3_600_000;
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
 export function fencingCheck<R = unknown>(options: FencingCheckOptions<R>): FencingCheck<R> {
@@ -71,6 +74,7 @@ export function fencingCheck<R = unknown>(options: FencingCheckOptions<R>): Fenc
     if ('status' in found) return found;
     const expected = key?.(request).normalize('NFC');
     if (expected !== undefined && expected !== found.key) return otherKey(found, expected);
+    if (found.token > (wallMs() + AHEAD_MS_MAX) * 1_000) return fromAhead(found);
     return (await store.raise(found.key, found.token)) ? null : stale(found);
   }
 
@@ -123,6 +127,12 @@ const MISSING: Refusal = {
 function otherKey(fencing: Fencing, expected: string): Refusal {
   const title = 'The fencing token is that of another key';
   const detail = `This request needs the lock "${expected}", and carries a token of "${fencing.key}".`;
+  return { status: 400, code: 'invalid-argument', title, detail, fencing };
+}
+
+function fromAhead(fencing: Fencing): Refusal {
+  const title = 'The fencing token is from the future';
+  const detail = `Token ${fencing.token} is more than a day ahead of this clock: tokens are microseconds since 1970.`;
   return { status: 400, code: 'invalid-argument', title, detail, fencing };
 }
 

@@ -24,7 +24,7 @@ export interface FencingLease extends Fencing {
   assertHeld(): void;
 }
 
-/** The headers of a request, as the web has them or as Node has them. */
+/** The headers of a request, as the web has them or as an object. Upper and lower case in names are the same. */
 export interface RequestHeaders {
   readonly headers: { get(name: string): string | null } | Readonly<Record<string, unknown>>;
 }
@@ -39,7 +39,8 @@ export function fencingHeaders({ key, token }: Fencing): Record<string, string> 
 export function fencingOf({ headers }: RequestHeaders): Fencing | null {
   const value = valueIn(headers);
   if (value === null || value === undefined) return null;
-  const [, digits, escaped] = /^([1-9][0-9]{0,15}) ([^\s,]+)$/.exec(String(value)) ?? [];
+  // Visible ASCII without a comma: Node reads other bytes as Latin-1, so a raw key would be a second key.
+  const [, digits, escaped] = /^([1-9][0-9]{0,15}) ([!-+\--~]+)$/.exec(String(value)) ?? [];
   const token = Number(digits);
   if (escaped === undefined || !Number.isSafeInteger(token)) throw malformed();
   try {
@@ -52,8 +53,12 @@ export function fencingOf({ headers }: RequestHeaders): Fencing | null {
 
 function valueIn(headers: RequestHeaders['headers']): unknown {
   if (typeof headers.get === 'function') return headers.get(FENCING_HEADER);
-  // Node writes the names of headers in lower case.
-  return (headers as Readonly<Record<string, unknown>>)[FENCING_HEADER.toLowerCase()];
+  const name = FENCING_HEADER.toLowerCase();
+  const values = Object.entries(headers)
+    .filter(([other, value]) => other.toLowerCase() === name && value !== undefined)
+    .map(([, value]) => value);
+  if (values.length > 1) throw malformed();
+  return values[0];
 }
 
 function malformed(cause?: unknown): InvalidArgumentError {
@@ -64,6 +69,9 @@ function malformed(cause?: unknown): InvalidArgumentError {
 /**
  * A `fetch` for requests made under the lease. It adds the header, sends nothing when the lease is over, and aborts when
  * it is lost. Rejects with `LeaseLostError` when the receiver's `fencingCheck` refused the token.
+ *
+ * A redirect is returned and not followed, unless `redirect: 'follow'` is among the options of the call: the header would go
+ * to wherever it leads.
  */
 export function fencedFetch(lease: FencingLease, send: typeof fetch = fetch): typeof fetch {
   const own = fencingHeaders(lease);
@@ -74,7 +82,10 @@ export function fencedFetch(lease: FencingLease, send: typeof fetch = fetch): ty
     for (const [name, value] of Object.entries(own)) headers.set(name, value);
     const other = init.signal ?? given?.signal;
     const signal = other ? AbortSignal.any([other, lease.signal]) : lease.signal;
-    const response = await send(input, { ...init, headers, signal });
+    // A `Request` says 'follow' also where its caller said nothing.
+    const asked = given?.redirect === 'follow' ? undefined : given?.redirect;
+    const redirect = init.redirect ?? asked ?? 'manual';
+    const response = await send(input, { ...init, headers, signal, redirect });
     if (!(await isStale(response))) return response;
     await response.body?.cancel();
     throw new LeaseLostError(

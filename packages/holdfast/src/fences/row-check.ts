@@ -14,6 +14,7 @@ export interface RowCheck {
   /** Read after nothing was changed; undefined where nobody looked. */
   readonly rows: readonly unknown[] | undefined;
   readonly column: string;
+  /** There a count of 0 has more causes. None is proof of a write. */
   readonly isMysql: boolean;
 }
 
@@ -38,10 +39,11 @@ export function checkRows({ rowsChanged, token, rows, column, isMysql }: RowChec
     throw new LeaseLostError(text, { reason: 'replaced' });
   }
   if (stored.length === 0) throw new NoRowChangedError(`${nothing}: there is no such row.`);
-  // A connection that counts changed rows has counted none where the row was already as it should be.
-  if (isMysql && stored.every((one) => one === token)) return;
+  const otherCauses = isMysql
+    ? ' Or the row was already so, and the connection does not count it (set FOUND_ROWS). Or the row was read without FOR UPDATE, and is one of the past.'
+    : '';
   throw new NoRowChangedError(
-    `${nothing}, and no later holder has written: another condition of the statement did not hold.`,
+    `${nothing}, and the row shows no later holder: another condition of the statement did not hold.${otherCauses}`,
   );
 }
 

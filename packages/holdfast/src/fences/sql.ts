@@ -11,7 +11,8 @@
  * MySQL and MariaDB count rows in two ways, as the connection is set (CLIENT_FOUND_ROWS): those that matched, or those
  * that changed. With `ON DUPLICATE KEY UPDATE` a refused token and a repeated one have the same count under one setting,
  * and a refused and a first one under the other. So a raise is an `UPDATE` there, and always changes the row that it
- * matches, and `createRow` comes before it.
+ * matches, and `createRow` comes before it. An `UPDATE` of your own needs a connection that counts those that matched.
+ * Under REPEATABLE READ a plain `SELECT` shows the past, so `read` is `FOR UPDATE` there.
  */
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
@@ -54,7 +55,7 @@ export interface SqlGuard {
   /**
    * Throws when no row was changed. Roll back, and stop. Without `rows` that is a `LeaseLostError`: a later holder has
    * written, or there is no such row. `rows` tells these apart. They are the result of a `SELECT` of the token column,
-   * of the same row, made after nothing was changed. Then a missing row is a `NoRowChangedError`.
+   * of the same row, made after nothing was changed, `FOR UPDATE` in MySQL. Then a missing row is a `NoRowChangedError`.
    */
   check(rowsChanged: number | bigint, token: number, rows?: readonly unknown[]): void;
 }
@@ -112,7 +113,7 @@ export function sqlGuard(options: SqlGuardOptions = {}): SqlGuard {
       };
     },
     read: (resource) => ({
-      text: `SELECT token AS ${fence} FROM ${table} WHERE resource = ${first}`,
+      text: `SELECT token AS ${fence} FROM ${table} WHERE resource = ${first}${isMysql ? ' FOR UPDATE' : ''}`,
       values: [checkedResource(resource)],
     }),
     stamp: (parameter) => `${fence} = ${placeholder(parameter)}`,
