@@ -305,7 +305,7 @@ export interface Locks {
   /**
    * The value that `get` finds; if there is none, it is created once, under the lock, however many processes ask. Callers
    * of these locks that name the same key share one flight: the functions of the first, and its result or its error.
-   * `wait` is how long to wait while others create.
+   * `wait` is how long to wait while others look or create.
    */
   getOrCreate<T extends NonNullable<unknown>>(key: string, options: GetOrCreateOptions<T>): Promise<T>;
   /**

@@ -32,6 +32,37 @@ export function checkNotNested(store: Store, request: LeaseRequest): void {
   );
 }
 
+/** A `getOrCreate` whose functions run. */
+interface RunningFlight {
+  readonly key: string;
+  readonly store: Store;
+  readonly isOver: boolean;
+}
+
+const flightContext = new AsyncLocalStorage<readonly RunningFlight[]>();
+
+export function runInFlight<T>(flight: RunningFlight, run: () => T): T {
+  const outer = flightContext.getStore()?.filter(({ isOver }) => !isOver) ?? [];
+  return flightContext.run([...outer, flight], run);
+}
+
+/** Throws when the value is asked for by the very functions that look for it or create it. */
+export function checkNotInFlight(store: Store, { key, name }: LeaseRequest): void {
+  const isSame = (flight: RunningFlight): boolean =>
+    flight.key === key && flight.store === store && !flight.isOver;
+  if (!flightContext.getStore()?.some(isSame)) return;
+  throw new InvalidArgumentError(
+    `"${name}" is asked for by its own get or create, so the call would wait for itself. Look for the value, or create it, ` +
+      'without getOrCreate, or ask for another key.',
+    { key: name },
+  );
+}
+
+/** Returns a function that runs others as if they were called here, with the `AsyncLocalStorage` of the caller. */
+export function captureContext(): <T>(run: () => T) => T {
+  return AsyncLocalStorage.snapshot();
+}
+
 /** The lease on this key, with at least these permits, that the running code works under. Throws when it is lost. */
 export function outerLease(store: Store, key: string, { permits, capacity }: Permits): HeldLease | null {
   for (const lease of workContext.getStore()?.toReversed() ?? []) {

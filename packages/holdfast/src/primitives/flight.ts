@@ -1,5 +1,6 @@
 /**
- * One run of look, lock, look again, create, for all callers of one `locks` that want the value of a key.
+ * One run of look, lock, look again, create, with the functions of one caller, the leader, for all callers of one `locks`
+ * that want the value of a key.
  *
  * 1. Look. A value that is there needs no lock.
  * 2. Claim the lock without waiting. Granted: look again, create, release.
@@ -7,170 +8,183 @@
  *    granted at once. One after the other, the last of fifty would wait for fifty round trips.
  * 4. Still absent, because the creation failed or its process died: wait for the lock alone, look again, create.
  *
- * A caller leaves when its signal aborts, or when its wait ends while others create. A flight that all callers left stops
- * waiting for the lock; a creation that has begun goes on.
+ * A caller leaves when its signal aborts, or when its wait ends; the wait of the leader does not count while its own
+ * functions run. A flight that all callers left stops waiting for the lock; a creation that has begun goes on.
+ *
+ * The flight is over when it has a value, when it fails, or when its lease is lost, even if `create` never ends. An error
+ * is for all callers, with two exceptions. After the leader left, it may be only due to that; and a lost lease is the
+ * leader's alone. Then the other callers go on in another flight.
  */
 import type { Lease } from '../api.js';
 import { releaseQuietly } from '../lease/lease.js';
 import type { LeaseRequest } from '../lease/lease-request.js';
+import { runInFlight } from '../lease/work-context.js';
 import { READ_WRITE_CAPACITY } from '../protocol/constants.js';
-import { InvalidArgumentError, UnsupportedError } from '../protocol/errors.js';
+import { AcquireTimeoutError, InvalidArgumentError, UnsupportedError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
+import type { Store } from '../protocol/store.js';
+import type { Caller } from './flight-caller.js';
 import { type Context, outcomeOf } from './single.js';
 import { type Busy, leaseOf, type Outcome, timeoutError } from './verbs.js';
 import { runUnder } from './with-lock.js';
 
-/** How the first caller looks for the value, and creates it. */
-export interface Functions {
-  readonly get: () => unknown;
-  readonly create: (lease: Lease) => unknown;
-}
-
-/** Who waits for the result: a task of the timer queue, due when its wait ends. */
-interface Caller {
-  index: number;
-  readonly untilMs: number;
-  readonly signal: AbortSignal | undefined;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (reason: unknown) => void;
-  onDue(): void;
-  onAbort(): void;
+interface FlightOwner {
+  /** Nobody may join the flight any more. */
+  onClosed(flight: Flight): void;
+  /** Callers of a flight that is over without an answer for them. */
+  goOn(callers: readonly Caller[]): void;
 }
 
 const isAbsent = (value: unknown): boolean => value === undefined || value === null;
 
 export class Flight {
+  readonly key: string;
+  readonly store: Store;
+  isOver = false;
   readonly #context: Context;
-  readonly #request: LeaseRequest;
-  readonly #functions: Functions;
-  readonly #onOver: () => void;
+  readonly #leader: Caller;
+  readonly #owner: FlightOwner;
   readonly #callers = new Set<Caller>();
   readonly #abandoned = new AbortController();
-  /** Who has the lock, once that is known: from then on the waits of the callers count. */
+  /** Who has the lock, or null while the flight looks for the value. */
   #busy: Busy | null = null;
-  /** The caller whose own work the creation is: its wait does not end it. */
-  #creator: Caller | null = null;
-  #isCreating = false;
+  /** The lease under which the value is created. */
+  #lease: Lease | null = null;
 
-  /** `onOver`: it has a result, or all callers have left. Who comes later needs another flight. */
-  constructor(context: Context, request: LeaseRequest, functions: Functions, onOver: () => void) {
+  constructor(context: Context, leader: Caller, owner: FlightOwner) {
+    this.key = leader.request.key;
+    this.store = context.leases.client.store;
     this.#context = context;
-    this.#request = request;
-    this.#functions = functions;
-    this.#onOver = onOver;
+    this.#leader = leader;
+    this.#owner = owner;
   }
 
-  /** To be called by the first caller before anybody else joins. */
+  get isLooking(): boolean {
+    return this.#busy === null;
+  }
+
   start(): void {
-    const settle = (end: (caller: Caller) => void): void => {
-      this.#onOver();
-      for (const caller of this.#callers) {
-        this.#forget(caller);
-        end(caller);
-      }
-    };
-    this.#run().then(
-      (value) => settle(({ resolve }) => resolve(value)),
-      (error: unknown) => settle(({ reject }) => reject(error)),
-    );
+    this.#callers.add(this.#leader);
+    this.#leader.joins(this, false);
+    this.#leader
+      .runInContext(() => runInFlight(this, () => this.#run()))
+      .then(
+        (value) => {
+          for (const caller of this.#end()) caller.resolve(value);
+        },
+        (error: unknown) => this.#fail(error),
+      );
   }
 
-  /** Resolves to the value. */
-  join({ waitMs, signal }: LeaseRequest): Promise<unknown> {
-    const { client, aborts } = this.#context.leases;
-    return new Promise((resolve, reject) => {
-      const leave = (reason: unknown): void => {
-        this.#forget(caller);
-        reject(reason);
-        if (this.#callers.size > 0 || this.#isCreating) return;
-        this.#onOver();
-        this.#abandoned.abort(reason);
-      };
-      const caller: Caller = {
-        index: -1,
-        untilMs: client.clock.monotonicMs() + waitMs,
-        signal,
-        resolve,
-        reject,
-        onDue: () => {
-          if (this.#busy) leave(timeoutError(this.#busy));
-        },
-        onAbort: () => leave(signal?.reason),
-      };
-      this.#creator ??= caller;
-      this.#callers.add(caller);
-      if (signal) aborts.add(signal, caller);
-      if (this.#busy) this.#bound(caller);
-    });
+  join(caller: Caller): void {
+    this.#callers.add(caller);
+    caller.joins(this, true);
+  }
+
+  leave(caller: Caller, reason: unknown): void {
+    this.#callers.delete(caller);
+    caller.reject(reason);
+    if (this.#callers.size > 0 || this.#lease) return;
+    this.#end();
+    this.#abandoned.abort(reason);
+  }
+
+  onWaited(caller: Caller): void {
+    if (this.#busy) {
+      this.leave(caller, timeoutError(this.#busy));
+      return;
+    }
+    // A look that may never end: who comes later looks by itself.
+    this.#owner.onClosed(this);
+    this.leave(caller, lookError(caller.request.name));
   }
 
   async #run(): Promise<unknown> {
-    const known = await this.#functions.get();
+    this.#context.leases.checkOpen();
+    const { get } = this.#leader.functions;
+    const known = await get();
     if (!isAbsent(known)) return known;
     const free = await this.#acquire({ waitMs: 0 });
     if (free.kind === 'granted') return this.#createUnder(free.lease);
-    this.#boundAll(free);
-    const created = await this.#lookAfterOthers();
-    if (!isAbsent(created)) return created;
+    this.#waitFor(free, true);
+    if (await this.#othersAreDone()) {
+      this.#waitFor(null, false);
+      const created = await get();
+      if (!isAbsent(created)) return created;
+      this.#waitFor(free, true);
+    }
     return this.#createUnder(leaseOf(await this.#acquire({ waitMs: Number.POSITIVE_INFINITY })));
   }
 
   async #acquire(change: Partial<LeaseRequest>): Promise<Outcome<Lease>> {
-    const request = { ...this.#request, ...change, signal: this.#abandoned.signal };
+    const request = { ...this.#leader.request, ...change, signal: this.#abandoned.signal };
     return outcomeOf(await this.#context.leases.acquire(request));
   }
 
-  /** The value, as somebody else's creation left it. */
-  async #lookAfterOthers(): Promise<unknown> {
+  /** Waits until nobody creates. False where that cannot be told. */
+  async #othersAreDone(): Promise<boolean> {
     const shared = { permits: 1, capacity: READ_WRITE_CAPACITY, waitMs: Number.POSITIVE_INFINITY };
-    let lease: Lease;
     try {
-      lease = leaseOf(await this.#acquire(shared));
+      void releaseQuietly(leaseOf(await this.#acquire(shared)));
+      return true;
     } catch (error) {
       // Layouts of other software have no shared holders: look when the lock is free.
-      if (error instanceof UnsupportedError) return undefined;
+      if (error instanceof UnsupportedError) return false;
       throw error;
-    }
-    try {
-      return await this.#functions.get();
-    } finally {
-      void releaseQuietly(lease);
     }
   }
 
-  async #createUnder(lease: Lease): Promise<unknown> {
-    this.#isCreating = true;
-    this.#boundAll(busyWith(lease));
+  /** Rejects when the lease is lost, unless the creation itself reacts to that at once. */
+  #createUnder(lease: Lease): Promise<unknown> {
+    const { clock } = this.#context.leases.client;
+    this.#lease = lease;
+    this.#waitFor(busyWith(lease), false);
+    return new Promise((resolve, reject) => {
+      const onLost = (): void => clock.afterTurn(() => reject(lease.signal.reason));
+      if (lease.signal.aborted) onLost();
+      else lease.signal.addEventListener('abort', onLost, { once: true });
+      this.#lookAndCreate(lease).then(resolve, reject);
+    });
+  }
+
+  async #lookAndCreate(lease: Lease): Promise<unknown> {
+    const { get, create } = this.#leader.functions;
     let mayCreate = false;
     try {
-      const found = await this.#functions.get();
+      const found = await get();
       if (!isAbsent(found)) return found;
       lease.assertHeld();
       mayCreate = true;
     } finally {
       if (!mayCreate) void releaseQuietly(lease);
     }
-    const created = await runUnder(lease, this.#functions.create);
+    const created = await runUnder(lease, create);
     if (isAbsent(created)) throw absentError(lease.key, created);
     return created;
   }
 
-  #boundAll(busy: Busy): void {
+  /** `isLeaderBounded`: the leader waits as well, and runs no function of its own. */
+  #waitFor(busy: Busy | null, isLeaderBounded: boolean): void {
     this.#busy = busy;
-    for (const caller of this.#callers) this.#bound(caller);
+    if (this.#callers.has(this.#leader)) this.#leader.bound(isLeaderBounded);
   }
 
-  #bound(caller: Caller): void {
-    const { timers } = this.#context.leases.client;
-    if (this.#isCreating && caller === this.#creator) timers.cancel(caller);
-    else timers.schedule(caller, caller.untilMs, true);
+  #fail(error: unknown): void {
+    const isForAll = this.#callers.has(this.#leader) && this.#lease?.state !== 'lost';
+    const others: Caller[] = [];
+    for (const caller of this.#end()) {
+      if (isForAll || caller === this.#leader) caller.reject(error);
+      else others.push(caller);
+    }
+    this.#owner.goOn(others);
   }
 
-  #forget(caller: Caller): void {
-    const { client, aborts } = this.#context.leases;
-    this.#callers.delete(caller);
-    client.timers.cancel(caller);
-    if (caller.signal) aborts.remove(caller.signal, caller);
+  #end(): readonly Caller[] {
+    const callers = [...this.#callers];
+    this.isOver = true;
+    this.#callers.clear();
+    this.#owner.onClosed(this);
+    return callers;
   }
 }
 
@@ -188,6 +202,14 @@ function busyWith(lease: Lease): Busy {
     resting: false,
   };
   return { kind: 'busy', key, holders: [holder], heldHere: true };
+}
+
+function lookError(key: string): AcquireTimeoutError {
+  return new AcquireTimeoutError(
+    `"${key}" was not found in time: another call in this process began to look for it, and its \`get\`, or its first claim ` +
+      'of the lock, has not ended. Try later, or wait longer with the option `wait`.',
+    { key },
+  );
 }
 
 function absentError(key: string, created: unknown): InvalidArgumentError {

@@ -1,11 +1,12 @@
-/** Once-only work: callers of one `locks` share one flight per key, with its result or its error. */
+/** Once-only work: callers of one `locks` share one flight per key, with its result or its error. See flight.ts. */
 import type { GetOrCreateOptions } from '../api.js';
 import { checkOptions, requestOf } from '../arguments.js';
-import { checkNotNested } from '../lease/work-context.js';
+import { checkNotInFlight, checkNotNested } from '../lease/work-context.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
 import { ALONE } from '../queue/request.js';
 import { Flight } from './flight.js';
+import { Caller } from './flight-caller.js';
 import type { Context } from './single.js';
 
 const OPTION_NAMES = ['get', 'create', 'ttl', 'wait', 'signal', 'owner', 'metadata', 'maxHold'];
@@ -29,21 +30,32 @@ export class Flights {
     request.signal?.throwIfAborted();
     // Before it joins: a flight that failed with this would fail for everybody.
     checkNotNested(leases.client.store, request);
-    let flight = this.#byKey.get(request.key);
-    if (!flight) {
-      const started = new Flight(this.#context, request, { get, create }, () =>
-        this.#end(request.key, started),
-      );
-      this.#byKey.set(request.key, started);
-      started.start();
-      flight = started;
-    }
+    checkNotInFlight(leases.client.store, request);
+    const caller = new Caller(leases, request, { get, create });
+    this.#join(caller);
     // Callers that name the same key ask for the same value.
-    return flight.join(request) as Promise<T>;
+    return caller.value as Promise<T>;
   }
 
-  #end(key: string, flight: Flight): void {
-    if (this.#byKey.get(key) === flight) this.#byKey.delete(key);
+  goOn(callers: readonly Caller[]): void {
+    for (const caller of callers) this.#join(caller);
+  }
+
+  onClosed(flight: Flight): void {
+    if (this.#byKey.get(flight.key) === flight) this.#byKey.delete(flight.key);
+  }
+
+  #join(caller: Caller): void {
+    const { key, waitMs } = caller.request;
+    const known = this.#byKey.get(key);
+    // Without a wait, it would fail although the value may be there: it looks by itself.
+    if (known && (waitMs > 0 || !known.isLooking)) {
+      known.join(caller);
+      return;
+    }
+    const flight = new Flight(this.#context, caller, this);
+    if (!known) this.#byKey.set(key, flight);
+    flight.start();
   }
 }
 

@@ -10,45 +10,8 @@ import {
 } from '../../src/index.js';
 import type { Command, Reply } from '../../src/protocol/commands.js';
 import { UnsupportedError } from '../../src/protocol/errors.js';
-import { type FakeClock, type StagedStore, settle, stage, watchOf } from '../engine/stage.js';
-
-/** A place for one value, with the creations that were begun and ended. */
-class Place {
-  value: string | null = null;
-  begun = 0;
-  running = 0;
-  looks = 0;
-  readonly wrong: string[] = [];
-  readonly #clock: FakeClock;
-
-  constructor(clock: FakeClock) {
-    this.#clock = clock;
-  }
-
-  readonly get = async (): Promise<string | null> => {
-    this.looks += 1;
-    return this.value;
-  };
-
-  creating(ms: number, fails = false): (lease: Lease) => Promise<string> {
-    return async () => {
-      this.begun += 1;
-      this.running += 1;
-      if (this.value !== null) this.wrong.push('created although it was there');
-      if (this.running > 1) this.wrong.push('two creations at once');
-      await new Promise<void>((resolve) => void this.#clock.timer(ms, resolve));
-      this.running -= 1;
-      if (fails) throw new Error('creation failed');
-      this.value = `value ${this.begun}`;
-      return this.value;
-    };
-  }
-}
-
-function scene() {
-  const { clock, open } = stage();
-  return { clock, open, place: new Place(clock) };
-}
+import { type FakeClock, type StagedStore, settle, watchOf } from '../engine/stage.js';
+import { scene } from './place.js';
 
 /** Replies take a while, each way the same. */
 function delay(store: StagedStore, clock: FakeClock, wayMs: number): void {
@@ -258,15 +221,17 @@ describe('wait', () => {
   });
 });
 
-test('a value created after the lease was lost rejects with LeaseLostError, which has it', async () => {
-  const { clock, open, place } = scene();
-  const { locks, store } = open();
-  store.fate = ({ kind }) => (kind === 'renew' ? 'lost' : 'pass');
-  const options = { get: place.get, create: place.creating(5_000), ttl: '1s' } as const;
-  const late = watchOf(locks.getOrCreate('k', options));
-  await clock.advance(6_000);
+test('a value created while the process stood still past its lease rejects with LeaseLostError, which has it', async () => {
+  const { clock, open } = scene();
+  const { locks } = open();
+  const create = (): string => {
+    clock.pause(5_000);
+    return 'late';
+  };
+  const late = watchOf(locks.getOrCreate('k', { get: () => null, create, ttl: '1s' }));
+  await settle();
   expect(late.error).toBeInstanceOf(LeaseLostError);
-  expect(late.error).toMatchObject({ result: 'value 1', key: 'k' });
+  expect(late.error).toMatchObject({ result: 'late', key: 'k', reason: 'deadline' });
 });
 
 test('nothing is created when the lease was lost while the value was looked for again', async () => {
@@ -312,6 +277,15 @@ describe('wrong calls', () => {
   });
 
   const nested: [string, (locks: Locks) => Promise<unknown>][] = [
+    ['in its own look', (locks) => locks.getOrCreate('k', { get: () => inner(locks), create })],
+    [
+      'in its own look for another value',
+      (locks) =>
+        locks.getOrCreate('k', {
+          get: () => locks.getOrCreate('l', { get: () => inner(locks), create }),
+          create,
+        }),
+    ],
     ['in its own creation', (locks) => locks.getOrCreate('k', { get, create: () => inner(locks) })],
     ['in work under the same key', (locks) => locks.withLock('k', () => inner(locks))],
   ];
@@ -322,6 +296,22 @@ describe('wrong calls', () => {
     await settle();
     expect(call.error).toBeInstanceOf(InvalidArgumentError);
     expect(String(call.error)).toMatch(/wait for itself/);
+  });
+
+  test('code that a creation started may ask for the value when the creation is over', async () => {
+    const { clock, open, place } = scene();
+    const { locks } = open();
+    let again: ReturnType<typeof watchOf<string>> | undefined;
+    const creation = place.creating(10);
+    const create = (lease: Lease): Promise<string> => {
+      clock.timer(100, () => {
+        again = watchOf(locks.getOrCreate('k', { get: place.get, create: creation }));
+      });
+      return creation(lease);
+    };
+    void locks.getOrCreate('k', { get: place.get, create });
+    await clock.advance(200);
+    expect(again?.value).toBe('value 1');
   });
 
   test('closed locks refuse it; closing ends its waiting', async () => {
@@ -343,6 +333,7 @@ interface Arrival {
   readonly workMs: number;
   readonly fails: boolean;
   readonly gone: boolean;
+  readonly heeds: boolean;
   readonly removesAfter: boolean;
 }
 
@@ -352,6 +343,7 @@ const arrival: fc.Arbitrary<Arrival> = fc.record({
   workMs: fc.integer({ min: 1, max: 300 }),
   fails: fc.boolean(),
   gone: fc.boolean(),
+  heeds: fc.boolean(),
   removesAfter: fc.boolean(),
 });
 
@@ -361,11 +353,11 @@ test('however callers come, fail, leave, and values are removed: one creation pe
       const { clock, open, place } = scene();
       const processes = [0, 1, 2, 3].map(() => open());
       for (const { store } of processes) delay(store, clock, 3);
-      const answers = arrivals.map(async ({ process, atMs, workMs, fails, gone, removesAfter }) => {
+      const answers = arrivals.map(async ({ process, atMs, workMs, fails, gone, heeds, removesAfter }) => {
         await new Promise<void>((resolve) => void clock.timer(atMs, resolve));
         const leaving = new AbortController();
         if (gone) clock.timer(workMs / 2, () => leaving.abort(new Error('left')));
-        const create = place.creating(workMs, fails);
+        const create = place.creating(workMs, fails, heeds ? leaving.signal : undefined);
         const locks = processes[process]?.locks as Locks;
         const options = { get: place.get, create, signal: leaving.signal, wait: '1h' } as const;
         try {
@@ -373,7 +365,8 @@ test('however callers come, fail, leave, and values are removed: one creation pe
           if (removesAfter) place.value = null;
           return value;
         } catch (error) {
-          return (error as Error).message;
+          const { message } = error as Error;
+          return message === 'left' && !gone ? 'left by another' : message;
         }
       });
       const all = watchOf(Promise.all(answers));
