@@ -304,7 +304,8 @@ describe('wrong calls', () => {
     let again: ReturnType<typeof watchOf<string>> | undefined;
     const creation = place.creating(10);
     const create = (lease: Lease): Promise<string> => {
-      clock.timer(100, () => {
+      // A promise keeps the context of the creation; a timer of the staged clock would not.
+      void new Promise<void>((resolve) => void clock.timer(100, resolve)).then(() => {
         again = watchOf(locks.getOrCreate('k', { get: place.get, create: creation }));
       });
       return creation(lease);
