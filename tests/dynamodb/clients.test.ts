@@ -70,6 +70,40 @@ describe.runIf(available('dynamodb'))('clients of DynamoDB', () => {
     },
   );
 
+  it('document clients of one client share its time: its replies are watched once', () => {
+    const base = new DynamoDBClient(settings());
+    dynamodbStore(base);
+    const before = base.middlewareStack.identify().length;
+    for (let n = 0; n < 20; n++) dynamodbStore(DynamoDBDocumentClient.from(base));
+    expect(base.middlewareStack.identify()).toHaveLength(before);
+    base.destroy();
+  });
+
+  it('a store on a new document client knows the time that another one has learnt', async () => {
+    const base = new DynamoDBClient(settings());
+    const table = `shared-time-${process.pid}`;
+    await createTable(base, { table });
+    const calls: string[] = [];
+    base.middlewareStack.add(
+      (next, context) => (args) => {
+        calls.push(String(context.commandName));
+        return next(args);
+      },
+      { step: 'initialize' },
+    );
+    const openAndClaim = async (key: string) => {
+      calls.length = 0;
+      const store = dynamodbStore(DynamoDBDocumentClient.from(base), { table });
+      expect((await say(store, claimOf(key, 'a'))).kind).toBe('granted');
+      await store.close();
+      return calls.slice();
+    };
+    await openAndClaim('first');
+    expect(await openAndClaim('second')).toEqual(['UpdateItemCommand']);
+    await base.send(await deleteOf(table));
+    base.destroy();
+  });
+
   it('F1: a document client refuses the write of a paused holder, which its successor made obsolete', async () => {
     const client = DynamoDBDocumentClient.from(plain);
     const table = `accounts-${process.pid}`;

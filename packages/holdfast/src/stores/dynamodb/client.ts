@@ -86,9 +86,6 @@ export class CallLimit {
 
 const METHODS = ['getItem', 'updateItem', 'scan', 'describeTable', 'describeTimeToLive'] as const;
 
-/** One per client: the time that its replies tell is kept by it. */
-const adapters = new WeakMap<object, DynamodbTableClient>();
-
 /** The client by its methods. Only a `DynamodbTableClient` can make tables, and every client of the SDK is one. */
 export function methodsOf(client: DynamodbClient | DynamodbCommandClient): DynamodbTableClient {
   const some = client as unknown as Partial<Record<string, unknown>> | null | undefined;
@@ -104,15 +101,13 @@ export function methodsOf(client: DynamodbClient | DynamodbCommandClient): Dynam
 }
 
 function adapterOf(client: DynamodbCommandClient): DynamodbTableClient {
-  const known = adapters.get(client);
-  if (known) return known;
   const by =
     (name: CommandName) =>
     async (input: never, options?: never): Promise<unknown> => {
       const Command = await commandNamed(name);
       return client.send(new Command(input) as never, options);
     };
-  const adapter: DynamodbTableClient = {
+  return {
     getItem: by('GetItemCommand'),
     updateItem: by('UpdateItemCommand'),
     scan: by('ScanCommand'),
@@ -122,6 +117,4 @@ function adapterOf(client: DynamodbCommandClient): DynamodbTableClient {
     updateTimeToLive: by('UpdateTimeToLiveCommand'),
     middlewareStack: client.middlewareStack,
   };
-  adapters.set(client, adapter);
-  return adapter;
 }

@@ -1,7 +1,7 @@
 /**
  * DynamoDB's time, from the `Date` header of its replies: whole seconds, rounded down. It is read from every reply of a
  * client, also to calls of the application, and per attempt, inside the SDK's retries. There is one estimate per client,
- * which all its stores share.
+ * which all its stores share, also those of its document clients.
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
@@ -26,6 +26,7 @@ interface WatchedClient {
 
 type Handler = (args: unknown) => Promise<{ readonly response?: unknown }>;
 
+/** By the stack of middleware: document clients have that of the client that they were made from. */
 const watchedClients = new WeakMap<object, WatchedClient>();
 
 /** `ask`: a cheap call, answered by the server that has the table. */
@@ -49,8 +50,8 @@ export function timeOf(client: DynamodbClient, ask: () => Promise<unknown>): Sto
   };
 }
 
-function watch(client: DynamodbClient): WatchedClient {
-  const known = watchedClients.get(client);
+function watch({ middlewareStack }: DynamodbClient): WatchedClient {
+  const known = watchedClients.get(middlewareStack);
   if (known) return known;
   const watched: WatchedClient = { estimate: new TimeEstimate(ALLOWANCE_MS), isDated: false };
   const middleware = (next: Handler): Handler => {
@@ -70,8 +71,8 @@ function watch(client: DynamodbClient): WatchedClient {
     };
   };
   // The innermost step: refusals are still replies there, and no time has passed since the reply.
-  client.middlewareStack.add(middleware as never, { step: 'deserialize', priority: 'low' } as never);
-  watchedClients.set(client, watched);
+  middlewareStack.add(middleware as never, { step: 'deserialize', priority: 'low' } as never);
+  watchedClients.set(middlewareStack, watched);
   return watched;
 }
 
