@@ -104,6 +104,16 @@ describe.runIf(available('dynamodb'))('clients of DynamoDB', () => {
     base.destroy();
   });
 
+  it('a client of another service is no client, though it sends commands too', () => {
+    const other = new DynamoDBClient({ ...settings(), serviceId: 'S3' });
+    expect(() => dynamodbStore(other)).toThrow(InvalidArgumentError);
+    expect(() => dynamodbStore(other)).toThrow(/a DynamoDB or DynamoDBClient of .* This is a client of S3\./);
+    expect(() => dynamodbStore(DynamoDBDocumentClient.from(other))).toThrow(InvalidArgumentError);
+    expect(() => dynamodbStore(new DynamoDB({ ...settings(), serviceId: 'S3' }))).toThrow(
+      InvalidArgumentError,
+    );
+  });
+
   it('F1: a document client refuses the write of a paused holder, which its successor made obsolete', async () => {
     const client = DynamoDBDocumentClient.from(plain);
     const table = `accounts-${process.pid}`;

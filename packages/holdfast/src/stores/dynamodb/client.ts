@@ -84,19 +84,22 @@ export class CallLimit {
   }
 }
 
+/** What clients of the SDK have as `config.serviceId`: clients of other services send commands too. */
+const SERVICE_ID = 'DynamoDB';
 const METHODS = ['getItem', 'updateItem', 'scan', 'describeTable', 'describeTimeToLive'] as const;
 
 /** The client by its methods. Only a `DynamodbTableClient` can make tables, and every client of the SDK is one. */
 export function methodsOf(client: DynamodbClient | DynamodbCommandClient): DynamodbTableClient {
   const some = client as unknown as Partial<Record<string, unknown>> | null | undefined;
   const stack = some?.middlewareStack as Partial<Record<string, unknown>> | null | undefined;
-  if (typeof stack?.add === 'function') {
+  const { serviceId = SERVICE_ID } = (some?.config ?? {}) as { readonly serviceId?: unknown };
+  if (typeof stack?.add === 'function' && serviceId === SERVICE_ID) {
     if (METHODS.every((name) => typeof some?.[name] === 'function')) return client as DynamodbTableClient;
     if (typeof some?.send === 'function') return adapterOf(client as DynamodbCommandClient);
   }
   throw new InvalidArgumentError(
     'This needs a client of the AWS SDK 3: a DynamoDB or DynamoDBClient of @aws-sdk/client-dynamodb, or a ' +
-      'DynamoDBDocumentClient of @aws-sdk/lib-dynamodb.',
+      `DynamoDBDocumentClient of @aws-sdk/lib-dynamodb.${serviceId === SERVICE_ID ? '' : ` This is a client of ${String(serviceId)}.`}`,
   );
 }
 
