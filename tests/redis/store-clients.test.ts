@@ -130,6 +130,23 @@ describe.runIf(available('redis'))('clients of one server', () => {
     await expect(say(redisStore(before), claimOf('k', 'a'))).rejects.toThrow(UnsupportedError);
   });
 
+  it('node-redis 4 in legacy mode is refused; its duplicate without legacy mode is taken, also to listen', async () => {
+    const legacy = createClient4({ url: server.url, legacyMode: true });
+    legacy.on('error', () => undefined);
+    const remedy = /legacyMode.*client\.duplicate\(\{ legacyMode: false \}\)/;
+    expect(() => redisStore(legacy)).toThrow(InvalidArgumentError);
+    expect(() => redisStore(legacy)).toThrow(remedy);
+    expect(() => redisStore(plain, { subscriber: legacy })).toThrow(remedy);
+    const client = legacy.duplicate({ legacyMode: false });
+    client.on('error', () => undefined);
+    await client.connect();
+    try {
+      await tryAll(client, 'not in legacy mode');
+    } finally {
+      await client.disconnect();
+    }
+  });
+
   it("iovalkey, Valkey's fork of ioredis", async () => {
     const client = new Valkey(server.url, { keyPrefix: 'valkey:' });
     try {

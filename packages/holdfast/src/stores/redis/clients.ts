@@ -10,6 +10,7 @@ import {
   isIoredis,
 } from './ioredis.js';
 import {
+  checkMode,
   isNodeRedis,
   type NodeRedisClient,
   type NodeRedisCluster,
@@ -45,7 +46,10 @@ export function subscriberOn(
 export function checkClient(client: unknown, what: string): RedisClient {
   if (typeof client === 'object' && client !== null) {
     if (isIoredis(client)) return client;
-    if (isNodeRedis(client)) return client;
+    if (isNodeRedis(client)) {
+      checkMode(client, what);
+      return client;
+    }
   }
   throw new InvalidArgumentError(
     `The ${what} is not a Redis client that Holdfast knows. Pass a Redis or Cluster of ioredis 5 or later or of iovalkey, ` +

@@ -1,6 +1,6 @@
 /** node-redis (the package `redis`): a client, a cluster or a sentinel. Typed by the members that are used. */
 import { errorMonitor } from 'node:events';
-import { type Finding, UnsupportedError } from '../../protocol/index.js';
+import { type Finding, InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
 import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
@@ -17,6 +17,8 @@ interface NodeRedisOptions {
   readonly keyPrefix?: string | Uint8Array | undefined;
   readonly socket?: object | undefined;
   readonly disableOfflineQueue?: boolean | undefined;
+  /** Of version 4. */
+  readonly legacyMode?: boolean | undefined;
 }
 
 interface NodeRedisCommon {
@@ -64,6 +66,15 @@ export function isNodeRedis(client: object): client is NodeRedis {
   const { sendCommand, duplicate, subscribe, isOpen } = client as Partial<NodeRedisClient>;
   const methods = [sendCommand, duplicate, subscribe].every((method) => typeof method === 'function');
   return methods && typeof isOpen === 'boolean';
+}
+
+/** In the legacy mode of version 4 replies go to callbacks, and `client.v4` is no client: it has the commands only. */
+export function checkMode(client: NodeRedis, what: string): void {
+  if (!optionsOf(client).legacyMode) return;
+  throw new InvalidArgumentError(
+    `The ${what} is a node-redis client with legacyMode: true, whose commands return no promises. ` +
+      'Pass a client of its own: client.duplicate({ legacyMode: false }), connected with connect().',
+  );
 }
 
 function isCluster(client: NodeRedis): client is NodeRedisCluster {
