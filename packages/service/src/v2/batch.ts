@@ -1,6 +1,6 @@
 /** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { Command, Reply } from 'holdfast/protocol';
+import { type Command, checkReason, type Reply } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
 import { auditEviction, type NoteOutcome } from '../http/audit.js';
 import { Problem, type ProblemBody, problemOf } from '../http/problem.js';
@@ -127,6 +127,8 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
       });
     }
     if (command.kind === 'evict') {
+      // The schema counts characters, and the limit is in bytes.
+      if (typeof command.reason === 'string') checkReason(command.reason);
       return { problem: null, noteOutcome: auditEviction(parts, request, { ...command, key }) };
     }
     const { principal } = request;

@@ -65,6 +65,11 @@ describe('the audit log', () => {
     for (const wrong of ['', 'two\nlines', 'x'.repeat(257), 7]) {
       expect((await post('/v2/batch', { commands: [{ ...command, reason: wrong }] })).status).toBe(400);
     }
+    // 256 characters, but 1,024 bytes.
+    const long = { ...command, reason: '😀'.repeat(256) };
+    const { body } = await post('/v2/batch', { commands: [long, command] });
+    expect(body.replies).toMatchObject([{ problem: { code: 'invalid-argument' } }, { kind: 'evicted' }]);
+    expect(linesOf(file).filter(({ event }) => event === 'evict')).toHaveLength(4);
   });
 
   it('has an eviction too whose outcome nobody knows', async () => {
