@@ -1,5 +1,6 @@
 /** Clean-up in moved time: rows are made as old as the minute that `store-cleanup.long.test.ts` waits for. */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { EVICTION_MS } from 'holdfast/protocol';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, holdOf, migrated, openStoreWith, query, releaseOf, say } from './store-scene.js';
@@ -34,6 +35,18 @@ describe.runIf(available('postgres'))('records on PostgreSQL whose time is over'
       await sleep(500);
     }
     expect(await keys()).toEqual(['held']);
+    await store.close();
+  });
+
+  it('have an eviction for ten minutes, however long the evicted hold would have lived', async () => {
+    const store = await openStoreWith(server.url);
+    await say(store, claimOf('evicted', holdOf('a'), { ttlMs: 3_600_000 }));
+    await say(store, { kind: 'evict', key: 'evicted', upToToken: Number.MAX_SAFE_INTEGER });
+    const [row] = await query<{ until: string; decided: string }>(
+      server.url,
+      "SELECT evictions->0->>'until' AS until, decision / 1000 AS decided FROM holdfast.records WHERE key = 'evicted'",
+    );
+    expect(Number(row?.until) - Number(row?.decided)).toBe(EVICTION_MS);
     await store.close();
   });
 });

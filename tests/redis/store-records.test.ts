@@ -1,7 +1,7 @@
 /** What the store keeps in Redis, for how long, and what it does with what is not its own. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createLocks, UnsupportedError } from 'holdfast';
-import type { Store } from 'holdfast/protocol';
+import { EVICTION_MS, type Store } from 'holdfast/protocol';
 import { redisStore } from 'holdfast/redis';
 import { available, type RedisServer, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
@@ -129,6 +129,16 @@ describe.runIf(available('redis'))('what is stored in Redis', () => {
     expect((await late(12)).kind).toBe('withdrawn');
     // Forgotten, as the first of more than 128.
     expect((await late(11)).kind).toBe('granted');
+  });
+
+  it('an eviction is kept for ten minutes, however long the evicted hold would have lived', async () => {
+    const claim = claimOf('k', 'a', { ttlMs: 3_600_000 });
+    await say(store, claim);
+    await say(store, { kind: 'evict', key: 'k', upToToken: Number.MAX_SAFE_INTEGER, reason: 'retired' });
+    expect(await client.pttl('holdfast:k')).toBeLessThanOrEqual(EVICTION_MS);
+    expect(await client.pttl('holdfast:k')).toBeGreaterThan(EVICTION_MS - 60_000);
+    const renewal = { kind: 'renew', key: 'k', hold: claim.hold, ttlMs: 1_000, block: false } as const;
+    expect(await say(store, renewal)).toMatchObject({ kind: 'lost', evicted: { reason: 'retired' } });
   });
 
   it('tokens of sixteen digits are the same to the last one in replies, views and records of every shape', async () => {

@@ -44,8 +44,10 @@ export const STAY_AWAY_MS = 150;
 export const KEEP_MS = 30_000;
 /** At most this many marks per key; the oldest go first. */
 export const MARKS_MAX = 128;
-/** At most this many evictions per key are remembered for those that were evicted; the oldest go first. */
-export const EVICTIONS_MAX = 128;
+/** How long an eviction is remembered at most for the one that was evicted. Its key takes the slower path meanwhile. */
+export const EVICTION_MS = 600_000;
+/** At most this many evictions per key; the oldest go first. */
+export const EVICTIONS_MAX = 16;
 
 /** A busy reply names at most this many holders. */
 export const HOLDERS_SHOWN = 16;

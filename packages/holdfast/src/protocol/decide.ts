@@ -7,6 +7,7 @@
  */
 import type { Claim, Command, Evict, Release, Renew, Reply, Wake } from './commands.js';
 import {
+  EVICTION_MS,
   EVICTIONS_MAX,
   HOLDERS_SHOWN,
   QUEUE_MAX,
@@ -237,7 +238,8 @@ function evict(draft: Draft, { fromToken = 0, upToToken, reason = null }: Evict,
   draft.changed = true;
   for (const { hold, inbox, expiresAt } of gone) {
     markEnded(draft, hold, now);
-    draft.evictions = [...draft.evictions.slice(1 - EVICTIONS_MAX), { ...hold, reason, until: expiresAt }];
+    const until = Math.min(expiresAt, now + EVICTION_MS);
+    draft.evictions = [...draft.evictions.slice(1 - EVICTIONS_MAX), { ...hold, reason, until }];
     if (inbox !== null) draft.wakes = [...draft.wakes, { inbox, why: 'evicted' }];
   }
   return reply;

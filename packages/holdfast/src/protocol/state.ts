@@ -56,7 +56,7 @@ export interface Mark {
 /** A hold that an operator ended, so that its next renewal learns of it. */
 export interface Eviction extends HoldId {
   readonly reason: string | null;
-  /** When the hold would have expired: nobody asks for it any more. */
+  /** When the hold would have expired and nobody asks for it any more, or `EVICTION_MS` after the eviction. */
   readonly until: number;
 }
 

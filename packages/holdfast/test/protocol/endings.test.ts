@@ -1,6 +1,12 @@
 /** Renewals, releases, rests and evictions, rule by rule. */
 import { describe, expect, it } from 'vitest';
-import { EVICTIONS_MAX, TOKEN_BLOCK } from '../../src/protocol/index.js';
+import {
+  EMPTY_STATE,
+  EVICTION_MS,
+  EVICTIONS_MAX,
+  expendableAt,
+  TOKEN_BLOCK,
+} from '../../src/protocol/index.js';
 import { START } from './scripts.js';
 import { claimBy, evictOne, evictUpTo, releaseBy, renewBy, Table } from './table.js';
 
@@ -203,7 +209,21 @@ describe('an evict', () => {
     expect(table.say(releaseBy('b', 1)).state.evictions).toEqual([]);
   });
 
-  it('is known to the last 128 that were evicted', () => {
+  it('is known for ten minutes at most: then the record is as small as any other', () => {
+    const table = new Table(START);
+    table.say(claimBy('a', 1, { ttlMs: 7 * 86_400_000 }));
+    table.say(evictUpTo(Number.MAX_SAFE_INTEGER, 'drained'));
+    expect(expendableAt(table.state ?? EMPTY_STATE)).toBe(START + EVICTION_MS);
+    const lost = table.say(renewBy('a', 1), EVICTION_MS - 1);
+    expect(lost.reply).toMatchObject({ kind: 'lost', evicted: { reason: 'drained' } });
+    const late = table.say(renewBy('a', 1), 1);
+    expect(late.reply.kind).toBe('lost');
+    expect(late.reply).not.toHaveProperty('evicted');
+    expect(table.say(claimBy('b', 1)).state.evictions).toEqual([]);
+  });
+
+  it('is known to the last 16 that were evicted', () => {
+    expect(EVICTIONS_MAX).toBe(16);
     const table = new Table(START);
     const shared = { capacity: 1_000 };
     for (let n = 1; n <= EVICTIONS_MAX + 2; n++) table.say(claimBy(`p${n}`, 1, shared));

@@ -52,6 +52,16 @@ export const plantedBugs: readonly PlantedBug[] = [
         : decision,
     ),
   ),
+  {
+    name: 'only a few evictions are remembered',
+    caughtBy: /more are evicted at once than are remembered/,
+    decide: leaving((decision) => ({
+      ...decision,
+      state: { ...decision.state, evictions: decision.state.evictions.slice(-8) },
+    })),
+    // Random commands rarely evict as many.
+    seenByModel: false,
+  },
   bug(
     'F28: a late renewal shortens',
     /a late renewal never moves/,

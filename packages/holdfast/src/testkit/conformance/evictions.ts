@@ -1,6 +1,6 @@
 /** Evictions: of whom they end the hold, and what the evicted learns with its next renewal. */
 import assert from 'node:assert/strict';
-import { type HoldId, type Reply, TOKEN_BLOCK } from '../../protocol/index.js';
+import { EVICTIONS_MAX, type HoldId, type Reply, TOKEN_BLOCK } from '../../protocol/index.js';
 import {
   type CaseContext,
   type CaseDefinition,
@@ -89,6 +89,27 @@ export const evictions: readonly CaseDefinition[] = [
       assert.deepEqual(silent.evicted, { reason: null });
       const stays = await sendExpecting(store, renewOf(name, holds[0]), 'lost');
       assert.deepEqual(stays.evicted, { reason: REASON });
+    },
+  },
+  {
+    name: 'where more are evicted at once than are remembered, all are lost and the last of them learn the reason',
+    async try({ store, name, newHold }) {
+      const capacity = EVICTIONS_MAX + 2;
+      const holds = Array.from({ length: capacity }, newHold);
+      await sendTogether(
+        store,
+        holds.map((hold) => [claimOf(name, hold, { capacity }), 'granted'] as const),
+      );
+      const all = { kind: 'evict', key: name, upToToken: Number.MAX_SAFE_INTEGER, reason: REASON } as const;
+      assert.equal((await sendExpecting(store, all, 'evicted')).count, capacity);
+      const replies = await sendTogether(
+        store,
+        holds.map((hold) => [renewOf(name, hold), 'lost'] as const),
+      );
+      assert.deepEqual(
+        replies.map((reply) => expectKind(reply, 'lost').evicted?.reason),
+        holds.map((_, index) => (index < capacity - EVICTIONS_MAX ? undefined : REASON)),
+      );
     },
   },
   {

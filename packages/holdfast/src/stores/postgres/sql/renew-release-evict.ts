@@ -1,5 +1,5 @@
 /** The port of `renew`, `release` and `evict` in `decide.ts`. */
-import { EVICTIONS_MAX, TOKEN_BLOCK } from '../../../protocol/index.js';
+import { EVICTION_MS, EVICTIONS_MAX, TOKEN_BLOCK } from '../../../protocol/index.js';
 
 export const renewReleaseEvictSql = (schema: string): string => `
 CREATE OR REPLACE FUNCTION ${schema}._renew(d ${schema}._draft, c jsonb, now_ms bigint) RETURNS ${schema}._draft
@@ -99,7 +99,8 @@ BEGIN
     CONTINUE WHEN NOT entry ? 'hold';
     d := ${schema}._mark_ended(d, entry->'hold', now_ms);
     d.evictions := d.evictions[greatest(1, cardinality(d.evictions) - ${EVICTIONS_MAX - 2}):]
-      || (entry->'hold' || jsonb_build_object('reason', c->>'reason', 'until', entry->'expiresAt'));
+      || (entry->'hold' || jsonb_build_object('reason', c->>'reason',
+        'until', least((entry->>'expiresAt')::bigint, now_ms + ${EVICTION_MS})));
     IF entry->>'inbox' IS NOT NULL THEN
       d.wakes := d.wakes || jsonb_build_object('inbox', entry->'inbox', 'why', 'evicted');
     END IF;

@@ -174,7 +174,8 @@ local function evict(text)
     markEnded(holder[PROCESS], holder[NUMBER])
     evictions = evictions or {}
     if #evictions >= EVICTIONS_MAX then table.remove(evictions, 1) end
-    evictions[#evictions + 1] = { holder[PROCESS], holder[NUMBER], holder[EXPIRES_AT], reason ~= '' and reason }
+    local kept = math.min(holder[EXPIRES_AT], now + EVICTION_MS)
+    evictions[#evictions + 1] = { holder[PROCESS], holder[NUMBER], kept, reason ~= '' and reason }
     if holder[INBOX] then wake(holder[INBOX], 'evicted') end
   end
   return { EVICTED, 0, 0, count }

@@ -15,6 +15,7 @@
  * Null of TypeScript is false here: a nil would end a list. The position of the version never changes.
  */
 import {
+  EVICTION_MS,
   EVICTIONS_MAX,
   HOLDERS_SHOWN,
   KEEP_MS,
@@ -118,6 +119,7 @@ const NAMES: Readonly<Record<string, number | string>> = {
   SHORT_MAX: 4_096,
   /** Below it there is room for one more mark: each is at least 18 bytes. */
   MARKS_BYTES_MAX: (MARKS_MAX - 1) * 18,
+  EVICTION_MS,
   EVICTIONS_MAX,
   HOLDERS_SHOWN,
   KEEP_MS,
