@@ -6,21 +6,34 @@
  * 2. It is released at once, with a `minHold`: the cool-down belongs to nobody, so it outlives the death of its process.
  * 3. Then the caller reads its clock. Later than allowed, it does not run.
  *
+ * Only a cool-down says that the tick was taken. A hold may still be given back: its caller got no answer and does not know
+ * of it. So whoever finds one asks again, until it is a cool-down or gone.
+ *
  * The cool-down begins when the fastest clock has reached the tick, and lasts for CLOCKS_MS and the lateness allowed. After
  * that every clock, up to CLOCKS_MS behind the fastest, reads a time at which step 3 refuses. So no tick runs twice.
  */
 import type { Duration, Locks } from '../api.js';
 import { checkOptions } from '../arguments.js';
+import type { Clock } from '../clock.js';
+import { Pause } from '../lease/pause.js';
 import { contextOf } from '../locks.js';
+import { acquireOne } from '../primitives/single.js';
+import type { HolderView } from '../protocol/commands.js';
 import { DRIFT_SHARE } from '../protocol/constants.js';
 import { durationMs, TTL_MS_MAX } from '../protocol/durations.js';
 import { InvalidArgumentError, StoreError } from '../protocol/errors.js';
 import { checkKey, show } from '../protocol/names.js';
+import { ALONE } from '../queue/request.js';
 
 /** How far the clocks of the machines may be apart. */
 export const CLOCKS_MS = 30_000;
 /** How late a tick may be run, by the clock of the machine that runs it. */
 export const LATE_MS = 30_000;
+/** How long `acquireTick` asks again for a tick that somebody is about to take. */
+const UNDECIDED_MS = 30_000;
+/** The pause before a tick is asked for again, doubling up to the second. */
+const AGAIN_MS = 100;
+const AGAIN_MS_MAX = 5_000;
 /** The longest cool-down allows no more. */
 export const LATE_MS_MAX = Math.floor(TTL_MS_MAX / (1 + DRIFT_SHARE)) - CLOCKS_MS;
 
@@ -31,7 +44,8 @@ export interface TickOptions {
 
 /**
  * True for one caller per key and time, on all machines whose clocks are at most 30 s apart: that one runs the tick. False
- * when another has it, or when it is too late. A caller that dies afterwards does not give it back.
+ * when another has it, or when it is too late. A caller that dies afterwards does not give it back. Rejects with a
+ * `StoreError` when the store does not answer, or when somebody holds the tick for 30 s without taking it or giving it back.
  */
 export async function acquireTick(
   locks: Locks,
@@ -44,10 +58,40 @@ export async function acquireTick(
   }
   const { late } = checkOptions(options, ['late']);
   const lateMs = late === undefined ? LATE_MS : durationMs(late, 'late', 0, LATE_MS_MAX);
-  return takeTick(locks, key, time.getTime(), lateMs, 0);
+  const { leases } = contextOf(locks);
+  const { clock } = leases.client;
+  const leftMs = time.getTime() + lateMs - clock.wallMs();
+  const untilMs = clock.monotonicMs() + Math.min(UNDECIDED_MS, leftMs);
+  for (let asked = 0; ; asked++) {
+    try {
+      return await takeTick(locks, key, time.getTime(), lateMs, 0);
+    } catch (error) {
+      const pauseMs = againMs(clock, asked);
+      if (!(error instanceof UndecidedError) || clock.monotonicMs() + pauseMs >= untilMs) throw error;
+      await new Pause(leases, pauseMs).over;
+    }
+  }
 }
 
-/** `rememberedMs`: how long at least the key tells that the tick was taken. */
+export function againMs({ random }: Pick<Clock, 'random'>, asked: number): number {
+  return Math.min(AGAIN_MS * 2 ** asked, AGAIN_MS_MAX) * (0.5 + random());
+}
+
+/** The tick is held, and not yet taken: its holder may take it or give it back. */
+class UndecidedError extends StoreError {
+  constructor(key: string, holders: readonly HolderView[]) {
+    const who = holders.map(({ owner }) => owner).join(', ') || 'somebody';
+    const message =
+      `Whether "${key}" was run is unknown: ${who} holds it, and has neither taken it nor given it back, as after an answer ` +
+      'of the store that was lost.';
+    super(message, { key, operation: 'acquire' });
+  }
+}
+
+/**
+ * `rememberedMs`: how long at least the key tells that the tick was taken. Rejects with a `StoreError` while somebody is
+ * about to take it.
+ */
 export async function takeTick(
   locks: Locks,
   key: string,
@@ -55,7 +99,8 @@ export async function takeTick(
   lateMs: number,
   rememberedMs: number,
 ): Promise<boolean> {
-  const { clock } = contextOf(locks).leases.client;
+  const context = contextOf(locks);
+  const { clock } = context.leases.client;
   const aheadMs = tickMs - clock.wallMs();
   if (-aheadMs >= lateMs) return false;
   if (aheadMs > CLOCKS_MS) {
@@ -67,10 +112,14 @@ export async function takeTick(
   const earlyMs = Math.max(aheadMs, 0);
   const restMs = Math.max(CLOCKS_MS + lateMs + earlyMs, rememberedMs);
   const ttl = Math.min(Math.ceil(restMs * (1 + DRIFT_SHARE)), TTL_MS_MAX);
-  const lease = await locks.tryAcquire(tickKey(key, tickMs), { ttl, minHold: ttl, renew: false });
-  if (!lease) return false;
+  const name = tickKey(key, tickMs);
+  const outcome = await acquireOne(context, name, { ttl, minHold: ttl, renew: false }, ALONE, 0);
+  if (outcome.kind === 'busy') {
+    if (outcome.holders.some(({ resting }) => resting)) return false;
+    throw new UndecidedError(name, outcome.holders);
+  }
   try {
-    await lease.release();
+    await outcome.lease.release();
   } catch (error) {
     // Nobody else can have it all the same: as a hold it would last as long as the cool-down, which is tried again.
     if (!(error instanceof StoreError)) throw error;

@@ -9,12 +9,21 @@ import type { DrainOptions, Lease, Locks } from '../api.js';
 import { checkOptions, checkSignal } from '../arguments.js';
 import { HeldLease } from '../lease/lease.js';
 import type { Leases } from '../lease/leases.js';
+import { Pause } from '../lease/pause.js';
 import { contextOf, drainMsOf } from '../locks.js';
 import { checkWork, runUnder } from '../primitives/with-lock.js';
 import { durationMs, TTL_MS_MIN } from '../protocol/durations.js';
 import { InvalidArgumentError, StoreError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
-import { CLOCKS_MS, checkScheduleKey, LATE_MS, LATE_MS_MAX, takeTick, tickPrefix } from './tick-lock.js';
+import {
+  againMs,
+  CLOCKS_MS,
+  checkScheduleKey,
+  LATE_MS,
+  LATE_MS_MAX,
+  takeTick,
+  tickPrefix,
+} from './tick-lock.js';
 import { type Ticks, ticksOf, type When } from './ticks.js';
 import type { Schedule, ScheduleOptions, Work } from './types.js';
 
@@ -22,8 +31,6 @@ const CHECK_MS = 10_000;
 const JITTER_MS_MAX = 3_600_000;
 /** How many ticks are remembered with `run-once`, so that a process that starts sees that the schedule ran before. */
 const REMEMBERED = 10;
-/** The pause before a store is asked again. */
-const AGAIN_MS = 500;
 /** Work that is always longer than the period would otherwise queue for ever. */
 const QUEUED_MAX = 100;
 
@@ -155,7 +162,7 @@ export class TickSchedule implements Schedule {
   async #run(tickMs: number, untilMs: number): Promise<void> {
     const { signal } = this.#ending;
     this.#queued += 1;
-    const lease = await this.#insist(untilMs, signal, () => this.#acquire(signal)).finally(() => {
+    const lease = await this.#insist(untilMs, signal, this.#acquiring(signal)).finally(() => {
       this.#queued -= 1;
     });
     if (!lease) return;
@@ -167,10 +174,22 @@ export class TickSchedule implements Schedule {
     }
   }
 
-  #acquire(signal: AbortSignal): Promise<Lease | null> {
+  /** Once the store did not answer, what holds the lock may be our own claim, soon given back: that is no overlap. */
+  #acquiring(signal: AbortSignal): () => Promise<Lease | null> {
     const { maxHold, overlap } = this.#options;
     const wait = overlap === 'queue' ? Number.POSITIVE_INFINITY : 0;
-    return this.#locks.tryAcquire(this.#key, { wait, signal, ...(maxHold !== undefined && { maxHold }) });
+    const options = { wait, signal, ...(maxHold !== undefined && { maxHold }) };
+    let unanswered: StoreError | null = null;
+    return async () => {
+      try {
+        const lease = await this.#locks.tryAcquire(this.#key, options);
+        if (lease || !unanswered) return lease;
+      } catch (error) {
+        if (error instanceof StoreError && error.outcome === 'unknown') unanswered = error;
+        throw error;
+      }
+      throw unanswered;
+    };
   }
 
   /**
@@ -191,35 +210,21 @@ export class TickSchedule implements Schedule {
   /** Asks a store that fails again, until this time. Null when the signal aborts, or the locks are closed. */
   async #insist<T>(untilMs: number, signal: AbortSignal, ask: () => Promise<T>): Promise<T | null> {
     const { clock } = this.#leases.client;
-    for (;;) {
+    for (let asked = 0; ; asked++) {
       if (signal.aborted || this.#leases.isClosed) return null;
       try {
         return await ask();
       } catch (error) {
         if (signal.aborted || this.#leases.isClosed) return null;
-        const pauseMs = AGAIN_MS * (0.5 + clock.random());
+        const pauseMs = againMs(clock, asked);
         if (!(error instanceof StoreError) || clock.wallMs() + pauseMs >= untilMs) throw error;
         await this.#pause(pauseMs, signal);
       }
     }
   }
 
-  /** Ends early with the signal, and when the locks are closed. Keeps the process alive. */
   #pause(ms: number, signal: AbortSignal): Promise<void> {
-    const { timers, clock } = this.#leases.client;
-    return new Promise((resolve) => {
-      if (signal.aborted || ms === 0) {
-        resolve();
-        return;
-      }
-      const done = (): void => {
-        timers.cancel(timer);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      const timer = timers.call(clock.monotonicMs() + ms, done);
-      signal.addEventListener('abort', done);
-    });
+    return new Pause(this.#leases, ms, signal).over;
   }
 
   #report(error: unknown, tickMs: number): void {
