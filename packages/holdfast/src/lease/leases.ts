@@ -22,6 +22,9 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
   readonly #process: string;
   readonly clockWatch: ClockWatch;
   isClosed = false;
+  readonly #closing = new AbortController();
+  /** Aborts when the locks begin to close: leases are still held, and drain. */
+  readonly closing = this.#closing.signal;
   #holdNumber = 0;
   override readonly newHold = (): HoldId => ({ process: this.#process, number: ++this.#holdNumber });
 
@@ -110,10 +113,11 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     return lease;
   }
 
-  /** Refuses calls from now on, and ends all waiting. */
+  /** Refuses calls from now on, ends all waiting, and tells those who have to stop by themselves. */
   refuseAll(): void {
     this.isClosed = true;
     this.endWaiting({ kind: 'failed', error: closedError() });
+    this.#closing.abort();
   }
 }
 

@@ -13,8 +13,9 @@ import { checkOptions, checkSignal, requestOf } from '../arguments.js';
 import { type HeldLease, releaseQuietly } from '../lease/lease.js';
 import type { LeaseRequest } from '../lease/lease-request.js';
 import type { Leases } from '../lease/leases.js';
+import { Pause } from '../lease/pause.js';
 import { durationMs } from '../protocol/durations.js';
-import { StoreError } from '../protocol/errors.js';
+import { LeaseLostError, StoreError } from '../protocol/errors.js';
 import { ALONE } from '../queue/request.js';
 import type { Context } from './single.js';
 
@@ -56,11 +57,11 @@ async function* terms(leases: Leases, request: LeaseRequest): AsyncGenerator<Lea
   for (;;) {
     const lease = await campaign(leases, request);
     if (!lease) return;
-    const term = request.signal ? new StoppableTerm(lease, request.signal) : null;
+    const term = new Term(leases, lease, request.signal);
     try {
-      yield term?.lease ?? lease;
+      yield term.lease;
     } finally {
-      term?.end();
+      term.end();
       await releaseQuietly(lease);
     }
   }
@@ -77,26 +78,29 @@ async function campaign(leases: Leases, request: LeaseRequest): Promise<HeldLeas
     // Refused before it ever answered, the store is set up wrongly, and somebody has to be told.
     if (!(outcome.error instanceof StoreError) || client.storeAheadMs === 0) throw outcome.error;
     const mostMs = Math.min(REFUSED_MS * 2 ** refusals, REFUSED_MS_MAX);
-    await pause(leases, mostMs * (0.5 + client.clock.random() / 2), request.signal);
+    await new Pause(leases, mostMs * (0.5 + client.clock.random() / 2), request.signal).over;
   }
 }
 
-/** A term whose signal aborts with the election's, too. It leads until its body has ended: stopping may take time. */
-class StoppableTerm {
+/**
+ * A term whose signal aborts with the election's too, and when the locks begin to close. It leads until its body has ended:
+ * stopping may take time.
+ */
+class Term {
   readonly lease: Lease;
+  readonly #leases: Leases;
+  readonly #held: HeldLease;
   readonly #signals: readonly AbortSignal[];
   readonly #stopping = new AbortController();
-  readonly #onAbort = (): void => {
-    const aborted = this.#signals.find((signal) => signal.aborted);
-    this.#stopping.abort(aborted?.reason);
-  };
 
-  constructor(lease: HeldLease, signal: AbortSignal) {
-    this.#signals = [lease.signal, signal];
-    for (const each of this.#signals) each.addEventListener('abort', this.#onAbort);
-    if (this.#signals.some(({ aborted }) => aborted)) this.#onAbort();
+  constructor(leases: Leases, held: HeldLease, signal: AbortSignal | undefined) {
+    this.#leases = leases;
+    this.#held = held;
+    this.#signals = [held.signal, ...(signal ? [signal] : []), leases.closing];
+    for (const each of this.#signals) leases.aborts.add(each, this);
+    if (this.#signals.some(({ aborted }) => aborted)) this.onAbort();
     const stopping = this.#stopping.signal;
-    this.lease = new Proxy(lease, {
+    this.lease = new Proxy(held, {
       get(target, name): unknown {
         const value: unknown = name === 'signal' ? stopping : Reflect.get(target, name, target);
         return typeof value === 'function' ? value.bind(target) : value;
@@ -104,9 +108,19 @@ class StoppableTerm {
     });
   }
 
-  end(): void {
-    for (const each of this.#signals) each.removeEventListener('abort', this.#onAbort);
+  onAbort(): void {
+    const aborted = this.#signals.find((signal) => signal.aborted);
+    this.#stopping.abort(aborted === this.#leases.closing ? closingError(this.#held) : aborted?.reason);
   }
+
+  end(): void {
+    for (const each of this.#signals) this.#leases.aborts.remove(each, this);
+  }
+}
+
+function closingError({ key, token }: Lease): LeaseLostError {
+  const message = `The locks are being closed: the term ${token} of "${key}" ends with the work of its leader, or when the drain is over.`;
+  return new LeaseLostError(message, { key, reason: 'closed' });
 }
 
 /** Reads the key again and again, and yields what differs. A term that begins and ends between two reads is not seen. */
@@ -127,7 +141,11 @@ async function* changes(
         known = leader;
         yield leader;
       }
-      if (!own.isDue) await pause(leases, everyMs, signal, own);
+      if (own.isDue) continue;
+      const pause = new Pause(leases, everyMs, signal);
+      own.onDue = () => pause.end();
+      await pause.over;
+      own.onDue = null;
     }
   } finally {
     own.end();
@@ -170,26 +188,4 @@ class OwnEvents {
   end(): void {
     for (const stop of this.#stops) stop();
   }
-}
-
-/** Ends early with the signal, with an event, and when the locks are closed. */
-function pause(
-  { client }: Leases,
-  ms: number,
-  signal: AbortSignal | undefined,
-  own?: OwnEvents,
-): Promise<void> {
-  const { timers, clock } = client;
-  return new Promise((resolve) => {
-    const done = (): void => {
-      timers.cancel(timer);
-      signal?.removeEventListener('abort', done);
-      if (own) own.onDue = null;
-      resolve();
-    };
-    const timer = timers.call(clock.monotonicMs() + ms, done);
-    signal?.addEventListener('abort', done);
-    if (own) own.onDue = done;
-    if (signal?.aborted) done();
-  });
 }

@@ -1,3 +1,4 @@
+import { getEventListeners } from 'node:events';
 import { describe, expect, it } from 'vitest';
 import type { Election, Leader, Lease, Locks } from '../../src/api.js';
 import {
@@ -205,6 +206,51 @@ describe('closing the locks', () => {
   });
 });
 
+describe('a leader that closes', () => {
+  it('is told at once, leads until its body has ended, and hands over then, long before the drain is over', async () => {
+    const { clock, open } = stage();
+    const leading = open({ owner: 'a' }).locks;
+    let stopped = (): void => undefined;
+    const terms: Lease[] = [];
+    void (async () => {
+      for await (const term of leading.elect('chief')) {
+        terms.push(term);
+        await new Promise<void>((resolve) => {
+          stopped = resolve;
+        });
+      }
+    })();
+    await settle();
+    const b = candidate(open({ owner: 'b' }).locks.elect('chief'));
+    await settle();
+    const closing = watchOf(leading.close({ drain: '20s' }));
+    expect(terms[0]?.signal.reason).toMatchObject({ code: 'lease-lost', reason: 'closed', key: 'chief' });
+    await clock.advance(1_000);
+    expect([terms[0]?.held, closing.state, b.terms.length]).toEqual([true, 'pending', 0]);
+    stopped();
+    await clock.advance(5);
+    expect([terms[0]?.state, closing.state, b.terms.length]).toEqual(['released', 'done', 1]);
+  });
+
+  it('and goes on all the same, loses its term when the drain is over', async () => {
+    const { clock, open } = stage();
+    const { locks } = open();
+    const terms: Lease[] = [];
+    void (async () => {
+      for await (const term of locks.elect('chief', { signal: new AbortController().signal })) {
+        terms.push(term);
+        await new Promise<never>(() => undefined);
+      }
+    })();
+    await settle();
+    const closing = watchOf(locks.close({ drain: '20s' }));
+    await clock.advance(19_000);
+    expect([terms[0]?.held, closing.state]).toEqual([true, 'pending']);
+    await clock.advance(2_000);
+    expect([terms[0]?.state, closing.state]).toEqual(['lost', 'done']);
+  });
+});
+
 describe('a store that fails', () => {
   it.each(['lost', 'rejected'] as const)('does not end a campaign: %s', async (fate) => {
     const { clock, open } = stage();
@@ -243,6 +289,24 @@ describe('a store that fails', () => {
     store.apply = apply;
     await clock.advance(30_000);
     expect(late.terms).toHaveLength(1);
+  });
+});
+
+describe('one signal for many', () => {
+  it('gets one listener, and none is left behind', async () => {
+    const { clock, open } = stage();
+    const { locks } = open();
+    const stop = new AbortController();
+    const { signal } = stop;
+    const all = Array.from({ length: 20 }, (_, at) => candidate(locks.elect(`chief ${at}`, { signal })));
+    const observed = Array.from({ length: 20 }, () => observer(locks.elect('chief 1'), signal));
+    await clock.advance(1_000);
+    expect(all.every(({ terms }) => terms.length === 1)).toBe(true);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    stop.abort();
+    await clock.advance(1_000);
+    expect([...all, ...observed].map(({ loop }) => loop.state)).toEqual(Array(40).fill('done'));
+    expect(getEventListeners(signal, 'abort')).toEqual([]);
   });
 });
 
