@@ -127,6 +127,7 @@ for (const { name, isHere, start } of STORES.filter((store) => wanted.includes(s
         // The others wait, and the observer has seen it: what is measured is the change.
         await until(async () => (await locks.inspect(KEY))?.waiters.length === 2, 'the others wait');
         await until(() => seen.at(-1)?.token === token, `the observer sees ${token}`);
+        await until(() => candidates.written().includes(token), `${token} has written`);
         const atMs = machineMs();
         if (round % 2 === 0) {
           await candidate.kill();
@@ -142,6 +143,7 @@ for (const { name, isHere, start } of STORES.filter((store) => wanted.includes(s
         }
       }
       await until(() => seen.at(-1)?.token === term.token, 'the observer sees the last');
+      await until(() => candidates.written().includes(term.token), 'the last has written');
       stop.abort();
       await observing;
       console.log(

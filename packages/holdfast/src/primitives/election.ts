@@ -39,23 +39,51 @@ export function elect(
   const asked = requestOf(key, given, ALONE, defaults, Number.POSITIVE_INFINITY);
   const request = { ...asked, ownHold: true };
   return {
-    [Symbol.asyncIterator]: () => terms(leases, request),
+    [Symbol.asyncIterator]: () => endable(leases, request.signal, (ending) => terms(leases, request, ending)),
     leader: async () => leaderOf(await inspect()),
     observe(observing) {
       const { every, signal } = checkOptions(observing ?? {}, ['every', 'signal']);
       checkSignal(signal);
-      return changes(leases, request.name, inspect, {
-        everyMs: durationMs(every ?? OBSERVE_MS, 'every', 10, 3_600_000),
-        signal,
-      });
+      const everyMs = durationMs(every ?? OBSERVE_MS, 'every', 10, 3_600_000);
+      return endable(leases, signal, (ending) => changes(leases, request.name, inspect, everyMs, ending));
     },
   };
 }
 
-async function* terms(leases: Leases, request: LeaseRequest): AsyncGenerator<Lease> {
+/**
+ * A generator whose `return` ends what it waits for: by itself it would come to its turn only after that. `ending` aborts
+ * with the signal too.
+ */
+function endable<T>(
+  leases: Leases,
+  signal: AbortSignal | undefined,
+  generate: (ending: AbortSignal) => AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  const ending = new AbortController();
+  const follower = { onAbort: () => ending.abort(signal?.reason) };
+  const following = (async function* () {
+    if (signal?.aborted) follower.onAbort();
+    else if (signal) leases.aborts.add(signal, follower);
+    try {
+      yield* generate(ending.signal);
+    } finally {
+      if (signal) leases.aborts.remove(signal, follower);
+    }
+  })();
+  const end = following.return.bind(following);
+  return Object.assign(following, {
+    return(value: undefined) {
+      ending.abort();
+      return end(value);
+    },
+  });
+}
+
+/** `ending`: ends a campaign, and not a term. */
+async function* terms(leases: Leases, request: LeaseRequest, ending: AbortSignal): AsyncGenerator<Lease> {
   leases.checkOpen();
   for (;;) {
-    const lease = await campaign(leases, request);
+    const lease = await campaign(leases, { ...request, signal: ending });
     if (!lease) return;
     const term = new Term(leases, lease, request.signal);
     try {
@@ -128,12 +156,13 @@ async function* changes(
   leases: Leases,
   name: string,
   inspect: Inspect,
-  { everyMs, signal }: { readonly everyMs: number; readonly signal: AbortSignal | undefined },
+  everyMs: number,
+  ending: AbortSignal,
 ): AsyncGenerator<Leader | null> {
   let known: Leader | null | undefined;
   const own = new OwnEvents(leases, name);
   try {
-    while (!signal?.aborted) {
+    while (!ending.aborted) {
       own.isDue = false;
       const leader = await read(leases, inspect, known === undefined);
       if (leases.isClosed) return;
@@ -142,7 +171,7 @@ async function* changes(
         yield leader;
       }
       if (own.isDue) continue;
-      const pause = new Pause(leases, everyMs, signal);
+      const pause = new Pause(leases, everyMs, ending);
       own.onDue = () => pause.end();
       await pause.over;
       own.onDue = null;

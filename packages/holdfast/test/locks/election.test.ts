@@ -292,6 +292,45 @@ describe('a store that fails', () => {
   });
 });
 
+describe('return() of an iterator that waits', () => {
+  it('ends a campaign at once, which leaves the queue and wins nothing', async () => {
+    const { clock, open } = stage();
+    const { locks } = open();
+    const lease = await locks.acquire('chief');
+    const terms = open().locks.elect('chief')[Symbol.asyncIterator]();
+    const next = watchOf(terms.next());
+    await clock.advance(1_000);
+    const ended = watchOf(Promise.resolve(terms.return?.()));
+    await clock.advance(10);
+    expect([next, ended]).toMatchObject([{ value: { done: true } }, { value: { done: true } }]);
+    expect((await locks.inspect('chief'))?.waiters).toEqual([]);
+    await lease.release();
+    await clock.advance(1_000);
+    expect(await locks.inspect('chief')).toBeNull();
+  });
+
+  it('ends a term without aborting its signal', async () => {
+    const { open } = stage();
+    const { locks } = open();
+    const terms = locks.elect('chief')[Symbol.asyncIterator]();
+    const { value: term } = await terms.next();
+    await terms.return?.();
+    expect([term?.state, term?.signal.aborted]).toEqual(['released', false]);
+    expect(await terms.next()).toMatchObject({ done: true });
+  });
+
+  it('ends an observer at once', async () => {
+    const { clock, open } = stage();
+    const changes = open().locks.elect('chief').observe({ every: '1h' })[Symbol.asyncIterator]();
+    expect(await changes.next()).toEqual({ done: false, value: null });
+    const next = watchOf(changes.next());
+    await clock.advance(1_000);
+    const ended = watchOf(Promise.resolve(changes.return?.()));
+    await clock.advance(10);
+    expect([next, ended]).toMatchObject([{ value: { done: true } }, { value: { done: true } }]);
+  });
+});
+
 describe('one signal for many', () => {
   it('gets one listener, and none is left behind', async () => {
     const { clock, open } = stage();
