@@ -15,6 +15,7 @@ import { checkWork, runUnder } from '../primitives/with-lock.js';
 import { durationMs, TTL_MS_MIN } from '../protocol/durations.js';
 import { InvalidArgumentError, StoreError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
+import { AskedTimes } from './asked-times.js';
 import {
   againMs,
   CLOCKS_MS,
@@ -44,8 +45,7 @@ export class TickSchedule implements Schedule {
   readonly #work: Work;
   readonly #options: ScheduleOptions;
   readonly #jitterMs: number;
-  /** Ticks up to this time have been seen to, or are not of this process's life. */
-  #doneMs: number;
+  readonly #asked: AskedTimes;
   /** The next tick; null when there is none. */
   #nextMs: number | null;
   readonly #running = new Set<Promise<void>>();
@@ -69,14 +69,15 @@ export class TickSchedule implements Schedule {
     this.#options = checked(options);
     this.#jitterMs = durationMs(options.jitter ?? 0, 'jitter', 0, JITTER_MS_MAX);
     this.#ticks = ticksOf(when, options.timeZone);
-    this.#doneMs = this.#leases.client.clock.wallMs();
-    this.#nextMs = this.#ticks.after(this.#doneMs);
+    const nowMs = this.#leases.client.clock.wallMs();
+    this.#asked = new AskedTimes(nowMs);
+    this.#nextMs = this.#ticks.after(nowMs);
     if (this.#nextMs === null)
       throw new InvalidArgumentError(`The schedule ${show(when)} has no time to come: it would never run.`);
     const { signal } = options;
     signal?.addEventListener('abort', this.#onAbort);
     if (signal?.aborted) this.#end();
-    if (options.missed === 'run-once') this.#start(this.#doneMs, () => this.#catchUp(this.#doneMs));
+    if (options.missed === 'run-once') this.#start(nowMs, () => this.#catchUp(nowMs));
     void this.#wait();
   }
 
@@ -111,22 +112,27 @@ export class TickSchedule implements Schedule {
       const waitMs = Math.max(this.#nextMs - clock.wallMs(), 1);
       await this.#pause(Math.min(waitMs, CHECK_MS), this.#stopping.signal);
       const nowMs = clock.wallMs();
-      if (!this.#isOver && nowMs >= this.#nextMs) this.#startDue(nowMs);
+      if (this.#asked.isSetBack(nowMs)) this.#nextMs = this.#ticks.after(nowMs);
+      else if (!this.#isOver && nowMs >= this.#nextMs) this.#startDue(nowMs);
     }
   }
 
   #startDue(nowMs: number): void {
-    let tickMs = this.#ticks.after(Math.max(this.#doneMs, nowMs - LATE_MS));
+    const doneMs = this.#asked.toMs;
+    const fromMs = Math.max(doneMs, nowMs - LATE_MS);
+    let tickMs = this.#ticks.after(fromMs);
     if (this.#options.missed === 'run-once' && (tickMs === null || tickMs > nowMs)) {
       const missedMs = this.#ticks.upTo(nowMs);
-      if (missedMs !== null && missedMs > this.#doneMs) this.#start(missedMs, () => this.#tick(missedMs));
+      if (missedMs !== null && missedMs > doneMs) this.#ask(missedMs);
     }
-    for (; tickMs !== null && tickMs <= nowMs; tickMs = this.#ticks.after(tickMs)) {
-      const dueMs = tickMs;
-      this.#start(dueMs, () => this.#tick(dueMs));
-    }
-    this.#doneMs = nowMs;
+    for (; tickMs !== null && tickMs <= nowMs; tickMs = this.#ticks.after(tickMs)) this.#ask(tickMs);
+    const isMissed = this.#nextMs !== null && this.#nextMs <= fromMs;
+    this.#asked.add(isMissed ? fromMs : doneMs, nowMs);
     this.#nextMs = this.#ticks.after(nowMs);
+  }
+
+  #ask(tickMs: number): void {
+    if (!this.#asked.has(tickMs)) this.#start(tickMs, () => this.#tick(tickMs));
   }
 
   #start(tickMs: number, step: () => Promise<void>): void {

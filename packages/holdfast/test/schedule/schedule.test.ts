@@ -84,6 +84,29 @@ describe('a schedule', () => {
     expect(ticks).toEqual([...new Set(ticks)].sort());
   });
 
+  it.each([
+    ['at its start', 0],
+    ['for a moment, later', 5 * MINUTE_MS],
+  ])('whose wall clock was ahead %s goes on when that is corrected', async (_, afterMs) => {
+    const { time, nowMs, open } = world();
+    const instance = open(afterMs === 0 ? HOUR_MS : 0);
+    const { ticks, schedule: made } = noted(instance, { every: '1m' });
+    await time.advance(afterMs);
+    instance.clock.offMs = HOUR_MS;
+    await time.advance(2 * MINUTE_MS + 10_000);
+    instance.clock.offMs = 0;
+    const wrong = ticks.length;
+    const correctedMs = nowMs();
+    await time.advance(2 * HOUR_MS);
+    expect(ticks.slice(wrong)).toEqual([...new Set(ticks.slice(wrong))].sort());
+    expect(new Set(ticks).size).toBe(ticks.length);
+    // Those that were run ahead of their time are not run again.
+    const ahead = new Set(ticks.slice(0, wrong));
+    const due = Array.from({ length: 120 }, (__, at) => tickAfter(correctedMs, MINUTE_MS, at));
+    expect(ticks.slice(wrong)).toEqual(due.filter((tick) => !ahead.has(tick)));
+    await made.stop();
+  });
+
   it('reports work that fails, and goes on', async () => {
     const { time, open } = world();
     const failures: [unknown, Date][] = [];
@@ -201,8 +224,10 @@ describe('a tick that was missed', () => {
     const awake = noted(open(), { every: '1h' }, { missed: 'run-once' });
     await time.advance(MINUTE_MS);
     // Its clock stands still, and so do its ticks.
-    asleep.clock.offMs = -2.5 * HOUR_MS;
-    await time.advance(2.5 * HOUR_MS);
+    for (let seconds = 0; seconds < 2.5 * 3_600; seconds += 5) {
+      asleep.clock.offMs -= 5_000;
+      await time.advance(5_000);
+    }
     asleep.clock.offMs = 0;
     await time.advance(MINUTE_MS);
     expect(awake.ticks.length).toBeGreaterThanOrEqual(2);
