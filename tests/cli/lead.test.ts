@@ -48,6 +48,28 @@ describe('holdfast lead', () => {
     expect((await running.ended).status).toBe(5);
   });
 
+  it('starts it again after a HUP that was for the command, also when its lead is lost', async () => {
+    const script = 'trap "echo reloaded" HUP; echo "term $HOLDFAST_TOKEN"; while :; do sleep 0.05; done';
+    const running = lead('a', script);
+    await running.said(/term \d+/);
+    running.kill('SIGHUP');
+    await running.said(/reloaded/);
+    expect((await place.run(['evict', 'chief', '--yes'])).status).toBe(0);
+    await running.said(/term \d+\nreloaded\nterm \d+/);
+    running.kill('SIGTERM');
+    expect((await running.ended).status).toBe(143);
+    const ending = lead(
+      'b',
+      'trap "exit 3" HUP; echo "term $HOLDFAST_TOKEN"; while :; do sleep 0.05; done',
+      '--restart',
+    );
+    await ending.said(/term \d+/);
+    ending.kill('SIGHUP');
+    await ending.said(/term \d+\nterm \d+/);
+    ending.kill('SIGTERM');
+    expect((await ending.ended).status).toBe(143);
+  });
+
   it('ends the command when its lead is lost, and starts it again when it leads again', async () => {
     const running = lead('a', STAY);
     const [, before, command] = await running.said(/leads chief (\d+) (\d+)/);

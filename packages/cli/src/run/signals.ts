@@ -12,6 +12,8 @@ import { SIGNAL_BASE } from '../failure.js';
 /** Signals that can be caught and that other programs use. Without a listener, USR1 would open Node's debugger. */
 const PASSED_ON = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
 const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM']);
+/** To a command, HUP often means that it reads its settings again. */
+const ENDING_COMMAND: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTERM']);
 const FROM_KEYBOARD: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']);
 
 /** Reason for the end of waiting: a signal to this process. */
@@ -28,7 +30,7 @@ export class Interrupted extends Error {
 export interface SignalRelay {
   /** Aborted with `Interrupted` by the first signal that came before there was a command. */
   readonly stopped: AbortSignal;
-  /** The last signal that asks a program to end, whoever it was for; null before. */
+  /** The last signal that asks a program to end, whoever it was for; null before. HUP only while there is no command. */
   readonly received: NodeJS.Signals | null;
   passTo(target: ((signal: NodeJS.Signals) => void) | null): void;
   end(): void;
@@ -40,7 +42,7 @@ export function relaySignals(): SignalRelay {
   let received: NodeJS.Signals | null = null;
   const listeners = PASSED_ON.map((signal) => {
     const listener = (): void => {
-      if (ENDING.has(signal)) received = signal;
+      if ((target ? ENDING_COMMAND : ENDING).has(signal)) received = signal;
       if (!target) stopping.abort(new Interrupted(signal));
       else if (!FROM_KEYBOARD.has(signal) || !isInForeground()) target(signal);
     };
