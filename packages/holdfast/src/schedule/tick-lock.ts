@@ -127,8 +127,14 @@ export async function takeTick(
   return clock.wallMs() - tickMs < Math.min(lateMs, LATE_MS_MAX - earlyMs);
 }
 
-/** The keys of all ticks of a schedule begin so. */
+/** The keys of all ticks of a schedule begin so, and those of a schedule whose own key does. */
 export const tickPrefix = (key: string): string => `${key}@`;
+
+/** Whether the locked name is that of a tick of this schedule. */
+export function isTickOf(key: string, name: string): boolean {
+  const time = name.slice(tickPrefix(key).length);
+  return name.startsWith(tickPrefix(key)) && /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(time);
+}
 
 const tickKey = (key: string, tickMs: number): string => tickPrefix(key) + new Date(tickMs).toISOString();
 

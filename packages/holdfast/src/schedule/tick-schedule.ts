@@ -20,6 +20,7 @@ import {
   againMs,
   CLOCKS_MS,
   checkScheduleKey,
+  isTickOf,
   LATE_MS,
   LATE_MS_MAX,
   takeTick,
@@ -207,7 +208,8 @@ export class TickSchedule implements Schedule {
     if (tickMs === null) return;
     const { lateMs } = this.#limitsOf(tickMs);
     const ranBefore = await this.#insist(tickMs + lateMs, this.#stopping.signal, async () => {
-      for await (const _ of this.#locks.list({ prefix: tickPrefix(this.#key), limit: 1 })) return true;
+      for await (const { key } of this.#locks.list({ prefix: tickPrefix(this.#key) }))
+        if (isTickOf(this.#key, key)) return true;
       return false;
     });
     if (ranBefore) await this.#tick(tickMs);

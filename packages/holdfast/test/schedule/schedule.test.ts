@@ -249,6 +249,18 @@ describe('a tick that was missed', () => {
     expect(a.ticks.length + b.ticks.length).toBe(1);
   });
 
+  it('is not made up for by a new schedule "report" because "report@eu" ran before', async () => {
+    const { time, open } = world();
+    const { locks } = open();
+    const ran: Date[] = [];
+    const options = { missed: 'run-once' } as const;
+    schedule(locks, 'report@eu', { every: '1m' }, () => undefined, options);
+    await time.advance(2 * MINUTE_MS);
+    schedule(locks, 'report', { every: '1h' }, (_, tick) => ran.push(tick), options);
+    await time.advance(MINUTE_MS);
+    expect(ran).toEqual([]);
+  });
+
   it('is not made up for by a schedule that is new', async () => {
     const { time, open } = world();
     const { ticks } = noted(open(), { every: '1h' }, { missed: 'run-once' });
