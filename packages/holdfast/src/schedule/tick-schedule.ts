@@ -10,6 +10,7 @@ import { checkOptions, checkSignal } from '../arguments.js';
 import { HeldLease } from '../lease/lease.js';
 import type { Leases } from '../lease/leases.js';
 import { Pause } from '../lease/pause.js';
+import { workContext } from '../lease/work-context.js';
 import { contextOf, drainMsOf } from '../locks.js';
 import { checkWork, runUnder } from '../primitives/with-lock.js';
 import { durationMs, TTL_MS_MIN } from '../protocol/durations.js';
@@ -38,6 +39,13 @@ const QUEUED_MAX = 100;
 
 const OPTION_NAMES = ['timeZone', 'missed', 'overlap', 'jitter', 'maxHold', 'onError', 'signal'];
 
+/** What is done for one tick. */
+interface Run {
+  over: Promise<void>;
+  /** While its work runs, and afterwards. */
+  lease: Lease | null;
+}
+
 export class TickSchedule implements Schedule {
   readonly #locks: Locks;
   readonly #leases: Leases;
@@ -49,15 +57,14 @@ export class TickSchedule implements Schedule {
   readonly #asked: AskedTimes;
   /** The next tick; null when there is none. */
   #nextMs: number | null;
-  readonly #running = new Set<Promise<void>>();
-  readonly #held = new Set<Lease>();
+  readonly #runs = new Set<Run>();
   /** How many ticks wait for the lock. */
   #queued = 0;
   /** Aborted by `stop`: nothing is asked for any more. */
   readonly #stopping = new AbortController();
   /** Aborted when the drain is over: nothing is waited for any more. */
   readonly #ending = new AbortController();
-  readonly #onAbort = (): void => this.#end();
+  readonly #ender = { onAbort: (): void => this.#end() };
 
   constructor(locks: Locks, key: string, when: When, work: Work, options: ScheduleOptions) {
     this.#leases = contextOf(locks).leases;
@@ -75,11 +82,13 @@ export class TickSchedule implements Schedule {
     this.#nextMs = this.#ticks.after(nowMs);
     if (this.#nextMs === null)
       throw new InvalidArgumentError(`The schedule ${show(when)} has no time to come: it would never run.`);
-    const { signal } = options;
-    signal?.addEventListener('abort', this.#onAbort);
-    if (signal?.aborted) this.#end();
-    if (options.missed === 'run-once') this.#start(nowMs, () => this.#catchUp(nowMs));
-    void this.#wait();
+    for (const signal of this.#endedBy()) this.#leases.aborts.add(signal, this.#ender);
+    if (options.signal?.aborted) this.#end();
+    // It is no part of the work that makes the schedule, and goes on after that.
+    workContext.exit(() => {
+      if (options.missed === 'run-once') this.#start(nowMs, (run) => this.#catchUp(nowMs, run));
+      void this.#wait();
+    });
   }
 
   get next(): Date | null {
@@ -89,12 +98,15 @@ export class TickSchedule implements Schedule {
   async stop(options?: DrainOptions): Promise<void> {
     const drainMs = drainMsOf(options);
     this.#end();
+    // Work that stops its own schedule would wait for itself.
+    const callers = new Set<Lease | null>(workContext.getStore());
+    const others = [...this.#runs].filter(({ lease }) => !callers.has(lease));
     const over = new AbortController();
-    const drained = Promise.all(this.#running).then(() => over.abort());
+    const drained = Promise.all(others.map((run) => run.over)).then(() => over.abort());
     await Promise.race([drained, this.#pause(drainMs, over.signal)]);
     this.#ending.abort();
     const message = 'the schedule was stopped before the work had ended';
-    const held = [...this.#held].filter((lease) => lease instanceof HeldLease);
+    const held = others.flatMap(({ lease }) => (lease instanceof HeldLease ? lease : []));
     await Promise.all(held.map((lease) => HeldLease.revoke(lease, { reason: 'closed', message })));
   }
 
@@ -103,8 +115,13 @@ export class TickSchedule implements Schedule {
   }
 
   #end(): void {
-    this.#options.signal?.removeEventListener('abort', this.#onAbort);
+    for (const signal of this.#endedBy()) this.#leases.aborts.remove(signal, this.#ender);
     this.#stopping.abort();
+  }
+
+  #endedBy(): readonly AbortSignal[] {
+    const { signal } = this.#options;
+    return signal ? [signal, this.#leases.closing] : [this.#leases.closing];
   }
 
   async #wait(): Promise<void> {
@@ -133,17 +150,18 @@ export class TickSchedule implements Schedule {
   }
 
   #ask(tickMs: number): void {
-    if (!this.#asked.has(tickMs)) this.#start(tickMs, () => this.#tick(tickMs));
+    if (!this.#asked.has(tickMs)) this.#start(tickMs, (run) => this.#tick(tickMs, run));
   }
 
-  #start(tickMs: number, step: () => Promise<void>): void {
-    const running = step()
+  #start(tickMs: number, step: (run: Run) => Promise<void>): void {
+    const run: Run = { over: Promise.resolve(), lease: null };
+    this.#runs.add(run);
+    run.over = step(run)
       .catch((error: unknown) => this.#report(error, tickMs))
-      .finally(() => this.#running.delete(running));
-    this.#running.add(running);
+      .finally(() => this.#runs.delete(run));
   }
 
-  async #tick(tickMs: number): Promise<void> {
+  async #tick(tickMs: number, run: Run): Promise<void> {
     const { clock } = this.#leases.client;
     if (this.#jitterMs > 0) await this.#pause(clock.random() * this.#jitterMs, this.#stopping.signal);
     if (this.#queued >= QUEUED_MAX) return;
@@ -151,7 +169,7 @@ export class TickSchedule implements Schedule {
     const isOurs = await this.#insist(tickMs + lateMs, this.#stopping.signal, () =>
       takeTick(this.#locks, this.#key, tickMs, lateMs, rememberedMs),
     );
-    if (isOurs) await this.#run(tickMs, tickMs + lateMs);
+    if (isOurs) await this.#run(tickMs, tickMs + lateMs, run);
   }
 
   /** A tick that may be made up for is run until the next one is due. */
@@ -166,19 +184,15 @@ export class TickSchedule implements Schedule {
     };
   }
 
-  async #run(tickMs: number, untilMs: number): Promise<void> {
+  async #run(tickMs: number, untilMs: number, run: Run): Promise<void> {
     const { signal } = this.#ending;
     this.#queued += 1;
     const lease = await this.#insist(untilMs, signal, this.#acquiring(signal)).finally(() => {
       this.#queued -= 1;
     });
     if (!lease) return;
-    this.#held.add(lease);
-    try {
-      await runUnder(lease, (held) => this.#work(held, new Date(tickMs)));
-    } finally {
-      this.#held.delete(lease);
-    }
+    run.lease = lease;
+    await runUnder(lease, (held) => this.#work(held, new Date(tickMs)));
   }
 
   /** Once the store did not answer, what holds the lock may be our own claim, soon given back: that is no overlap. */
@@ -203,7 +217,7 @@ export class TickSchedule implements Schedule {
    * A process that starts runs the last tick if it was missed. That it was missed, and the schedule is not new, is seen by
    * an earlier tick that the store still remembers.
    */
-  async #catchUp(nowMs: number): Promise<void> {
+  async #catchUp(nowMs: number, run: Run): Promise<void> {
     const tickMs = this.#ticks.upTo(nowMs);
     if (tickMs === null) return;
     const { lateMs } = this.#limitsOf(tickMs);
@@ -212,7 +226,7 @@ export class TickSchedule implements Schedule {
         if (isTickOf(this.#key, key)) return true;
       return false;
     });
-    if (ranBefore) await this.#tick(tickMs);
+    if (ranBefore) await this.#tick(tickMs, run);
   }
 
   /** Asks a store that fails again, until this time. Null when the signal aborts, or the locks are closed. */

@@ -1,43 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Lease } from '../../src/api.js';
+import { currentLease } from '../../src/lease/work-context.js';
 import { InvalidArgumentError, LeaseLostError, StoreError } from '../../src/protocol/errors.js';
-import { type ScheduleOptions, schedule, type When } from '../../src/schedule/index.js';
-import { settle, watchOf } from '../engine/stage.js';
+import { schedule } from '../../src/schedule/index.js';
+import { settle } from '../engine/stage.js';
 import { EPOCH_MS, type Instance, world } from './instances.js';
+import { aliveTimers, HOUR_MS, MINUTE_MS, noted, tickAfter } from './noted.js';
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
-
-/** A schedule whose work notes its ticks and takes `workMs`. */
-function noted({ locks, clock }: Instance, when: When, options: ScheduleOptions = {}, workMs = 0) {
-  const ticks: string[] = [];
-  const ended: string[] = [];
-  const errors: unknown[] = [];
-  const leases: Lease[] = [];
-  const made = schedule(
-    locks,
-    'job',
-    when,
-    async (lease, tick) => {
-      ticks.push(tick.toISOString());
-      leases.push(lease);
-      if (workMs > 0) await clock.sleep(workMs);
-      ended.push(tick.toISOString());
-    },
-    { onError: (error) => errors.push(error), ...options },
-  );
-  return { ticks, ended, errors, leases, schedule: made };
-}
-
-/** The tick of a period that is this many periods after the next one. */
-function tickAfter(nowMs: number, everyMs: number, periods = 0): string {
-  return new Date((Math.floor(nowMs / everyMs) + 1 + periods) * everyMs).toISOString();
-}
-
-/** No process is kept alive by what is left. */
-const aliveTimers = (timers: Iterable<{ readonly alive: boolean }>): number =>
-  [...timers].filter(({ alive }) => alive).length;
 
 describe('a schedule', () => {
   it('runs its work at each tick, under the lock of its key, and says when it is next', async () => {
@@ -105,6 +74,27 @@ describe('a schedule', () => {
     const due = Array.from({ length: 120 }, (__, at) => tickAfter(correctedMs, MINUTE_MS, at));
     expect(ticks.slice(wrong)).toEqual(due.filter((tick) => !ahead.has(tick)));
     await made.stop();
+  });
+
+  it('does not work under the lease of the work that made it', async () => {
+    const { time, open } = world();
+    const { locks, clock } = open();
+    const seen: unknown[] = [];
+    const errors: unknown[] = [];
+    void locks.withLock('job', async () => {
+      schedule(
+        locks,
+        'job',
+        { every: '1m' },
+        () => seen.push(currentLease('job')?.token === outer, currentLease('other')),
+        { overlap: 'queue', onError: (error) => errors.push(error) },
+      );
+      const outer = currentLease('job')?.token;
+      await locks.withLock('other', () => clock.sleep(90_000));
+    });
+    await time.advance(2 * MINUTE_MS);
+    expect(errors).toEqual([]);
+    expect(seen.slice(0, 2)).toEqual([false, undefined]);
   });
 
   it('reports work that fails, and goes on', async () => {
@@ -293,72 +283,6 @@ describe('a tick that was missed', () => {
     for await (const { key } of memory.list({ prefix: 'default/job@' })) keys += key === '' ? 0 : 1;
     expect(keys).toBeGreaterThan(8);
     expect(keys).toBeLessThan(13);
-  });
-});
-
-describe('stopping', () => {
-  it('lets running work end, and runs nothing afterwards', async () => {
-    const { time, open } = world();
-    const made = noted(open(), { every: '1m' }, {}, 3_000);
-    while (made.ticks.length === 0) await time.advance(100);
-    const stopped = watchOf(made.schedule.stop());
-    await time.advance(1_000);
-    expect(stopped.state).toBe('pending');
-    await time.advance(2_500);
-    expect(stopped.state).toBe('done');
-    expect(made.ended).toHaveLength(1);
-    expect(made.leases[0]?.state).toBe('released');
-    await time.advance(HOUR_MS);
-    expect(made.ticks).toHaveLength(1);
-    expect(made.errors).toEqual([]);
-  });
-
-  it('takes the lease of work that does not end in time, whose signal aborts, and drops queued ticks', async () => {
-    const { time, open } = world();
-    const instance = open();
-    const made = noted(instance, { every: '1m' }, { overlap: 'queue' }, HOUR_MS);
-    await time.advance(3 * MINUTE_MS);
-    const stopped = watchOf(made.schedule.stop({ drain: '10s' }));
-    await time.advance(9_000);
-    expect([stopped.state, made.leases[0]?.held]).toEqual(['pending', true]);
-    await time.advance(2_000);
-    expect(stopped.state).toBe('done');
-    expect(made.leases[0]?.signal.reason).toMatchObject({ code: 'lease-lost', reason: 'closed' });
-    expect(made.ticks).toHaveLength(1);
-    expect(await instance.locks.inspect('job')).toBeNull();
-    expect(made.errors).toEqual([]);
-  });
-
-  it('by the signal, leaves running work alone', async () => {
-    const { time, open } = world();
-    const stop = new AbortController();
-    const made = noted(open(), { every: '1m' }, { signal: stop.signal }, 30_000);
-    await time.advance(MINUTE_MS);
-    while (made.ticks.length === 0) await time.advance(100);
-    stop.abort();
-    expect(made.schedule.next).toBeNull();
-    await time.advance(10 * MINUTE_MS);
-    expect(made.ended).toHaveLength(1);
-    expect(made.ticks).toHaveLength(1);
-    const never = noted(open(), { every: '1m' }, { signal: stop.signal });
-    await time.advance(10 * MINUTE_MS);
-    expect(never.ticks).toEqual([]);
-  });
-
-  it('comes with the end of the locks: running work drains, and nothing keeps the process alive', async () => {
-    const { time, open } = world();
-    const { locks, ...rest } = open();
-    const options = { overlap: 'queue', missed: 'run-once' } as const;
-    const made = noted({ locks, ...rest }, { every: '1m' }, options, 70_000);
-    await time.advance(3 * MINUTE_MS);
-    const closed = watchOf(locks.close({ drain: '2m' }));
-    await time.advance(3 * MINUTE_MS);
-    expect(closed.state).toBe('done');
-    expect(made.schedule.next).toBeNull();
-    expect(made.errors).toEqual([]);
-    expect(made.ended).toEqual(made.ticks);
-    expect(aliveTimers(time.timers)).toBe(0);
-    expect(() => noted({ locks, ...rest }, { every: '1m' })).toThrow(/closed/);
   });
 });
 
