@@ -14,7 +14,6 @@
  */
 import type { Duration, Locks } from '../api.js';
 import { checkOptions } from '../arguments.js';
-import type { Clock } from '../clock.js';
 import { Pause } from '../lease/pause.js';
 import { contextOf } from '../locks.js';
 import { acquireOne } from '../primitives/single.js';
@@ -23,12 +22,12 @@ import { DRIFT_SHARE } from '../protocol/constants.js';
 import { durationMs, TTL_MS_MAX } from '../protocol/durations.js';
 import { InvalidArgumentError, StoreError } from '../protocol/errors.js';
 import { checkKey, show } from '../protocol/names.js';
-import { ALONE } from '../queue/request.js';
 
 /** How far the clocks of the machines may be apart. */
 export const CLOCKS_MS = 30_000;
 /** How late a tick may be run, by the clock of the machine that runs it. */
 export const LATE_MS = 30_000;
+const MUTEX = { permits: 1, capacity: 1 };
 /** How long `acquireTick` asks again for a tick that somebody is about to take. */
 const UNDECIDED_MS = 30_000;
 /** The pause before a tick is asked for again, doubling up to the second. */
@@ -66,15 +65,16 @@ export async function acquireTick(
     try {
       return await takeTick(locks, key, time.getTime(), lateMs, 0);
     } catch (error) {
-      const pauseMs = againMs(clock, asked);
+      const pauseMs = againMs(clock.random(), asked);
       if (!(error instanceof UndecidedError) || clock.monotonicMs() + pauseMs >= untilMs) throw error;
       await new Pause(leases, pauseMs).over;
     }
   }
 }
 
-export function againMs({ random }: Pick<Clock, 'random'>, asked: number): number {
-  return Math.min(AGAIN_MS * 2 ** asked, AGAIN_MS_MAX) * (0.5 + random());
+/** `random`: from 0 to 1. */
+export function againMs(random: number, asked: number): number {
+  return Math.min(AGAIN_MS * 2 ** asked, AGAIN_MS_MAX) * (0.5 + random);
 }
 
 /** The tick is held, and not yet taken: its holder may take it or give it back. */
@@ -113,7 +113,7 @@ export async function takeTick(
   const restMs = Math.max(CLOCKS_MS + lateMs + earlyMs, rememberedMs);
   const ttl = Math.min(Math.ceil(restMs * (1 + DRIFT_SHARE)), TTL_MS_MAX);
   const name = tickKey(key, tickMs);
-  const outcome = await acquireOne(context, name, { ttl, minHold: ttl, renew: false }, ALONE, 0);
+  const outcome = await acquireOne(context, name, { ttl, minHold: ttl, renew: false }, MUTEX, 0);
   if (outcome.kind === 'busy') {
     if (outcome.holders.some(({ resting }) => resting)) return false;
     throw new UndecidedError(name, outcome.holders);

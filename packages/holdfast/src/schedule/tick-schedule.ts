@@ -238,7 +238,7 @@ export class TickSchedule implements Schedule {
         return await ask();
       } catch (error) {
         if (signal.aborted || this.#leases.isClosed) return null;
-        const pauseMs = againMs(clock, asked);
+        const pauseMs = againMs(clock.random(), asked);
         if (!(error instanceof StoreError) || clock.wallMs() + pauseMs >= untilMs) throw error;
         await this.#pause(pauseMs, signal);
       }

@@ -1,15 +1,16 @@
 /** The AWS SDK of the user, loaded on demand: its command classes for clients that send commands, its settings for URLs. */
 import { importError, loadFirst } from '../clients/opened-client.js';
 
-export async function importDynamodb() {
+/** Named, because its declaration would otherwise repeat all of the SDK. */
+type Sdk = typeof import('@aws-sdk/client-dynamodb');
+
+export async function importDynamodb(): Promise<Sdk> {
   try {
     return await import('@aws-sdk/client-dynamodb');
   } catch (error) {
     throw importError('@aws-sdk/client-dynamodb', error);
   }
 }
-
-type Sdk = Awaited<ReturnType<typeof importDynamodb>>;
 
 export type CommandName =
   | 'GetItemCommand'
