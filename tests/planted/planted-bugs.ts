@@ -337,6 +337,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         find: 'const result = await work(lease);',
         put: 'const result = await work(lease); await releaseQuietly(lease);',
       },
+      { file: 'primitives/with-lock.js', find: "if (name === 'release' ||", put: 'if (' },
     ],
     shows: ['ended by inner work'],
   },

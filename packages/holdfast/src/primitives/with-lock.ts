@@ -11,19 +11,24 @@ type Work<L, T> = (lease: L) => Promise<T> | T;
 export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
   const leases = partsOf(lease);
   try {
-    const result = await workContext.run(contextOf(leases), () => work(lease));
+    const result = await withInnerWork(leases, () => workContext.run(contextOf(leases), () => work(lease)));
     for (const part of leases) if (!part.held && part.state === 'lost') throw lateError(part, result);
     return result;
   } finally {
-    for (const part of leases) await innerWork.get(part)?.ended();
     await releaseQuietly(lease);
   }
 }
 
-/**
- * Runs work inside the work that the lease belongs to, which releases it after both have ended: it may have failed, or not
- * have awaited this.
- */
+/** Work has ended when the work inside it has, too: it may have failed, or not have awaited that. */
+async function withInnerWork<T>(leases: readonly Lease[], work: () => Promise<T> | T): Promise<T> {
+  try {
+    return await work();
+  } finally {
+    for (const lease of leases) await innerWork.get(lease)?.endedOr(lease);
+  }
+}
+
+/** Runs work inside the work that the lease belongs to, which releases it after both have ended. */
 export async function runInside<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
   const running = partsOf(lease).map((part) => innerWorkOf(outerOfInner.get(part) ?? part));
   for (const one of running) one.begin();
@@ -50,10 +55,12 @@ class InnerWork {
     if (this.#count === 0) this.#onEnded?.();
   }
 
-  async ended(): Promise<void> {
+  /** Waits no longer than the lease lives: whoever lost it has to be told, whatever inner work does. */
+  async endedOr(lease: Lease): Promise<void> {
     if (this.#count === 0) return;
     await new Promise<void>((resolve) => {
       this.#onEnded = resolve;
+      if (lease instanceof HeldLease) void HeldLease.ended(lease).then(resolve);
     });
   }
 }

@@ -156,6 +156,25 @@ describe('reentrant', () => {
     expect([outer.error, next.state]).toEqual([new Error('fails at once'), 'done']);
   });
 
+  test('inner work that never ends does not keep the outer work from learning of its loss', async () => {
+    const { clock, open } = stage();
+    const { locks } = open();
+    const outer = watchOf(
+      locks.withLock(
+        'k',
+        () => {
+          void locks.withLock('k', () => new Promise(() => undefined), { reentrant: true });
+        },
+        { maxHold: 2_000 },
+      ),
+    );
+    await clock.advance(1_900);
+    expect(outer.state).toBe('pending');
+    await clock.advance(200);
+    expect(outer.error).toMatchObject({ code: 'lease-lost', reason: 'max-hold' });
+    expect(locks.leases()).toEqual([]);
+  });
+
   test('a release by inner work does nothing; one by the outer work makes the inner fail', async () => {
     const { open } = stage();
     const [a, b] = [open(), open()];
