@@ -72,7 +72,7 @@ class Candidates {
 
   /** Tokens of the accepted writes, in the order in which the resource got them. */
   written(): readonly number[] {
-    const database = new DatabaseSync(this.#resource);
+    const database = new DatabaseSync(this.#resource, { timeout: 10_000 });
     const rows = database.prepare('SELECT token FROM written ORDER BY at').all() as { token: number }[];
     database.close();
     return rows.map(({ token }) => token);

@@ -34,7 +34,7 @@ describe.runIf(isLongRun)(
     const service = new ServiceProcess(file);
     const bystanders = [1, 2].map(() => () => createLocks(httpStore({ url: service.url })));
     const change = (sql: string, key: string): void => {
-      const database = new DatabaseSync(file);
+      const database = new DatabaseSync(file, { timeout: 10_000 });
       database.prepare(sql).run(key);
       database.close();
     };

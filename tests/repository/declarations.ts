@@ -107,7 +107,7 @@ const DECLARED =
   /^(export )?(?:default )?(?:declare )?(?:abstract )?(?:async )?(?:interface|type|class|function|const|let|enum|namespace) ([\w$]+)/;
 
 function readDeclaration(file: string, statement: string, module: Module): void {
-  if (statement === '') return;
+  if (statement === '' || statement.startsWith('declare global')) return;
   const [, exported, name] = DECLARED.exec(statement) ?? [];
   if (!name) throw new Error(`${file} has a statement that is not understood:\n${statement}`);
   module.declared.set(name, [...(module.declared.get(name) ?? []), statement]);

@@ -1,6 +1,15 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Manifest } from './public-api.js';
 import { run } from './shell.js';
@@ -49,7 +58,8 @@ describe.each(['holdfast', 'cli', 'service'])('the tarball of packages/%s', (nam
 
   it('has nothing else but its papers', () => {
     const others = packed.get(name)?.files.filter(({ path }) => !/^(?:dist|bin|dashboard)\//.test(path));
-    for (const { path } of others ?? []) expect(path).toMatch(/^(?:package\.json|README\.md|LICENSE)$/);
+    const papers = others?.map(({ path }) => path).toSorted();
+    expect(papers).toEqual(['LICENSE', 'README.md', 'package.json']);
   });
 });
 
@@ -64,12 +74,15 @@ async function requireIn(subpath: string): Promise<void> {
   await run(process.execPath, ['--input-type=commonjs', '-e', script], { cwd: folder });
 }
 
-async function compileImportsOf(parts: readonly string[]): Promise<void> {
+const NODE_TYPES = ['--lib', 'es2024', '--types', 'node', '--typeRoots', join(root, 'node_modules/@types')];
+/** The globals that Node shares with browsers, and no more. */
+const NO_NODE_TYPES = ['--lib', 'es2022,dom', '--types', ''];
+
+async function compileImportsOf(parts: readonly string[], libraries: readonly string[]): Promise<void> {
   const lines = parts.map((subpath, at) => `import * as part${at} from '${subpath}';\nexport { part${at} };`);
   writeFileSync(join(folder, 'esm.mts'), lines.join('\n'));
   writeFileSync(join(folder, 'commonjs.cts'), lines.join('\n'));
-  const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2023', '--types', 'node'];
-  const libraries = ['--lib', 'es2024,esnext.disposable', '--typeRoots', join(root, 'node_modules/@types')];
+  const options = ['--strict', '--noEmit', '--module', 'nodenext', '--target', 'es2022'];
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
   await run(process.execPath, [tsc, ...options, ...libraries, 'esm.mts', 'commonjs.cts'], { cwd: folder });
 }
@@ -80,7 +93,24 @@ describe('the library, installed from its tarball in an empty folder', () => {
   it.each(alone)('%s is there for require', requireIn);
 
   it('has types for both kinds of module, which need no skipLibCheck', { timeout: 120_000 }, async () => {
-    await compileImportsOf(code);
+    await compileImportsOf(code, NODE_TYPES);
+  });
+
+  it('has types that need neither those of Node nor esnext.disposable', { timeout: 120_000 }, async () => {
+    await compileImportsOf(code, NO_NODE_TYPES);
+  });
+
+  it('has types that are right for every way to resolve them', { timeout: 120_000 }, async () => {
+    const tarball = readFileSync(join(folder, packed.get('holdfast')?.filename ?? ''));
+    const result = await checkPackage(createPackageFromTarballData(tarball));
+    if (!result.types) throw new Error('The tarball has no types.');
+    // It is a package of ES modules, which the admitted versions of Node can require.
+    const problems = result.problems.filter(
+      (problem) =>
+        problem.kind !== 'CJSResolvesToESM' &&
+        !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
+    );
+    expect(problems).toEqual([]);
   });
 
   it.each(Object.entries(NEEDED))('%s says that it needs %s', async (subpath, needed) => {
@@ -122,7 +152,7 @@ describe('the library beside the packages that parts of it are for', () => {
   it.each(Object.keys(NEEDED))('%s is there for require', requireIn);
 
   it('has types for both kinds of module, which need no skipLibCheck', { timeout: 120_000 }, async () => {
-    await compileImportsOf(Object.keys(NEEDED));
+    await compileImportsOf(Object.keys(NEEDED), NODE_TYPES);
   });
 });
 

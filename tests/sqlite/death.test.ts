@@ -146,7 +146,7 @@ it('a kill -9 in the middle of writing, over and over, leaves a whole database t
     await writer.said('ready');
     await sleep(20 + Math.random() * 100);
     await writer.kill();
-    const database = new DatabaseSync(file);
+    const database = new DatabaseSync(file, { timeout: 10_000 });
     expect(database.prepare('PRAGMA integrity_check').get()).toEqual({ integrity_check: 'ok' });
     database.close();
     // What the writer held last it holds no longer, for it is provably gone.

@@ -2,6 +2,16 @@
 import type { LossReason } from './protocol/errors.js';
 import type { Guarantees } from './protocol/store.js';
 
+/** As in TypeScript's `esnext.disposable`, for those who compile without it. */
+declare global {
+  interface SymbolConstructor {
+    readonly asyncDispose: unique symbol;
+  }
+  interface AsyncDisposable {
+    [Symbol.asyncDispose](): PromiseLike<void>;
+  }
+}
+
 /** Milliseconds, or a number with a unit: '500ms', '30s', '5m', '1h'. */
 export type Duration = number | `${number}ms` | `${number}s` | `${number}m` | `${number}h`;
 

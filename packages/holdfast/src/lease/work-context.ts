@@ -11,7 +11,14 @@ import type { Permits } from '../queue/request.js';
 import { HeldLease } from './lease.js';
 import type { LeaseRequest } from './lease-request.js';
 
-export const workContext = new AsyncLocalStorage<readonly HeldLease[]>();
+/** Declared here, so that the library's types need none of Node's. */
+interface WorkContext {
+  getStore(): readonly HeldLease[] | undefined;
+  run<T>(leases: readonly HeldLease[], work: () => T): T;
+  exit<T>(work: () => T): T;
+}
+
+export const workContext: WorkContext = new AsyncLocalStorage<readonly HeldLease[]>();
 
 /** Throws when the request cannot be granted before the work that makes it has ended. */
 export function checkNotNested(store: Store, request: LeaseRequest): void {
