@@ -1,8 +1,8 @@
-/** The part of redlock 4 and 5 that the benchmark uses: the first carries no types, and the second's are not exported. */
+/** The part of redlock 4 and 5 that is used here: the first carries no types, and the second's are not exported. */
 interface RedlockSettings {
-  readonly retryCount: number;
-  readonly retryDelay: number;
-  readonly retryJitter: number;
+  readonly retryCount?: number;
+  readonly retryDelay?: number;
+  readonly retryJitter?: number;
 }
 
 declare module 'redlock' {
