@@ -81,6 +81,8 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
  * a command sent over it may have been executed.
  */
 const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
+  // The server undid the statement.
+  [/^(ER_LOCK_DEADLOCK|ER_LOCK_WAIT_TIMEOUT)$/, 'at-once'],
   [
     /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|CONNECT_TIMEOUT|ConnectionTimeoutError|UND_ERR_CONNECT_TIMEOUT)$/,
     'while-waiting',
