@@ -4,17 +4,17 @@ import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import { createTable, type MysqlClient } from 'holdfast/mysql';
 import type { Store } from 'holdfast/protocol';
 import type { Harness } from 'holdfast/testkit';
-import mariadb from 'mariadb';
+import mariadb, { type PoolConfig as MariadbConfig, type Pool as MariadbPool } from 'mariadb';
 import { createPool as createCallbackPool } from 'mysql2';
 import mysql from 'mysql2/promise';
 import { atTheEnd } from '../scene.js';
 
-export { claimOf, releaseOf, renewOf, runSuite, say } from '../store-talk.js';
+export { runSuite } from '../store-talk.js';
 
 const CONNECTIONS = 4;
 
 /** Options of both drivers, from a URL. */
-export function optionsOf(url: string): {
+function optionsOf(url: string): {
   host: string;
   port: number;
   user: string;
@@ -43,7 +43,7 @@ export function callbackPool(url: string): MysqlClient {
   return pool;
 }
 
-export function mariadbPool(url: string, more: mariadb.PoolConfig = {}): mariadb.Pool {
+export function mariadbPool(url: string, more: MariadbConfig = {}): MariadbPool {
   const pool = mariadb.createPool({ ...optionsOf(url), ...more });
   atTheEnd(() => pool.end());
   return pool;

@@ -28,6 +28,8 @@ export interface OpenedClient<C> {
 
 /** Settings that the clients share. */
 export const CONNECT_MS_MAX = 2_000;
+/** No command waits longer than this for a row lock of another connection. */
+export const STATEMENT_MS_MAX = 4_000;
 export const KEEP_ALIVE_MS = 10_000;
 /** A server that vanished without closing the connection is noticed by unanswered pings. */
 export const PING_MS = 2_000;

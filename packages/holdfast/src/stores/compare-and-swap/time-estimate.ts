@@ -16,6 +16,8 @@ const CLOCK_DRIFT_SHARE = 0.000_5;
 const APART_MS = 10;
 /** Two clock reads this close count as one. */
 const CLOSE_MS = 1;
+/** The usual error of an estimate from times that are exact to the millisecond. */
+export const USUAL_ERROR_MS = 15;
 /** An expired holder is only replaced by a time this fresh. */
 const FRESH_MS = 1_000;
 

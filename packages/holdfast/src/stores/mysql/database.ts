@@ -9,6 +9,7 @@ import { systemClock } from '../../clock.js';
 import { ignore } from '../../protocol/ignore.js';
 import { InvalidArgumentError, NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { messageOf, notExecuted } from '../clients/errors.js';
+import { STATEMENT_MS_MAX } from '../clients/opened-client.js';
 
 type Value = string | Buffer;
 
@@ -50,8 +51,6 @@ export interface Change {
   readonly rows: number;
 }
 
-/** More than a row lock of another session takes, and less than a caller waits for a read. */
-const STATEMENT_MS_MAX = 4_000;
 const IN_TRANSACTION = 1;
 /** Options of the user's pool that change the form of rows, as these statements expect them. */
 const PLAIN_ROWS = {

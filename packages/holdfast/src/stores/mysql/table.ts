@@ -22,7 +22,7 @@ import { explain } from './errors.js';
 import { probe } from './probe.js';
 
 /** A namespace, a slash and a name. */
-const KEY_BYTES_MAX = 640;
+const COLUMN_BYTES = 640;
 const NOW_US = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
 /** Twice the time, plus one where the session has autocommit (database.ts). An exact number until the year 2112. */
 const STAMP = `LAST_INSERT_ID(${NOW_US} * 2 + @@autocommit)`;
@@ -31,7 +31,7 @@ const TIME = `${NOW_US} AS now_us, @@autocommit AS autocommit`;
 export function tableSql(quoted: string): string {
   return [
     `CREATE TABLE IF NOT EXISTS ${quoted} (`,
-    `  lock_key VARBINARY(${KEY_BYTES_MAX}) NOT NULL PRIMARY KEY,`,
+    `  lock_key VARBINARY(${COLUMN_BYTES}) NOT NULL PRIMARY KEY,`,
     `  version VARBINARY(${VERSION_LENGTH_MAX}) NOT NULL,`,
     '  state MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,',
     '  delete_after BIGINT NOT NULL,',

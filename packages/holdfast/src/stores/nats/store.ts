@@ -28,6 +28,7 @@ import {
   type Store,
 } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { USUAL_ERROR_MS } from '../compare-and-swap/time-estimate.js';
 import { Bucket, type BucketParts } from './bucket.js';
 import { Cleanup } from './cleanup.js';
 import type { NatsConnection } from './connection.js';
@@ -38,8 +39,6 @@ import { NatsRegister } from './register.js';
 import { WakeListener } from './wake-listener.js';
 import { Writes } from './writes.js';
 
-/** The usual error of the estimated time. */
-const CLOCK_ERROR_MS = 15;
 /** Records that a list reads at once. */
 const PAGE = 32;
 
@@ -94,7 +93,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     name: 'nats',
     traits: {
       clock: 'estimate',
-      clockErrorMs: CLOCK_ERROR_MS,
+      clockErrorMs: USUAL_ERROR_MS,
       push: queue,
       queue,
       shared: 'network',

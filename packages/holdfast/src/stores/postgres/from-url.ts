@@ -2,7 +2,7 @@
 import { checkServerIdentity } from 'node:tls';
 import { InvalidArgumentError, type Store, StoreError } from '../../protocol/index.js';
 import { type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
-import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
+import { loadFirst, migrateOn, STATEMENT_MS_MAX, storeOn } from '../clients/opened-client.js';
 import { contentOf, parseServerUrl } from '../clients/url.js';
 import { migrate, migrationSql, postgresStore } from './index.js';
 import { POSTGRES_CLIENTS, type Target, type Tls } from './open-client.js';
@@ -23,8 +23,6 @@ const SSL_MODES = ['disable', 'require', 'no-verify', 'verify-ca', 'verify-full'
 /** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
 const CONNECT_MS_DEFAULT = 3_000;
 const CONNECT_SECONDS_MAX = 60;
-/** No command waits longer than this for a row lock of another connection. */
-const STATEMENT_MS_MAX = 4_000;
 /** Statements are short, and commands due at the same moment share one. Listening has one more connection. */
 const CONNECTIONS = 5;
 const SUPABASE_RIGHTS =

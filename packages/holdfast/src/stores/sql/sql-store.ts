@@ -12,7 +12,7 @@ import { messageOf } from '../clients/errors.js';
 import { note } from '../clients/findings.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import type { Register } from '../compare-and-swap/register.js';
-import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
+import { TimeEstimate, USUAL_ERROR_MS } from '../compare-and-swap/time-estimate.js';
 import { CleanUp } from './clean-up.js';
 import type { KeyedState, SqlTable, Timed } from './sql-table.js';
 
@@ -25,11 +25,9 @@ export interface SqlStoreOptions {
   readonly queue: boolean;
 }
 
-/** The usual error of the estimated time. */
-const CLOCK_ERROR_MS = 15;
 /** The database's times are whole microseconds. */
 const TICK_MS = 0.001;
-const PAGE_ROWS = 500;
+const PAGE_ROWS = 250;
 
 export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStoreOptions): Store {
   const estimate = new TimeEstimate();
@@ -72,7 +70,7 @@ export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStore
     name,
     traits: {
       clock: 'estimate',
-      clockErrorMs: CLOCK_ERROR_MS,
+      clockErrorMs: USUAL_ERROR_MS,
       push: false,
       queue,
       shared: 'network',
