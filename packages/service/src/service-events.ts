@@ -18,7 +18,7 @@ export interface ServiceEventDetails {
     readonly ok: boolean;
   };
   /** A lock was granted. */
-  readonly acquired: { readonly key: string; readonly waitedMs: number };
+  readonly acquired: { readonly key: string; readonly waitedMs: number; readonly token?: number };
   /** A caller found the lock held by others. */
   readonly contended: { readonly key: string };
   /** An acquire ended without the lock. */
@@ -33,6 +33,10 @@ export interface ServiceEventDetails {
     readonly count: number | null;
     readonly principal: string;
     readonly requestId: string;
+    /** Holds with a token in this range were to be ended. */
+    readonly fromToken: number;
+    readonly upToToken: number;
+    readonly reason: string | null;
   };
   /** A request through this process may have changed the holders or waiters of a key. */
   readonly touched: { readonly key: string };

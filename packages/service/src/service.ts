@@ -1,11 +1,14 @@
 /** Builds the service: a store, the parts that answer, start and end. */
 import { setMaxListeners } from 'node:events';
+import { hostname } from 'node:os';
+import { pid } from 'node:process';
 import type { FastifyInstance } from 'fastify';
 import { InvalidArgumentError, type Store } from 'holdfast';
 import { type Logger, pino } from 'pino';
 import { after, monotonicMs } from './clock.js';
 import { dashboard } from './dashboard/index.js';
 import { health } from './health/index.js';
+import { History } from './history/history.js';
 import { answerKnownHostsOnly, isLoopback, refuseOtherSites } from './http/addresses.js';
 import { type Audit, auditLog } from './http/audit.js';
 import type { Tls } from './http/certificates.js';
@@ -42,6 +45,8 @@ export interface ServiceOptions {
   readonly tls?: Tls;
   /** Addresses or networks of trusted proxies, whose `x-forwarded-for` is used. Default none. */
   readonly trustProxy?: readonly string[];
+  /** The name of this service in its history, where several use one store. Default: `host:pid`. */
+  readonly name?: string;
   /** Whether to serve the dashboard at `/`. Default true. */
   readonly dashboard?: boolean;
   /** Parts besides the built-in ones. */
@@ -81,12 +86,13 @@ export function createService(options: ServiceOptions): Service {
     refuseOtherSites(app);
     answerKnownHostsOnly(app, allowedHosts);
   }
-  const client = new ServiceClient(store, events);
+  const history = new History(options.name ?? `${hostname()}:${pid}`, events, limits);
+  const client = new ServiceClient(store, events, (command, reply) => history.replied(command, reply));
   const queues = new RequestQueues(client, events, limits.waiters);
   const intervals = pollIntervalsOf(store);
   const readiness = new Readiness(client, events, intervals.readyMs);
   const parts: ServiceParts = {
-    ...{ store, log, limits, client, queues, events, intervals, readiness },
+    ...{ store, log, limits, client, queues, events, history, intervals, readiness },
     holds: queues.holds,
     audit: options.audit ?? auditLog(log),
     closing: closing.signal,

@@ -23,6 +23,9 @@ export interface Limits {
   readonly idleMs: number;
   /** How long closing waits for open requests. */
   readonly closeMs: number;
+  /** Ended holds in the history, and for how long they are kept. */
+  readonly historyEntries: number;
+  readonly historyMs: number;
 }
 
 export const DEFAULT_LIMITS: Limits = {
@@ -39,6 +42,8 @@ export const DEFAULT_LIMITS: Limits = {
   requestMs: 20_000,
   idleMs: 20_000,
   closeMs: 10_000,
+  historyEntries: 10_000,
+  historyMs: 24 * 3_600_000,
 };
 
 export function limitsOf(given: Partial<Limits>): Limits {

@@ -2,6 +2,7 @@
 import type { FastifyInstance } from 'fastify';
 import type { Store } from 'holdfast';
 import type { Logger } from 'pino';
+import type { History } from '../history/history.js';
 import type { ServiceEvents } from '../service-events.js';
 import type { HoldEvents } from '../waiting/hold-events.js';
 import type { RequestQueues } from '../waiting/request-queues.js';
@@ -23,6 +24,8 @@ export interface ServiceParts {
   readonly events: ServiceEvents;
   /** Events of single holds. */
   readonly holds: HoldEvents;
+  /** Who held what, as far as this service saw it. */
+  readonly history: History;
   /** How often parts read the store by themselves. */
   readonly intervals: PollIntervals;
   /** Whether the service is ready for requests. */

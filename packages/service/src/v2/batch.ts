@@ -167,8 +167,11 @@ async function answerOf(
   const { key } = command;
   const sentMs = monotonicMs();
   const tellEvicted = (count: number | null): void => {
+    if (command.kind !== 'evict') return;
     noteOutcome?.(count);
-    events.emit('evicted', { key, count, principal: request.principal.id, requestId: request.id });
+    const { fromToken = 0, upToToken, reason = null } = command;
+    const by = { principal: request.principal.id, requestId: request.id };
+    events.emit('evicted', { key, count, ...by, fromToken, upToToken, reason });
   };
   try {
     const reply = await attempt;
@@ -179,7 +182,7 @@ async function answerOf(
     if (reply.kind !== 'busy' || reply.position !== null) events.emit('touched', { key });
     return reply;
   } catch (error) {
-    if (command.kind === 'evict') tellEvicted(null);
+    tellEvicted(null);
     return { problem: problemOf(error).body };
   }
 }

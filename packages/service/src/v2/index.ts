@@ -3,6 +3,7 @@ import type { Part } from '../http/service-parts.js';
 import { acquireRoute } from './acquire.js';
 import { batchRoute } from './batch.js';
 import { eventRoutes } from './events.js';
+import { historyRoutes } from './history.js';
 import { readRoutes } from './read-routes.js';
 import { renewReleaseEvictRoutes } from './renew-release-evict.js';
 import { ScanQueue } from './scan-queue.js';
@@ -20,6 +21,7 @@ export const v2: Part = {
     renewReleaseEvictRoutes(app, parts);
     const scans = new ScanQueue();
     readRoutes(app, parts, scans);
+    historyRoutes(app, parts);
     batchRoute(app, parts);
     eventRoutes(app, parts, scans);
   },

@@ -82,6 +82,13 @@ export function idempotentHold(
   return { process: withRest(digest, minHoldMs), number: 1 };
 }
 
+const PAGE_LENGTH_MAX = 1_000;
+
+/** The `limit` of a list. */
+export function pageLengthOf(limit = '100'): number {
+  return Math.min(Number(limit), PAGE_LENGTH_MAX);
+}
+
 export const LOCK_PATH = '/v2/locks/:namespace/:name';
 
 interface LockParams {

@@ -12,6 +12,7 @@ import {
   namespaceOfKey,
   narrowed,
   onLock,
+  pageLengthOf,
   queriesAfter,
   refuseForeign,
 } from './names.js';
@@ -31,8 +32,6 @@ interface ListQuery {
 
 type ListRequest = FastifyRequest<{ Querystring: ListQuery }>;
 
-const LIMIT = '100';
-const LIMIT_MAX = 1_000;
 /** A page ends at this size. A single lock is never cut. */
 const PAGE_BYTES_MAX = 1_000_000;
 
@@ -106,9 +105,9 @@ async function listOne({ client, queues }: ServiceParts, request: ListRequest, k
 }
 
 async function list({ client, queues }: ServiceParts, request: ListRequest): Promise<string> {
-  const { namespace, prefix = '', limit = LIMIT, after, metadata = 'json' } = request.query;
+  const { namespace, prefix = '', limit, after, metadata = 'json' } = request.query;
   if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
-  const most = Math.min(Number(limit), LIMIT_MAX);
+  const most = pageLengthOf(limit);
   const texts: string[] = [];
   let last = '';
   let bytes = 0;

@@ -136,7 +136,6 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
     }),
     handler: async (request) => {
       const key = keyIn(request);
-      const detail = { key, principal: request.principal.id, requestId: request.id };
       const { token, upToToken, reason } = request.body ?? {};
       if (token !== undefined && upToToken !== undefined) {
         throw new Problem('invalid-argument', 'Give `token` or `upToToken`, but not both.', { key });
@@ -148,6 +147,8 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
         upToToken: token ?? upToToken ?? (await client.read(key))?.token ?? 0,
         reason: reason === undefined ? null : checkReason(reason),
       } as const;
+      const { kind: _, ...what } = command;
+      const detail = { ...what, principal: request.principal.id, requestId: request.id };
       const noteOutcome = auditEviction(parts, request, command);
       const reply = await client.replyTo(command).catch((error: unknown) => {
         noteOutcome(null);

@@ -16,6 +16,7 @@ import {
   text,
   time,
 } from '../openapi/schema.js';
+import { historySchemas } from './history-schemas.js';
 import { requestSchemas } from './request-schemas.js';
 
 const TOKEN = large('The fencing token. Every grant of a key has a higher one than the grants before it.');
@@ -174,7 +175,8 @@ const busy = named('BusyProblem', {
 export function addSchemas(app: FastifyInstance): void {
   const locks = [holder, waiter, lock, lockPage, grant, renewed, released, evicted];
   const others = [traits, probe, busy, lost];
-  for (const schema of [...requestSchemas, ...locks, ...others, ...eventSchemas]) app.addSchema(schema);
+  for (const schema of [...requestSchemas, ...locks, ...others, ...historySchemas, ...eventSchemas])
+    app.addSchema(schema);
 }
 
 /** A route of `/v2`: it answers with problems, its own and those that every route has. */

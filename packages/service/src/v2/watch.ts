@@ -177,15 +177,18 @@ export class Watch {
   }
 
   #update(key: string, snapshot: Snapshot | null): void {
+    const { history, queues } = this.#parts;
     const before = this.#known.get(key);
     if (!snapshot) {
       this.#known.delete(key);
+      history.observed(key, before?.view, null);
       if (before) this.#emit('gone', { ...before.view, holders: [], holding: 0, waiters: [], waiting: 0 });
       return;
     }
     if (!before && this.#known.size >= WATCHED_MAX) return;
-    const next = outlined(lockView(snapshot, this.#parts.queues.waitersHere(key), 'text'), this.#round);
+    const next = outlined(lockView(snapshot, queues.waitersHere(key), 'text'), this.#round);
     this.#known.set(key, next);
+    history.observed(key, before?.view, next.view);
     if (!before) this.#emit('appeared', next.view);
     else if (before.outline !== next.outline) this.#emit('changed', next.view);
     else if (before.expiries !== next.expiries) this.#emit('renewed', next.view);

@@ -45,13 +45,14 @@ export class HoldEvents {
   }
 
   /** A claim of the library, sent at `sentMs`: it repeats claims while it waits. */
-  claimed({ key, hold, queue }: Claim, { kind }: Reply, sentMs: number): void {
+  claimed({ key, hold, queue }: Claim, reply: Reply, sentMs: number): void {
+    const { kind } = reply;
     const name = nameOf(key, holdText(hold));
     const known = this.#known.get(name);
     const waitedMs = monotonicMs() - (known?.sinceMs ?? sentMs);
-    if (kind === 'granted' && !known?.isHeld) {
+    if (reply.kind === 'granted' && !known?.isHeld) {
       this.#set(name, { isHeld: true, sinceMs: sentMs });
-      this.#events.emit('acquired', { key, waitedMs });
+      this.#events.emit('acquired', { key, waitedMs, token: reply.token });
     }
     if (kind !== 'busy' || known) return;
     this.#set(name, { isHeld: false, sinceMs: sentMs });

@@ -9,14 +9,21 @@ import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 
 type Operation = ServiceEventDetails['store']['operation'];
 
-export function observedStore(store: Store, events: ServiceEvents): Store {
+/** Told of every reply of the store to a command of this service. */
+export type OnReply = (command: Command, reply: Reply) => void;
+
+export function observedStore(
+  store: Store,
+  events: ServiceEvents,
+  onReply: OnReply = () => undefined,
+): Store {
   const { name, traits, instances } = store;
   return {
     name,
     traits,
     ...(instances && { instances }),
     ...(store.listen && { listen: store.listen.bind(store) }),
-    apply: (commands) => applyObserved(store, events, commands),
+    apply: (commands) => applyObserved(store, events, onReply, commands),
     read: async (key) => store.read(key),
     list: (query) => store.list(query),
     probe: async () => store.probe(),
@@ -47,6 +54,7 @@ export async function measured<T>(
 function applyObserved(
   store: Store,
   events: ServiceEvents,
+  onReply: OnReply,
   commands: readonly Command[],
 ): readonly Promise<Reply>[] {
   const sinceMs = monotonicMs();
@@ -69,6 +77,7 @@ function applyObserved(
         settled(true);
         // A claim that was taken back in the background, or a release: the lock's views change.
         const command = commands[index];
+        if (command) onReply(command, answer);
         if (command?.kind === 'release') events.emit('touched', { key: command.key });
         return answer;
       }, rejected),

@@ -115,7 +115,7 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
   #tell(key: string, outcome: Outcome, waitedMs: number): void {
     if (outcome.kind === 'granted') {
       this.holds.held(key, holdText(outcome.grant.hold));
-      this.#events.emit('acquired', { key, waitedMs });
+      this.#events.emit('acquired', { key, waitedMs, token: outcome.grant.reply.token });
       this.#events.emit('touched', { key });
     } else if (outcome.kind === 'busy') this.#events.emit('refused', { key, waitedMs });
   }

@@ -5,7 +5,7 @@ import { StoreClient } from 'holdfast/engine';
 import type { Command, Guarantees, ListQuery, Reply, Snapshot } from 'holdfast/protocol';
 import { monotonicMs, soon, within } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
-import { measured, observedStore } from './observed-store.js';
+import { measured, type OnReply, observedStore } from './observed-store.js';
 
 /** Other work gets its turn after this long of listing. */
 const LISTING_MS_MAX = 2;
@@ -15,8 +15,8 @@ export class ServiceClient extends StoreClient {
   protected override readonly asksWhileAway = true;
   readonly #events: ServiceEvents;
 
-  constructor(store: Store, events: ServiceEvents) {
-    super(observedStore(store, events), systemClock);
+  constructor(store: Store, events: ServiceEvents, onReply?: OnReply) {
+    super(observedStore(store, events, onReply), systemClock);
     this.#events = events;
   }
 

@@ -86,6 +86,8 @@ describe('who may do what', () => {
       '/v2/locks/a/b',
       '/v2/events',
       '/v2/probe',
+      '/v2/history',
+      '/v2/history/summary',
       '/v2/inboxes/0123456789abcdef/events',
     ]) {
       expect((await call('GET', path)).status).toBe(401);
@@ -253,9 +255,10 @@ describe('who may do what', () => {
     const one = await post('/v2/locks/a/b/evict', {}, { 'x-request-id': 'evict-1' });
     const commands = [{ kind: 'evict', key: 'a/b', upToToken: 1 }];
     const two = await post('/v2/batch', { commands }, { 'x-request-id': 'evict-2' });
+    const by = { key: 'a/b', principal: 'anonymous', fromToken: 0, reason: null };
     expect(told).toEqual([
-      { key: 'a/b', count: 1, principal: 'anonymous', requestId: one.headers.get('x-request-id') },
-      { key: 'a/b', count: 0, principal: 'anonymous', requestId: two.headers.get('x-request-id') },
+      { ...by, count: 1, upToToken: expect.any(Number), requestId: one.headers.get('x-request-id') },
+      { ...by, count: 0, upToToken: 1, requestId: two.headers.get('x-request-id') },
     ]);
   });
 

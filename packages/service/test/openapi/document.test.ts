@@ -38,6 +38,8 @@ describe('the OpenAPI document', () => {
     expect(routes.filter((route) => /\/v[12]\//.test(route)).sort()).toEqual([
       'get /v1/{namespace}/lock/{lockName}',
       'get /v2/events',
+      'get /v2/history',
+      'get /v2/history/summary',
       'get /v2/inboxes/{id}/events',
       'get /v2/locks',
       'get /v2/locks/{namespace}/{name}',

@@ -1,0 +1,108 @@
+/**
+ * Holds that have ended, in the order in which that was seen; the oldest are dropped first. Of one key at most 100 stay, so
+ * that a busy key does not drop the holds of all others.
+ */
+
+/** What is known about an end, the more certain the later: a later finding replaces an earlier one. */
+const CERTAINTY = { unknown: 0, expired: 1, lost: 2, released: 3, evicted: 4 } as const;
+
+export type EndKind = keyof typeof CERTAINTY;
+export const END_KINDS = Object.keys(CERTAINTY) as readonly EndKind[];
+
+export interface End {
+  readonly kind: EndKind;
+  /** By the store's clock. */
+  readonly at: number;
+  /** The principal that evicted, and its reason. */
+  readonly by: string | null;
+  readonly reason: string | null;
+}
+
+/** A hold, as far as this service knows it. */
+export interface KnownHold {
+  readonly key: string;
+  /** Null where only its release went through this service. */
+  token: number | null;
+  /** The last token of its block. */
+  tokenLast: number;
+  owner: string | null;
+  permits: number | null;
+  capacity: number | null;
+  acquiredAt: number | null;
+  expiresAt: number;
+  waitedMs: number | null;
+  /** Whether its grant or release was a request to this service; otherwise it was seen in the store. */
+  readonly seen: 'requests' | 'store';
+  /** When it expires, by the monotonic clock of this process. */
+  dueMs: number;
+}
+
+export interface PastHold extends KnownHold {
+  end: End;
+  /** Rises with every hold that ends. */
+  readonly number: number;
+  readonly endedMs: number;
+}
+
+const HOLDS_A_KEY = 100;
+
+export class PastHolds {
+  readonly #max: number;
+  readonly #all = new Set<PastHold>();
+  readonly #byKey = new Map<string, Set<PastHold>>();
+  #number = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  add(hold: KnownHold, end: End, endedMs: number): PastHold {
+    this.#number += 1;
+    const past = { ...hold, end, number: this.#number, endedMs };
+    const own = this.#byKey.get(hold.key) ?? new Set();
+    this.#byKey.set(hold.key, own.add(past));
+    this.#all.add(past);
+    if (own.size > HOLDS_A_KEY) this.#deleteFirst(own);
+    if (this.#all.size > this.#max) this.#deleteFirst(this.#all);
+    return past;
+  }
+
+  delete(past: PastHold): void {
+    this.#all.delete(past);
+    const own = this.#byKey.get(past.key);
+    if (own?.delete(past) && own.size === 0) this.#byKey.delete(past.key);
+  }
+
+  has(past: PastHold): boolean {
+    return this.#all.has(past);
+  }
+
+  deleteBefore(ms: number): void {
+    for (const past of this.#all) {
+      if (past.endedMs >= ms) return;
+      this.delete(past);
+    }
+  }
+
+  of(key: string): Iterable<PastHold> {
+    return this.#byKey.get(key) ?? [];
+  }
+
+  /** The newest first. */
+  newest(key?: string): readonly PastHold[] {
+    return [...(key === undefined ? this.#all : this.of(key))].reverse();
+  }
+
+  #deleteFirst(holds: ReadonlySet<PastHold>): void {
+    for (const first of holds) {
+      this.delete(first);
+      return;
+    }
+  }
+}
+
+/** Whether a finding says more than what is known. */
+export function isBetter(end: End, known: End): boolean {
+  if (end.kind === known.kind) return end.by !== null && known.by === null;
+  return CERTAINTY[end.kind] > CERTAINTY[known.kind];
+}
