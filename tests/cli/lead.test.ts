@@ -112,10 +112,12 @@ describe('holdfast leader', () => {
     const told = await place.run(['leader', 'chief']);
     expect(told.status).toBe(0);
     expect(told.stdout).toMatch(
-      new RegExp(`^web-1 leads since \\d{4}-\\d\\d-\\d\\d [\\d:]+, token ${term}\n$`),
+      new RegExp(
+        `^web-1 leads since \\d{4}-\\d\\d-\\d\\d [\\d:]+, token ${term}\n  metadata {"command":"sh"}\n$`,
+      ),
     );
     const { leader } = JSON.parse((await place.run(['leader', 'chief', '--json'])).stdout);
-    expect(leader).toMatchObject({ owner: 'web-1', metadata: null, token: term });
+    expect(leader).toMatchObject({ owner: 'web-1', metadata: { command: 'sh' }, token: term });
     expect(Date.parse(leader.since)).toBeGreaterThan(0);
   });
 });

@@ -9,9 +9,9 @@ async function hold(key: string, owner: string): Promise<Running> {
   return running;
 }
 
-async function json(args: readonly string[]) {
+async function json(args: readonly string[], expected = 0) {
   const { status, stdout, stderr } = await place.run([...args, '--json']);
-  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect({ status, stderr }).toEqual({ status: expected, stderr: '' });
   return JSON.parse(stdout);
 }
 
@@ -33,7 +33,9 @@ describe('holdfast ls', () => {
     expect(lines[1]).toMatch(/^backup +bob +1 +\d+ +\S+ +\d+s +-$/);
     expect(lines[2]).toMatch(/^deploy:web +alice +1 +\d+ +\S+ +\d+s +-$/);
     expect(lines).toHaveLength(3);
-    expect(new Set(lines.map((line) => line.length)).size).toBe(1);
+    // Every line ends where the column of those who wait begins, and none of them waits.
+    const at = (lines[0] ?? '').indexOf('WAITING');
+    expect(lines.slice(1).map((line) => line.length)).toEqual([at + 1, at + 1]);
   });
 
   it('takes a prefix, a limit and where to go on', async () => {
@@ -58,9 +60,9 @@ describe('holdfast ls', () => {
 });
 
 describe('holdfast inspect', () => {
-  it('says that a key is free', async () => {
-    expect(await place.run(['inspect', 'job'])).toMatchObject({ status: 0, stdout: '"job" is free.\n' });
-    expect(await json(['inspect', 'job'])).toEqual({ key: 'job', now: null, holders: [], waiters: [] });
+  it('says that a key is free, and exits 1', async () => {
+    expect(await place.run(['inspect', 'job'])).toMatchObject({ status: 1, stdout: '"job" is free.\n' });
+    expect(await json(['inspect', 'job'], 1)).toEqual({ key: 'job', now: null, holders: [], waiters: [] });
   });
 
   it('shows who holds it and who waits for it, and no hold id', async () => {
@@ -84,10 +86,17 @@ describe('holdfast inspect', () => {
     expect(info.waiters[0]).toMatchObject({ owner: 'bob' });
     const { stdout } = await place.run(['inspect', 'job']);
     expect(stdout).toMatch(
-      /^job\n {2}held by alice since .+ until .+\n {4}token \d+, permits 1\n {2}1\. waiting: bob, for .+\n$/,
+      /^job\n {2}held by alice since .+ until .+\n {4}token \d+, permits 1\n {4}metadata {"command":"sh"}\n {2}1\. waiting: bob, for .+\n$/,
     );
     waiting.kill('SIGTERM');
     await waiting.ended;
+  });
+
+  it('with --quiet only exits: 0 for a key that is held, 1 for a free one', async () => {
+    await hold('job', 'alice');
+    const silent = { stdout: '', stderr: '' };
+    expect(await place.run(['inspect', 'job', '--quiet'])).toMatchObject({ status: 0, ...silent });
+    expect(await place.run(['inspect', 'other', '-q'])).toMatchObject({ status: 1, ...silent });
   });
 
   it('F17: shows no escape sequence that somebody put into his name', async () => {
@@ -161,6 +170,17 @@ describe('holdfast watch', () => {
     const { status, stdout, stderr } = await watching.ended;
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
     expect(stdout.trimEnd().split('\n')).toHaveLength(2);
+  });
+
+  it('names those who wait, and so does ls', async () => {
+    const watching = place.start(['watch', 'job', '--every', '50ms']);
+    await hold('job', 'alice');
+    await watching.said(/job {2}held by alice/);
+    place.start(['run', 'job', '--owner', 'bob', '--wait', '60s', '--', 'true']);
+    await watching.said(/job {2}held by alice \(token \d+\), 1 waiting: bob\n/);
+    expect((await place.run(['ls'])).stdout).toMatch(/^job +alice .+ 1: bob$/m);
+    watching.kill('SIGINT');
+    await watching.ended;
   });
 
   it('prints a JSON line a change', async () => {

@@ -42,6 +42,20 @@ describe.runIf(hasTerminals)('at a terminal', () => {
     expect(ended.stdout.match(/got SIGQUIT/g)).toHaveLength(1);
   });
 
+  it('a command that waits says whom for and at which place, unless it is to be quiet', async () => {
+    await hold('job');
+    const first = atTerminal('run job --wait 1m -- true');
+    await first.said(/holdfast: waiting for "job", held by alice; place 1 in the queue/);
+    const second = atTerminal('run job --wait 1m -- true');
+    await second.said(/held by alice; place 2 in the queue/);
+    const quiet = atTerminal('run job --wait 1m --quiet -- true');
+    await place.waiting('job', 3);
+    for (const session of [first, second, quiet]) session.child.stdin?.write('\u0003');
+    const [, , { status, stdout }] = await Promise.all([first.ended, second.ended, quiet.ended]);
+    expect(status).toBe(130);
+    expect(stdout).not.toContain('waiting for "job", held by');
+  });
+
   it('Ctrl-C ends the waiting for a lock', async () => {
     await hold('job');
     const session = atTerminal('run job --wait 1m -- true');

@@ -8,6 +8,9 @@ const COMMANDS = [
   'run',
   'lead',
   'leader',
+  'acquire',
+  'renew',
+  'release',
   'ls',
   'inspect',
   'evict',
@@ -16,6 +19,8 @@ const COMMANDS = [
   'migrate',
   'serve',
   'api-key',
+  'completion',
+  'man',
 ];
 
 describe('help', () => {
@@ -54,7 +59,7 @@ describe('a wrong call is told in one line and exits 64', () => {
   const wrong: readonly (readonly [args: readonly string[], text: RegExp])[] = [
     [
       [],
-      /^a command is missing: run, lead, leader, ls, inspect, evict, watch, doctor, migrate, serve, api-key; see holdfast --help$/,
+      /^a command is missing: run, lead, leader, acquire, .+, api-key, completion, man; see holdfast --help$/,
     ],
     [['rn', 'job', '--', 'true'], /^unknown command "rn"; did you mean run\?$/],
     [['run', 'job', '--tll', '5s', '--', 'true'], /^unknown option --tll; did you mean --ttl\?$/],
@@ -72,8 +77,24 @@ describe('a wrong call is told in one line and exits 64', () => {
       ['run', 'job', '--tick', '1m', '--capacity', '2', '--', 'true'],
       /^--tick cannot be combined with --capacity$/,
     ],
+    [['run', 'a', '--key', 'b', '--shared', '--', 'true'], /^--key cannot be combined with --shared$/],
+    [
+      ['run', 'a', '--shared', '--capacity', '2', '--', 'true'],
+      /^--shared cannot be combined with --capacity$/,
+    ],
+    [['run', 'a', '--key', 'b', '--tick', '1m', '--', 'true'], /^--tick cannot be combined with --key$/],
+    [['run', 'a', '--key', '', '--', 'true'], /^--key needs a value$/],
+    [['run', 'a', '--metadata', 'x', '--', 'true'], /^--metadata: "x" has no name; write it as NAME=TEXT$/],
+    [
+      ['run', 'a', '--metadata', `x=${'y'.repeat(5_000)}`, '--', 'true'],
+      /metadata is longer than 4096 bytes/,
+    ],
+    [['acquire', 'job'], /^acquire needs --ttl TIME: /],
+    [['renew'], /^no lease: give --handoff FILE, or set HOLDFAST_HANDOFF to what `acquire` printed$/],
+    [['release', '--handoff', 'none'], /^--handoff none: there is no such file; was the lock acquired/],
+    [['completion'], /^completion needs a SHELL; usage: holdfast completion SHELL$/],
     [['lead', 'job'], /^lead needs a command after --; usage: /],
-    [['lead', 'job', '--wait', '5s', '--', 'true'], /^--wait is an option of run, not of lead$/],
+    [['lead', 'job', '--wait', '5s', '--', 'true'], /^--wait is an option of run, acquire, not of lead$/],
     [['run', 'job', '--min-hold', '200h', '--', 'true'], /^--min-hold must be at most 168h \(7 days\)$/],
     [
       ['run', 'job', '--capacity', '1000001', '--', 'true'],

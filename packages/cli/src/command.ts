@@ -1,5 +1,5 @@
 /** The shape of a command, and its help text, which is made from that shape. */
-import type { CommandShape, Invocation } from './options/invocation.js';
+import { ALONE, type CommandShape, EVERYWHERE, type Invocation } from './options/invocation.js';
 import { OPTIONS, type OptionName, type OptionSpec } from './options/options.js';
 import type { Terminal } from './printing/terminal.js';
 
@@ -8,11 +8,11 @@ export interface Command extends CommandShape {
   /** The text at the top of its help. */
   readonly about: string;
   readonly examples: readonly (readonly [command: string, what: string])[];
-  /** Resolves to the exit status. Throws a `Failure` or an error of the library. */
-  run(invocation: Invocation, terminal: Terminal): Promise<number>;
+  /** `commands`: the table of all. Resolves to the exit status. Throws a `Failure` or an error of the library. */
+  run(invocation: Invocation, terminal: Terminal, commands: readonly Command[]): Promise<number>;
 }
 
-const STORES = `STORES
+export const STORES = `STORES
   --store URL, else $HOLDFAST_STORE, else the store that LockServiceCentral's variables (LOCKER_*) name, else the file
   holdfast/locks.db in your state folder ($XDG_STATE_HOME, or ~/.local/state).
   sqlite:PATH                                        a file, for all processes of this machine
@@ -24,12 +24,18 @@ const STORES = `STORES
   nats://[USER:PASSWORD@]HOST[:PORT][,HOST]/BUCKET   NATS; nats+tls:// with TLS. Needs the package @nats-io/transport-node
   https://HOST[:PORT][,HOST]                         a lock service; its API key is in $HOLDFAST_API_KEY`;
 
-const STATUSES = `EXIT STATUS
-  0    done                              75   the lock was not acquired in time
-  1    anything else                     76   the lease was lost; COMMAND was ended
-  64   wrong usage                       126  COMMAND cannot be executed
-  69   the store cannot be reached       127  COMMAND was not found
-  run exits with the status of COMMAND, 128 + N if signal N ended it.`;
+/** Statuses and their meaning: for the help, the man page and docs/cli.md. */
+export const STATUSES: readonly (readonly [status: string, meaning: string])[] = [
+  ['0', 'done; inspect: the key is held; leader: somebody leads'],
+  ['1', 'inspect: the key is free; leader: nobody leads; a failed check of doctor; anything else'],
+  ['64', 'wrong usage'],
+  ['69', 'the store cannot be reached or used'],
+  ['75', 'the lock was not acquired in time'],
+  ['76', 'the lease was lost; run and lead ended COMMAND'],
+  ['126', 'COMMAND cannot be executed'],
+  ['127', 'COMMAND was not found'],
+  ['128+N', 'signal N ended COMMAND, or the waiting for the lock'],
+];
 
 export function generalHelp(terminal: Terminal, commands: readonly Command[]): string {
   const width = Math.max(...commands.map(({ name, operands }) => `${name} ${operands.text}`.length));
@@ -46,11 +52,13 @@ export function generalHelp(terminal: Terminal, commands: readonly Command[]): s
     ...lines,
     '',
     terminal.paint('bold', 'OPTIONS'),
-    ...optionLines(['store', 'namespace', 'json', 'help', 'version']),
+    ...optionLines(ALONE),
     '',
     STORES,
     '',
-    STATUSES,
+    terminal.paint('bold', 'EXIT STATUS'),
+    ...STATUSES.map(([status, meaning]) => `  ${status.padEnd(5)}  ${meaning}`),
+    '  run and lead exit with the status of COMMAND.',
     '',
     'holdfast COMMAND --help shows the options of a command, with examples.',
   ].join('\n');
@@ -68,7 +76,7 @@ export function commandHelp(terminal: Terminal, command: Command): string {
     `  holdfast ${command.name} ${command.operands.text}`.trimEnd(),
     '',
     terminal.paint('bold', 'OPTIONS'),
-    ...optionLines([...command.options, 'store', 'namespace', 'json', 'help']),
+    ...optionLines([...command.options, ...EVERYWHERE]),
     '',
     terminal.paint('bold', 'EXAMPLES'),
     ...examples,
@@ -76,10 +84,15 @@ export function commandHelp(terminal: Terminal, command: Command): string {
 }
 
 function optionLines(names: readonly OptionName[]): string[] {
-  const heads = names.map((name) => {
-    const { short, value }: OptionSpec = OPTIONS[name];
-    return `${short ? `-${short}, ` : '    '}--${name}${value ? ` ${value}` : ''}`;
-  });
+  const heads = names.map((name) => `${spec(name).short ? '' : '    '}${optionHead(name)}`);
   const width = Math.max(...heads.map((head) => head.length));
   return names.map((name, at) => `  ${(heads[at] ?? '').padEnd(width)}  ${OPTIONS[name].text}`);
 }
+
+/** `-y, --yes`, `--ttl TIME` */
+export function optionHead(name: OptionName): string {
+  const { short, value } = spec(name);
+  return `${short ? `-${short}, ` : ''}--${name}${value ? ` ${value}` : ''}`;
+}
+
+const spec = (name: OptionName): OptionSpec => OPTIONS[name];

@@ -1,15 +1,19 @@
 /** The `holdfast` command: finds the subcommand, runs it, reports a failure in one line, exits. */
-import { readFileSync } from 'node:fs';
 import { within } from './clock.js';
 import { type Command, commandHelp, generalHelp } from './command.js';
+import { acquire } from './commands/acquire.js';
 import { apiKey } from './commands/api-key.js';
+import { completion } from './commands/completion.js';
 import { doctor } from './commands/doctor.js';
 import { evict } from './commands/evict.js';
 import { inspect } from './commands/inspect.js';
 import { lead } from './commands/lead.js';
 import { leader } from './commands/leader.js';
 import { ls } from './commands/ls.js';
+import { man } from './commands/man.js';
 import { migrate } from './commands/migrate.js';
+import { release } from './commands/release.js';
+import { renew } from './commands/renew.js';
 import { run } from './commands/run.js';
 import { serve } from './commands/serve.js';
 import { watch } from './commands/watch.js';
@@ -18,12 +22,16 @@ import { mistypedVariables, overriddenStore } from './options/environment.js';
 import { parseInvocation } from './options/invocation.js';
 import type { Outlet } from './printing/outlet.js';
 import { stderr, stdout } from './printing/standard-streams.js';
-import { openTerminal, printable, type Terminal } from './printing/terminal.js';
+import { openTerminal, printable, quieted, type Terminal } from './printing/terminal.js';
+import { version } from './version.js';
 
 const COMMANDS: readonly Command[] = [
   run,
   lead,
   leader,
+  acquire,
+  renew,
+  release,
   ls,
   inspect,
   evict,
@@ -32,6 +40,8 @@ const COMMANDS: readonly Command[] = [
   migrate,
   serve,
   apiKey,
+  completion,
+  man,
 ];
 /** Options of `serve` that are not settings. */
 const NO_VARIABLES: readonly string[] = ['config', 'print-config'];
@@ -48,8 +58,9 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
     return EXIT.ok;
   }
   if (command) {
-    for (const text of warningsFor(command, options.has('store'))) terminal.warn(text);
-    return command.run(invocation, terminal);
+    const told = options.has('quiet') ? quieted(terminal) : terminal;
+    for (const text of warningsFor(command, options.has('store'))) told.warn(text);
+    return command.run(invocation, told, COMMANDS);
   }
   if (options.has('version')) {
     terminal.out(version());
@@ -65,12 +76,6 @@ function warningsFor(command: Command, hasStore: boolean): string[] {
   const settings = ['store', ...serve.options.filter((name) => !NO_VARIABLES.includes(name))] as const;
   const mistyped = mistypedVariables(process.env, settings, command === serve);
   return command === serve || hasStore ? mistyped : [...mistyped, ...overriddenStore(process.env)];
-}
-
-function version(): string {
-  const description: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  const known = typeof description === 'object' && description !== null && 'version' in description;
-  return known ? String(description.version) : 'unknown';
 }
 
 /** One line for an expected failure; a stack trace for a bug. */

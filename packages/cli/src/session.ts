@@ -1,5 +1,5 @@
 /** Opens the store that the options name. Passwords in its URL are never shown. */
-import { homedir } from 'node:os';
+import { homedir, hostname } from 'node:os';
 import { isAbsolute, join } from 'node:path';
 import { createLocks, type Locks, openStore, type Store } from 'holdfast';
 import { within } from './clock.js';
@@ -7,6 +7,7 @@ import { Failure, failureOf, usageFailure } from './failure.js';
 import type { Options } from './options/options.js';
 import { redact, redactIn } from './printing/redaction.js';
 import { type Terminal, warn } from './printing/terminal.js';
+import { userName } from './user.js';
 
 /** Variables of LockServiceCentral that may name a store, in both of its spellings. */
 export const CENTRAL = /^(?:locker[._]|spring[._]profiles[._]active$)/i;
@@ -85,12 +86,20 @@ export async function openSession(options: Options): Promise<Session> {
   const store = await open(url);
   try {
     const namespace = options.text('namespace');
-    const locks = createLocks(store, namespace === undefined ? {} : { namespace });
+    const locks = createLocks(store, {
+      owner: defaultOwner(),
+      ...(namespace !== undefined && { namespace }),
+    });
     return { url: redact(url), store, locks, close: (terminal) => close(locks, terminal) };
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** Who, where and which process. */
+function defaultOwner(): string {
+  return `${userName()}@${hostname()}:${process.pid}`;
 }
 
 async function close(locks: Locks, terminal: Terminal): Promise<void> {

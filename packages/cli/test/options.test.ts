@@ -7,7 +7,7 @@ const RUN: CommandShape = {
   name: 'run',
   operands: { min: 1, max: 1, text: 'KEY [OPTIONS] -- COMMAND [ARGS]' },
   takesCommandLine: true,
-  options: ['ttl', 'wait', 'owner', 'capacity', 'permits', 'grace', 'min-hold'],
+  options: ['key', 'metadata', 'ttl', 'wait', 'owner', 'capacity', 'permits', 'grace', 'min-hold'],
 };
 const LS: CommandShape = {
   name: 'ls',
@@ -84,8 +84,14 @@ describe('the arguments', () => {
 describe('what run is asked for', () => {
   it('has the defaults of the library, and a grace of a quarter of the ttl, at most 5 s', () => {
     const request = readRequest(parse('run key -- true'));
-    expect(request).toMatchObject({ key: 'key', waitMs: 10_000, capacity: null, permits: 1, graceMs: 5_000 });
-    expect(request.acquire).toEqual({ ttl: 30_000, wait: 10_000 });
+    expect(request).toMatchObject({
+      keys: ['key'],
+      waitMs: 10_000,
+      capacity: null,
+      permits: 1,
+      graceMs: 5_000,
+    });
+    expect(request.acquire).toEqual({ ttl: 30_000, wait: 10_000, metadata: { command: 'true' } });
     expect(readRequest(parse('run key --ttl 4s -- true')).graceMs).toBe(1_000);
     expect(readRequest(parse('run key --ttl 4s --grace 0 -- true')).graceMs).toBe(0);
   });
@@ -95,7 +101,24 @@ describe('what run is asked for', () => {
       'run key --ttl 1m --wait 5m --owner me --capacity 3 --permits 2 --grace 10s --min-hold 1h -- true';
     const request = readRequest(parse(line));
     expect(request).toMatchObject({ waitMs: 300_000, capacity: 3, permits: 2, graceMs: 10_000 });
-    expect(request.acquire).toEqual({ ttl: 60_000, wait: 300_000, owner: 'me', minHold: 3_600_000 });
+    expect(request.acquire).toEqual({
+      ttl: 60_000,
+      wait: 300_000,
+      owner: 'me',
+      minHold: 3_600_000,
+      metadata: { command: 'true' },
+    });
+  });
+
+  it('has all keys once, and all metadata', () => {
+    const line =
+      'run b --key a --key=b --metadata build=42 --metadata note=x=y -- /usr/bin/make --password hunter2';
+    const request = readRequest(parse(line));
+    expect(request.keys).toEqual(['b', 'a']);
+    expect(request.acquire.metadata).toEqual({ command: 'make', build: '42', note: 'x=y' });
+    const told = readRequest(parse('run --key a --metadata command=deploy -- /usr/bin/make'));
+    expect(told.keys).toEqual(['a']);
+    expect(told.acquire.metadata).toEqual({ command: 'deploy' });
   });
 
   const wrong: readonly (readonly [options: string, text: RegExp])[] = [

@@ -10,7 +10,7 @@ function terminal(isTTY: boolean, environment: { readonly [name: string]: string
   return { terminal: openTerminal(stream, stream, environment, json), written };
 }
 
-const durationIn = (text: string) => new Options(new Map([['ttl', text]])).durationMs('ttl');
+const durationIn = (text: string) => new Options(new Map([['ttl', [text]]])).durationMs('ttl');
 
 describe('durations', () => {
   it.each([

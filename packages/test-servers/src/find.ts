@@ -17,7 +17,9 @@ export type ServerName =
   | 'nats'
   | 'mariadb'
   | 'dynamodb'
-  | 'chromium';
+  | 'chromium'
+  | 'zsh'
+  | 'fish';
 
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 const POSTGRES_FOLDERS = '/usr/lib/postgresql';
@@ -127,5 +129,9 @@ export function find(server: ServerName): string | undefined {
       return findDynamodbJar() === undefined ? undefined : findJava();
     case 'chromium':
       return findChromium();
+    case 'zsh':
+      return named('HOLDFAST_ZSH') ?? findOnPath('zsh');
+    case 'fish':
+      return named('HOLDFAST_FISH') ?? findOnPath('fish');
   }
 }

@@ -23,6 +23,9 @@ const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   dynamodb: 'openjdk-17-jre-headless',
   // Without a font it draws no text.
   chromium: 'chromium fonts-dejavu-core',
+  // Shells, for the completion of the command.
+  zsh: 'zsh',
+  fish: 'fish',
 };
 
 const INSTALL_MS_MAX = 300_000;

@@ -1,5 +1,4 @@
 /** `holdfast api-key`: creates, lists and revokes the API keys of the service. An API key is shown once, when it is created. */
-import { userInfo } from 'node:os';
 import { dirname, join } from 'node:path';
 import type { ApiKeyChange, ApiKeyInfo } from 'holdfast-service';
 import { wallMs } from '../clock.js';
@@ -9,13 +8,19 @@ import type { Options } from '../options/options.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
 import { type Column, printable, type Terminal, table } from '../printing/terminal.js';
 import { statePath } from '../session.js';
+import { userName } from '../user.js';
 
 /** Loaded only here, because loading is slow. */
 type Service = typeof import('holdfast-service');
 
 export const apiKey: Command = {
   name: 'api-key',
-  operands: { min: 1, max: 2, text: 'create NAME | list | revoke ID|NAME' },
+  operands: {
+    min: 1,
+    max: 2,
+    text: 'create NAME | list | revoke ID|NAME',
+    choices: ['create', 'list', 'revoke'],
+  },
   options: ['rights', 'expires', 'api-keys', 'audit'],
   summary: 'create, list and revoke API keys of the service',
   about: `Creates, lists and revokes the API keys of the service's clients. "create" prints the API key once, on stdout; the file
@@ -126,19 +131,9 @@ function keyJson({ id, name, rights, createdAt, expiresAt, revokedAt, alive }: A
 function changeOf({ auditFile }: Service, options: Options): ApiKeyChange {
   const path = keysPath(options);
   const audit = options.text('audit') ?? process.env.HOLDFAST_AUDIT ?? join(dirname(path), 'audit.jsonl');
-  return { path, by: operator(), audit: auditFile(audit) };
+  return { path, by: `user:${userName()}`, audit: auditFile(audit) };
 }
 
 function keysPath(options: Options): string {
   return options.text('api-keys') ?? (process.env.HOLDFAST_API_KEYS || statePath('keys.json', process.env));
-}
-
-/** The user who is logged in; the user's number if there is no name. */
-function operator(): string {
-  try {
-    return `user:${userInfo().username}`;
-  } catch (error) {
-    if (!(error instanceof Error && 'code' in error)) throw error;
-    return `user:${process.getuid?.() ?? 'unknown'}`;
-  }
 }

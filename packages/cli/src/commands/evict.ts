@@ -12,7 +12,7 @@ import { inSession, type Session } from '../session.js';
 export const evict: Command = {
   name: 'evict',
   operands: { min: 1, max: 1, text: 'KEY [--token N] [--reason TEXT] [--yes]' },
-  options: ['token', 'reason', 'yes'],
+  options: ['token', 'reason', 'yes', 'quiet'],
   summary: 'end the leases of KEY without their holders',
   about: `Ends the leases of KEY's holders; the next waiter gets the lock. The holder is told within moments and stops, but
 its work may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes is given.`,

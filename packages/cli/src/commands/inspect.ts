@@ -9,12 +9,17 @@ import { inSession } from '../session.js';
 export const inspect: Command = {
   name: 'inspect',
   operands: { min: 1, max: 1, text: 'KEY' },
-  options: [],
+  options: ['quiet'],
   summary: 'show who holds KEY and who waits for it',
-  about: 'Shows who holds KEY, since when and until when, and who waits for it, in the order of the queue.',
+  about: `Shows who holds KEY, since when and until when, and who waits for it, in the order of the queue. Exits 0 when somebody
+holds it, and 1 when it is free; with --quiet it prints nothing.`,
   examples: [
     ['holdfast inspect deploy:web', 'for people'],
-    ["holdfast inspect deploy:web --json | jq '.holders | length'", 'for a script; 0 when the key is free'],
+    ['if holdfast inspect deploy:web --quiet; then echo held; fi', 'for a script'],
+    [
+      "holdfast inspect deploy:web --json | jq '.holders | length'",
+      'how many hold it; 0 when the key is free',
+    ],
   ],
 
   async run({ operands, options }, terminal) {
@@ -24,7 +29,7 @@ export const inspect: Command = {
       if (options.has('json')) terminal.out(JSON.stringify(info ? keyJson(info) : freeKey(key), null, 2));
       else if (!info) terminal.out(`"${printable(key)}" is free.`);
       else for (const line of linesOf(terminal, info)) terminal.out(line);
-      return EXIT.ok;
+      return info && info.holders.length > 0 ? EXIT.ok : EXIT.other;
     });
   },
 };

@@ -5,6 +5,7 @@ import type { Command } from '../command.js';
 import { EXIT, Failure } from '../failure.js';
 import { formatDuration } from '../printing/describe.js';
 import type { Terminal } from '../printing/terminal.js';
+import { heldOf } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { type RunRequest, readRequest } from '../run/request.js';
 import type { SignalRelay } from '../run/signals.js';
@@ -20,7 +21,7 @@ export const lead: Command = {
   name: 'lead',
   operands: { min: 1, max: 1, text: 'KEY [OPTIONS] -- COMMAND [ARGS]' },
   takesCommandLine: true,
-  options: ['ttl', 'owner', 'grace', 'restart'],
+  options: ['ttl', 'owner', 'metadata', 'grace', 'restart', 'quiet', 'verbose'],
   summary: 'run COMMAND while leading KEY, and again with every term',
   about: `Waits until it leads KEY, then runs COMMAND for as long as it leads.
 
@@ -37,7 +38,7 @@ has the key in HOLDFAST_LOCK and the term in HOLDFAST_TOKEN, which is the fencin
   run(invocation, terminal) {
     const request = readRequest(invocation);
     const restarts = invocation.options.has('restart');
-    return interruptible(invocation.options, request.key, terminal, (session, relay) =>
+    return interruptible(invocation.options, request.keys, terminal, (session, relay) =>
       leadAgain(session, request, relay, terminal, restarts),
     );
   },
@@ -50,11 +51,13 @@ async function leadAgain(
   terminal: Terminal,
   restarts: boolean,
 ): Promise<number> {
-  const { ttl, owner } = request.acquire;
-  const election = session.locks.elect(request.key, {
+  const { ttl, owner, metadata } = request.acquire;
+  const [key = ''] = request.keys;
+  const election = session.locks.elect(key, {
     signal: relay.stopped,
     ...(ttl !== undefined && { ttl }),
     ...(owner !== undefined && { owner }),
+    ...(metadata !== undefined && { metadata }),
   });
   for (let endings = 0; ; ) {
     const term = await leadOnce(election, session, request, relay, terminal);
@@ -83,7 +86,14 @@ async function leadOnce(
       startedMs = monotonicMs();
     };
     try {
-      const status = await superviseCommand({ session, lease, request, relay, terminal, onStart });
+      const status = await superviseCommand({
+        session,
+        held: heldOf(lease),
+        request,
+        relay,
+        terminal,
+        onStart,
+      });
       return { status, ranMs: monotonicMs() - startedMs };
     } catch (error) {
       const isLost = error instanceof Failure && error.status === EXIT.leaseLost;

@@ -8,7 +8,7 @@ import { inSession } from '../session.js';
 export const leader: Command = {
   name: 'leader',
   operands: { min: 1, max: 1, text: 'KEY' },
-  options: [],
+  options: ['quiet'],
   summary: 'show who leads KEY',
   about: 'Shows who leads KEY: its owner, since when, and the token of its term. Exits 1 when nobody leads.',
   examples: [

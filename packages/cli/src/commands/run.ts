@@ -5,6 +5,7 @@ import { wallMs, within } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { printable, type Terminal, warn } from '../printing/terminal.js';
+import { type Held, quoted } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire, type RunRequest, readRequest } from '../run/request.js';
 import { type SignalRelay, unlessAborted } from '../run/signals.js';
@@ -18,7 +19,10 @@ export const run: Command = {
   name: 'run',
   operands: { min: 1, max: 1, text: 'KEY [OPTIONS] -- COMMAND [ARGS]' },
   takesCommandLine: true,
-  options: ['ttl', 'wait', 'owner', 'capacity', 'permits', 'grace', 'min-hold', 'tick'],
+  options: [
+    ...['key', 'shared', 'ttl', 'wait', 'owner', 'metadata', 'capacity', 'permits'],
+    ...['grace', 'min-hold', 'tick', 'quiet', 'verbose'],
+  ] as const,
   summary: 'run COMMAND while holding KEY',
   about: `Runs COMMAND while holding the lock KEY, and exits with its status.
 
@@ -33,6 +37,8 @@ ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acqu
       'waits longer, and says who you are',
     ],
     ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
+    ['holdfast run report --shared -- ./read-report.sh', 'beside others that only read'],
+    ['holdfast run from --key to -- ./transfer.sh', 'holds both keys, or waits for both'],
     ['holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh', 'once an hour, however many start it'],
     ['holdfast run nightly --tick 24h -- ./nightly.sh', 'from cron on three machines: once a day in all'],
   ],
@@ -40,11 +46,12 @@ ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acqu
   run(invocation, terminal) {
     const request = readRequest(invocation);
     const isTold = terminal.isTty || invocation.options.has('json');
-    return interruptible(invocation.options, request.key, terminal, async (session, relay) => {
-      if (request.tickMs === null || (await isOurTick(session, request.key, request.tickMs, relay)))
+    return interruptible(invocation.options, request.keys, terminal, async (session, relay) => {
+      const [key = ''] = request.keys;
+      if (request.tickMs === null || (await isOurTick(session, key, request.tickMs, relay)))
         return runUnderLock(session, request, relay, terminal);
       // Silent for cron, which mails every line.
-      if (isTold) terminal.warn(`"${printable(request.key)}" was run for this tick already`);
+      if (isTold) terminal.warn(`"${printable(key)}" was run for this tick already`);
       return EXIT.ok;
     });
   },
@@ -61,18 +68,17 @@ async function runUnderLock(
   relay: SignalRelay,
   terminal: Terminal,
 ): Promise<number> {
-  const lease = await acquire(session.locks, request, relay.stopped);
+  const held = await acquire(session.locks, request, relay.stopped);
   let hasStarted = false;
   const onStart = (): void => {
     hasStarted = true;
   };
   try {
     relay.stopped.throwIfAborted();
-    return await superviseCommand({ session, lease, request, relay, terminal, onStart });
+    return await superviseCommand({ session, held, request, relay, terminal, onStart });
   } finally {
-    await release(lease, session, terminal);
-    if (!hasStarted && request.acquire.minHold !== undefined)
-      await endCoolDown(lease, session, request, terminal);
+    await Promise.all(held.leases.map((lease) => release(lease, session, terminal)));
+    if (!hasStarted && request.acquire.minHold !== undefined) await endCoolDown(held, session, terminal);
   }
 }
 
@@ -81,7 +87,7 @@ async function release(lease: Lease, { store }: Session, terminal: Terminal): Pr
   if (!lease.held) return;
   const end = 'when its ttl is over';
   const free = store.traits.livenessPollMs === null ? end : `once this process is gone, or ${end}`;
-  const text = `"${printable(lease.key)}" could not be released; it is free ${free}`;
+  const text = `${quoted([lease.key])} could not be released; it is free ${free}`;
   try {
     const limitMs = Math.min(lease.remainingMs, RELEASE_MS_MAX);
     const released = lease.release().then(() => true);
@@ -93,21 +99,13 @@ async function release(lease: Lease, { store }: Session, terminal: Terminal): Pr
   }
 }
 
-/** Ends the cool-down of a command that was never started, by an eviction of its token. */
-async function endCoolDown(
-  lease: Lease,
-  session: Session,
-  request: RunRequest,
-  terminal: Terminal,
-): Promise<void> {
-  try {
-    const evicted = session.locks.evict(request.key, { token: lease.token });
-    await within(RELEASE_MS_MAX, evicted);
-  } catch (error) {
-    warn(
-      terminal,
-      `"${printable(lease.key)}" is kept for --min-hold, although the command was not started`,
-      error,
-    );
+/** Ends the cool-down of a command that was never started, by an eviction of its tokens. */
+async function endCoolDown({ leases }: Held, { locks }: Session, terminal: Terminal): Promise<void> {
+  for (const { key, token } of leases) {
+    try {
+      await within(RELEASE_MS_MAX, locks.evict(key, { token }));
+    } catch (error) {
+      warn(terminal, `${quoted([key])} is kept for --min-hold, although the command was not started`, error);
+    }
   }
 }

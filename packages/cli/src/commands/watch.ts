@@ -3,7 +3,7 @@ import type { KeyChange, KeyInfo, Locks, WatchOptions } from 'holdfast';
 import { pause, wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
-import { formatTime, keyJson, keyTable } from '../printing/describe.js';
+import { formatTime, keyJson, keyTable, names } from '../printing/describe.js';
 import { printable, type Terminal } from '../printing/terminal.js';
 import { unlessAborted } from '../run/signals.js';
 import { openSession } from '../session.js';
@@ -77,7 +77,8 @@ function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo)
     return `${printable(holder.owner)}${holder.resting ? ' (cooling down)' : ''} (token ${holder.token})`;
   });
   const held = who.length === 0 ? 'held by nobody' : `held by ${who.join(', ')}`;
-  return `${name}  ${held}${waiters.length === 0 ? '' : `, ${waiters.length} waiting`}`;
+  const waiting = names(waiters.map(({ owner }) => owner));
+  return `${name}  ${held}${waiters.length === 0 ? '' : `, ${waiters.length} waiting: ${waiting}`}`;
 }
 
 /** Reads all keys each time: durations grow even when nothing changes. */

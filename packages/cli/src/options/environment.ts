@@ -7,8 +7,8 @@ import type { OptionName } from './options.js';
 type Environment = { readonly [name: string]: string | undefined };
 
 const PREFIX = 'HOLDFAST_';
-/** Known besides the settings of the service: the API key for one, and the variables that `run` sets for its command. */
-const OTHERS = ['API_KEY', 'LOCK', 'TOKEN'];
+/** Known besides the settings of the service: the API key for one, the lease of `acquire`, and what `run` sets for its command. */
+const OTHERS = ['API_KEY', 'HANDOFF', 'LOCK', 'TOKEN'];
 /** Kubernetes sets these for a service whose name begins with holdfast. */
 const OF_KUBERNETES = /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_|$)/;
 const PORT_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;

@@ -10,7 +10,13 @@ export interface CommandShape {
   readonly name: string;
   readonly options: readonly OptionName[];
   /** How many arguments it takes, and their names for the message about a wrong number. */
-  readonly operands: { readonly min: number; readonly max: number; readonly text: string };
+  readonly operands: {
+    readonly min: number;
+    readonly max: number;
+    readonly text: string;
+    /** The values of the first one, where they are few. */
+    readonly choices?: readonly string[];
+  };
   /** Whether the arguments after `--` are a command line of their own. Default false. */
   readonly takesCommandLine?: boolean;
 }
@@ -23,9 +29,9 @@ export interface Invocation<C extends CommandShape = CommandShape> {
   readonly options: Options;
 }
 
-/** Options of every command. */
-const EVERYWHERE: readonly OptionName[] = ['store', 'namespace', 'json', 'help'];
-const ALONE: readonly OptionName[] = ['store', 'namespace', 'json', 'help', 'version'];
+/** Options of every command, and those without one. */
+export const EVERYWHERE: readonly OptionName[] = ['store', 'namespace', 'json', 'help'];
+export const ALONE: readonly OptionName[] = [...EVERYWHERE, 'version'];
 
 export function parseInvocation<C extends CommandShape>(
   args: readonly string[],
@@ -43,18 +49,19 @@ export function parseInvocation<C extends CommandShape>(
   });
   const words = tokens.flatMap((token) => (token.kind === 'positional' ? [token.value] : []));
   const command = findCommand(words[0], commands);
-  const given = new Map<OptionName, string>();
+  const given = new Map<OptionName, readonly string[]>();
   for (const token of tokens) {
     if (token.kind !== 'option') continue;
     const name = checkOption(token.rawName, token.name, command, commands);
-    given.set(name, checkValue(name, token.value, token.inlineValue));
+    const value = checkValue(name, token.value, token.inlineValue);
+    given.set(name, [...(given.get(name) ?? []), value]);
   }
   const options = new Options(given);
   const after = end === -1 ? [] : args.slice(end + 1);
   if (!command) return { command: null, operands: [], commandLine: [], options };
   const operands = command.takesCommandLine ? words.slice(1) : [...words.slice(1), ...after];
   const commandLine = command.takesCommandLine ? after : [];
-  if (!options.has('help')) checkOperands(command, operands, commandLine);
+  if (!options.has('help')) checkOperands(command, operands, commandLine, options.has('key'));
   return { command, operands, commandLine, options };
 }
 
@@ -107,11 +114,15 @@ function checkOperands(
   command: CommandShape,
   operands: readonly string[],
   commandLine: readonly string[],
+  hasKey: boolean,
 ): void {
   const { min, max, text } = command.operands;
   const usage = `usage: holdfast ${command.name} ${text}`.trimEnd();
-  if (operands.length < min) {
-    throw usageFailure(`${command.name} needs ${text.startsWith('KEY') ? 'a KEY' : 'an action'}; ${usage}`);
+  // --key names a key as well.
+  if (operands.length < min && !hasKey) {
+    const [what = ''] = text.split(' ');
+    const needed = /^[A-Z]+$/.test(what) ? `a ${what}` : 'an action';
+    throw usageFailure(`${command.name} needs ${needed}; ${usage}`);
   }
   if (operands.length > max) {
     const extra = operands[max] ?? '';

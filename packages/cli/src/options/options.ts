@@ -7,10 +7,16 @@ export interface OptionSpec {
   readonly short?: string;
   /** Placeholder of the value in the help text. */
   readonly value?: string;
+  /** The values that it can have, where they are few. */
+  readonly choices?: readonly string[];
+  /** Whether it may be given several times. Default false: the last one counts. */
+  readonly repeats?: true;
   readonly text: string;
 }
 
 const value = (placeholder: string, text: string) => ({ type: 'string', value: placeholder, text }) as const;
+const values = (placeholder: string, text: string) =>
+  ({ ...value(placeholder, text), repeats: true }) as const;
 const flag = (text: string, short?: string) => ({ type: 'boolean', text, ...(short && { short }) }) as const;
 
 /** The options of `serve`, in the order of its help. */
@@ -36,7 +42,10 @@ const SERVICE_OPTIONS = {
   ),
   audit: value('FILE', 'the audit log: evictions and changed API keys'),
   drain: value('TIME', 'how long /readyz answers 503 before closing, for load balancers (0)'),
-  'log-level': value('LEVEL', 'trace, debug, info, warn, error or silent (info)'),
+  'log-level': {
+    ...value('LEVEL', 'trace, debug, info, warn, error or silent (info)'),
+    choices: ['trace', 'debug', 'info', 'warn', 'error', 'silent'],
+  },
   'print-config': flag('print the settings in force, without starting'),
 };
 
@@ -44,9 +53,13 @@ export const OPTIONS = {
   ...SERVICE_OPTIONS,
   store: value('URL', 'where the locks are kept (see `holdfast --help`)'),
   namespace: value('NAME', 'namespace of the keys, which keeps users of one store apart (default)'),
-  ttl: value('TIME', 'how long the lease lives without renewal (30s)'),
+  ttl: value('TIME', 'how long the lease lives without renewal (run and lead: 30s)'),
   wait: value('TIME', 'how long to wait for the lock (10s); 0 does not wait'),
-  owner: value('TEXT', 'who holds it, for people to read (HOST:PID)'),
+  key: values('KEY', 'one more key: all of them are held, or none. May be given several times'),
+  shared: flag('share the lock with others that say --shared; without it, nobody else holds it'),
+  owner: value('TEXT', 'who holds it, for people to read (USER@HOST:PID)'),
+  metadata: values('NAME=TEXT', 'a note for people who inspect the key. May be given several times'),
+  handoff: value('FILE', 'the file of the lease; default $HOLDFAST_HANDOFF has the lease itself'),
   permits: value('K', 'take K of the permits that --capacity names (1)'),
   capacity: value('N', 'make the lock a semaphore with N permits'),
   grace: value('TIME', 'time between TERM and KILL when the lease cannot be renewed (ttl/4, at most 5s)'),
@@ -70,6 +83,8 @@ export const OPTIONS = {
   token: value('N', 'only the holder with this fencing token, as `inspect` shows it'),
   reason: value('TEXT', 'why, for the evicted holder and for the audit log of a service'),
   yes: flag('do not ask', 'y'),
+  quiet: flag('print failures only', 'q'),
+  verbose: flag('say on stderr what happens to the lock', 'v'),
   json: flag('print JSON'),
   help: flag('show this help', 'h'),
   version: flag('show the version', 'V'),
@@ -81,9 +96,9 @@ export type OptionName = keyof typeof OPTIONS;
 
 /** Options of one call, by name. Reading one checks its form. */
 export class Options {
-  readonly #given: ReadonlyMap<OptionName, string>;
+  readonly #given: ReadonlyMap<OptionName, readonly string[]>;
 
-  constructor(given: ReadonlyMap<OptionName, string>) {
+  constructor(given: ReadonlyMap<OptionName, readonly string[]>) {
     this.#given = given;
   }
 
@@ -92,7 +107,12 @@ export class Options {
   }
 
   text(name: OptionName): string | undefined {
-    return this.#given.get(name);
+    return this.#given.get(name)?.at(-1);
+  }
+
+  /** All values of an option that repeats, in their order. */
+  texts(name: OptionName): readonly string[] {
+    return this.#given.get(name) ?? [];
   }
 
   durationMs(name: OptionName): number | undefined {

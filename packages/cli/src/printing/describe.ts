@@ -21,11 +21,27 @@ export function holdersText({ holders, now }: KeyInfo): string {
   return named.join('; ') + (more > 0 ? `; and ${more} more` : '');
 }
 
+/** Owners in a message: `alice, bob and 2 more`. */
+export function names(owners: readonly string[]): string {
+  const more = owners.length - NAMED_MAX;
+  const named = owners.slice(0, NAMED_MAX).map(printable).join(', ');
+  return more > 0 ? `${named} and ${more} more` : named;
+}
+
 function elapsed(from: Date, to: Date): number {
   return Math.max(0, to.getTime() - from.getTime());
 }
 
+/** `2: bob, carol` */
+export function waitersText(waiters: readonly WaiterInfo[]): string {
+  return `${waiters.length}: ${names(waiters.map(({ owner }) => owner))}`;
+}
+
+/** The capacity of a read-write lock: a reader has one permit, a writer all. */
+const READ_WRITE_CAPACITY = 1_000_000;
+
 export function permitsText({ permits, capacity }: HolderInfo | WaiterInfo): string {
+  if (capacity === READ_WRITE_CAPACITY && permits === 1) return 'shared';
   return capacity === 1 ? '1' : `${permits} of ${capacity}`;
 }
 
@@ -36,7 +52,7 @@ const COLUMNS: readonly Column[] = [
   { title: 'TOKEN', right: true },
   { title: 'HELD FOR', right: true },
   { title: 'EXPIRES IN', right: true },
-  { title: 'WAITING', right: true, colour: 'yellow' },
+  { title: 'WAITING', colour: 'yellow' },
 ];
 
 /** One line per holder; a key that only has waiters has a line too. */
@@ -45,7 +61,7 @@ export function keyTable(terminal: Terminal, keys: readonly KeyInfo[]): string[]
 }
 
 function rowsOf({ key, now, holders, waiters }: KeyInfo): string[][] {
-  const waiting = waiters.length === 0 ? '-' : String(waiters.length);
+  const waiting = waiters.length === 0 ? '-' : waitersText(waiters);
   const name = printable(key);
   if (holders.length === 0) return [[name, '-', '-', '-', '-', '-', waiting]];
   return holders.map((holder, at) => [

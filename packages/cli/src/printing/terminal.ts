@@ -13,6 +13,8 @@ const CODES: { readonly [colour in Colour]: readonly [number, number] } = {
 
 export interface Terminal {
   readonly isTty: boolean;
+  /** Whether somebody reads stderr at a terminal. */
+  readonly errIsTty: boolean;
   readonly rows: number;
   /** Resolves once stdout has taken everything, or has failed. */
   flushed(): Promise<void>;
@@ -26,6 +28,8 @@ export interface Terminal {
   err(line: string): void;
   /** A warning while the command goes on: a line on stderr, as JSON with --json. */
   warn(text: string): void;
+  /** A line on stderr about what happens, as JSON with --json. */
+  note(text: string): void;
   paint(colour: Colour, text: string): string;
 }
 
@@ -47,8 +51,13 @@ export function openTerminal(
 ): Terminal {
   const isTty = stdout.isTTY === true;
   const coloured = isTty && !environment.NO_COLOR && environment.TERM !== 'dumb';
+  const say = (kind: 'warning' | 'note', text: string): void => {
+    const line = printable(text);
+    stderr.write(json ? `${JSON.stringify({ [kind]: line })}\n` : `holdfast: ${line}\n`);
+  };
   return {
     isTty,
+    errIsTty: stderr.isTTY === true,
     get rows() {
       // Some terminals do not know their size, and say 0.
       return stdout.rows || 24;
@@ -58,15 +67,23 @@ export function openTerminal(
     out: (line) => void stdout.write(`${line}\n`),
     raw: (text) => void stdout.write(text),
     err: (line) => void stderr.write(`${line}\n`),
-    warn(text) {
-      const line = printable(text);
-      stderr.write(json ? `${JSON.stringify({ warning: line })}\n` : `holdfast: ${line}\n`);
-    },
+    warn: (text) => say('warning', text),
+    note: (text) => say('note', text),
     paint(colour, text) {
       const [on, off] = CODES[colour];
       return coloured ? `\u001b[${on}m${text}\u001b[${off}m` : text;
     },
   };
+}
+
+/** For --quiet: failures are printed, and what a command writes with `raw`. */
+export function quieted(terminal: Terminal): Terminal {
+  const silent = (): void => undefined;
+  return Object.create(terminal, {
+    out: { value: silent },
+    warn: { value: silent },
+    note: { value: silent },
+  });
 }
 
 /** Warns of a problem that does not change the outcome of the command. */

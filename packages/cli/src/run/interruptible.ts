@@ -1,14 +1,16 @@
 /** What commands that supervise another have in common: a store, signals, and a line when one of them ends the waiting. */
 import { Failure } from '../failure.js';
 import type { Options } from '../options/options.js';
-import { printable, type Terminal } from '../printing/terminal.js';
+import { narrate } from '../printing/narration.js';
+import type { Terminal } from '../printing/terminal.js';
 import { openSession, type Session } from '../session.js';
+import { quoted } from './held.js';
 import { Interrupted, relaySignals, type SignalRelay, statusOfSignal, unlessAborted } from './signals.js';
 
-/** Runs work with a session, and closes it. `key`: what is waited for, for the message. */
+/** Runs work with a session, and closes it. `keys`: what is waited for, for the message. */
 export async function interruptible(
   options: Options,
-  key: string,
+  keys: readonly string[],
   terminal: Terminal,
   work: (session: Session, relay: SignalRelay) => Promise<number>,
 ): Promise<number> {
@@ -18,15 +20,18 @@ export async function interruptible(
     if (session.store.traits.shared === 'process') {
       terminal.warn(`warning: a lock in ${session.url} is visible to this process only: it excludes nobody`);
     }
+    const silence = narrate(session.locks, options, terminal);
     try {
       return await work(session, relay);
     } finally {
       await session.close(terminal);
+      silence();
     }
   } catch (error) {
     if (!(error instanceof Interrupted)) throw error;
     const status = statusOfSignal(error.signal);
-    throw new Failure(status, `${error.signal} while waiting for "${printable(key)}": stopped waiting`);
+    const what = keys.length === 0 ? 'the store' : quoted(keys);
+    throw new Failure(status, `${error.signal} while waiting for ${what}: stopped waiting`);
   } finally {
     relay.end();
   }

@@ -1,17 +1,21 @@
-/** The lock that `run` is asked for: checked before anything is sent to a store, and then acquired. */
+/** The locks that a command is asked for: checked before anything is sent to a store, and then acquired. */
 import {
   type AcquireOptions,
   AcquireTimeoutError,
   HoldfastError,
   type KeyInfo,
   type Lease,
+  type LeaseGroup,
   type Locks,
+  type Metadata,
 } from 'holdfast';
 import { TTL_MS_MAX, TTL_MS_MIN } from 'holdfast/protocol';
 import { EXIT, Failure, usageFailure } from '../failure.js';
 import type { Invocation } from '../options/invocation.js';
+import type { OptionName, Options } from '../options/options.js';
 import { formatDuration, holderJson, holdersText } from '../printing/describe.js';
 import { printable } from '../printing/terminal.js';
+import { type Held, heldOf } from './held.js';
 
 const TTL_MS = 30_000;
 const WAIT_MS = 10_000;
@@ -20,53 +24,100 @@ const GRACE_MS_MAX = 5_000;
 const TICK_MS_MIN = 1_000;
 const TICK_MS_MAX = 6 * 24 * 3_600_000;
 
-export interface RunRequest {
-  readonly key: string;
-  readonly commandLine: readonly string[];
+export interface LockRequest {
+  /** At least one. */
+  readonly keys: readonly string[];
   readonly acquire: AcquireOptions;
   readonly waitMs: number;
+  readonly shared: boolean;
   /** Null for a plain lock. */
   readonly capacity: number | null;
   readonly permits: number;
+}
+
+export interface RunRequest extends LockRequest {
+  readonly commandLine: readonly string[];
   readonly graceMs: number;
   /** Null unless the command is to run once per this time. */
   readonly tickMs: number | null;
 }
 
-export function readRequest({ operands, commandLine, options }: Invocation): RunRequest {
-  const ttlMs = options.durationMs('ttl') ?? TTL_MS;
-  if (ttlMs <= 0) throw usageFailure('--ttl must be longer than 0');
-  if (ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX)
-    throw usageFailure('--ttl must be from 10ms to 168h (7 days)');
+export function readRequest(invocation: Invocation): RunRequest {
+  const { options, commandLine } = invocation;
+  const ttlMs = ttlOf(options) ?? TTL_MS;
+  const tickMs = options.durationMs('tick') ?? null;
+  if (tickMs !== null && (tickMs < TICK_MS_MIN || tickMs > TICK_MS_MAX))
+    throw usageFailure('--tick must be from 1s to 144h (6 days)');
+  refuseTogether(options, 'tick', ['capacity', 'shared', 'key']);
+  return {
+    ...readLockRequest(invocation, programOf(commandLine)),
+    commandLine,
+    graceMs: graceOf(options.durationMs('grace'), ttlMs),
+    tickMs,
+  };
+}
+
+/** `metadata`: what the command itself has to say; that of the user comes first. */
+export function readLockRequest({ operands, options }: Invocation, metadata: Metadata = {}): LockRequest {
   const waitMs = options.durationMs('wait') ?? WAIT_MS;
   const minHoldMs = options.durationMs('min-hold');
   if ((minHoldMs ?? 0) > TTL_MS_MAX) throw usageFailure('--min-hold must be at most 168h (7 days)');
   const owner = options.text('owner');
+  const notes = { ...metadata, ...metadataOf(options) };
   const capacity = options.count('capacity', CAPACITY_MAX) ?? null;
   const permits = options.count('permits', CAPACITY_MAX) ?? 1;
   if (capacity === null && options.has('permits')) throw usageFailure('--permits needs --capacity');
   if (capacity !== null && permits > capacity) {
     throw usageFailure(`--permits ${permits} is more than --capacity ${capacity}`);
   }
-  const tickMs = options.durationMs('tick') ?? null;
-  if (tickMs !== null && (tickMs < TICK_MS_MIN || tickMs > TICK_MS_MAX))
-    throw usageFailure('--tick must be from 1s to 144h (6 days)');
-  if (tickMs !== null && capacity !== null) throw usageFailure('--tick cannot be combined with --capacity');
+  refuseTogether(options, 'shared', ['capacity']);
+  const keys = [...new Set([...operands, ...options.texts('key')])];
+  if (keys.length > 1) refuseTogether(options, 'key', ['shared', 'capacity']);
   return {
-    key: operands[0] ?? '',
-    commandLine,
+    keys,
     acquire: {
-      ttl: ttlMs,
+      ttl: ttlOf(options) ?? TTL_MS,
       wait: waitMs,
       ...(owner === undefined ? {} : { owner }),
       ...(minHoldMs === undefined ? {} : { minHold: minHoldMs }),
+      ...(Object.keys(notes).length > 0 && { metadata: notes }),
     },
     waitMs,
+    shared: options.has('shared'),
     capacity,
     permits,
-    graceMs: graceOf(options.durationMs('grace'), ttlMs),
-    tickMs,
   };
+}
+
+export function ttlOf(options: Options): number | undefined {
+  const ttlMs = options.durationMs('ttl');
+  if (ttlMs === undefined) return undefined;
+  if (ttlMs <= 0) throw usageFailure('--ttl must be longer than 0');
+  if (ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX)
+    throw usageFailure('--ttl must be from 10ms to 168h (7 days)');
+  return ttlMs;
+}
+
+function refuseTogether(options: Options, one: OptionName, others: readonly OptionName[]): void {
+  const other = options.has(one) && others.find((name) => options.has(name));
+  if (other) throw usageFailure(`--${one} cannot be combined with --${other}`);
+}
+
+/** The program without its arguments: those may have passwords, and everybody who inspects the key would read them. */
+function programOf(commandLine: readonly string[]): Metadata {
+  const [program = ''] = commandLine;
+  return { command: program.slice(program.lastIndexOf('/') + 1).slice(0, PROGRAM_MAX) };
+}
+
+const PROGRAM_MAX = 64;
+
+export function metadataOf(options: Options): Metadata {
+  const pairs = options.texts('metadata').map((text) => {
+    const at = text.indexOf('=');
+    if (at > 0) return [text.slice(0, at), text.slice(at + 1)] as const;
+    throw usageFailure(`--metadata: "${printable(text)}" has no name; write it as NAME=TEXT`);
+  });
+  return Object.fromEntries(pairs);
 }
 
 /** Renewal starts when two thirds of the ttl are left: a grace near that would end commands whose lease is well. */
@@ -79,29 +130,37 @@ function graceOf(givenMs: number | undefined, ttlMs: number): number {
   return givenMs;
 }
 
-export async function acquire(locks: Locks, request: RunRequest, signal: AbortSignal): Promise<Lease> {
-  const options = { ...request.acquire, signal };
+export async function acquire(locks: Locks, request: LockRequest, signal: AbortSignal): Promise<Held> {
   try {
-    if (request.capacity === null) return await locks.acquire(request.key, options);
-    const { capacity, permits } = request;
-    return await locks.semaphore(request.key, { capacity }).acquire({ ...options, permits });
+    return heldOf(await ask(locks, request, signal));
   } catch (error) {
     throw error instanceof AcquireTimeoutError ? await notAcquired(locks, request, error) : error;
   }
 }
 
+function ask(locks: Locks, request: LockRequest, signal: AbortSignal): Promise<Lease | LeaseGroup> {
+  const { keys, shared, capacity, permits } = request;
+  const options = { ...request.acquire, signal };
+  const [key = ''] = keys;
+  if (keys.length > 1) return locks.all(keys).acquire(options);
+  if (shared) return locks.readWrite(key).read.acquire(options);
+  if (capacity !== null) return locks.semaphore(key, { capacity }).acquire({ ...options, permits });
+  return locks.acquire(key, options);
+}
+
 /** The error has the holders' names only, so the key is read again. By now another may hold it, or nobody. */
-async function notAcquired(locks: Locks, request: RunRequest, error: AcquireTimeoutError): Promise<Failure> {
-  const info = await inspect(locks, request.key);
-  const key = `"${printable(request.key)}"`;
+async function notAcquired(locks: Locks, request: LockRequest, error: AcquireTimeoutError): Promise<Failure> {
+  const [first = ''] = request.keys;
+  const key = error.key ?? first;
+  const info = await inspect(locks, key);
   const when = request.waitMs === 0 ? '' : ` within ${formatDuration(request.waitMs)}`;
   const last = error.holders.map(printable).join(', ');
   let who = last === '' ? 'others wait for it' : `it was held by ${last}`;
   if (info && info.holders.length > 0) who = `held by ${holdersText(info)}`;
   const holders = (info?.holders ?? []).map(holderJson);
-  return new Failure(EXIT.notAcquired, `could not acquire ${key}${when}: ${who}`, {
+  return new Failure(EXIT.notAcquired, `could not acquire "${printable(key)}"${when}: ${who}`, {
     code: error.code,
-    key: request.key,
+    key,
     holders,
   });
 }

@@ -8,6 +8,7 @@ import { formatDuration } from '../printing/describe.js';
 import { printable, type Terminal } from '../printing/terminal.js';
 import type { Session } from '../session.js';
 import { type Child, startChild } from './child.js';
+import { type Held, keysOf, quoted } from './held.js';
 import { guardLease, type LeaseGuard } from './lease-guard.js';
 import { recordCommand } from './process-record.js';
 import type { RunRequest } from './request.js';
@@ -15,7 +16,7 @@ import type { SignalRelay } from './signals.js';
 
 export interface Supervision {
   readonly session: Session;
-  readonly lease: Lease;
+  readonly held: Held;
   readonly request: RunRequest;
   readonly relay: SignalRelay;
   readonly terminal: Terminal;
@@ -25,7 +26,7 @@ export interface Supervision {
 
 /** The command's status. Rejects with a `Failure` when it could not be started or its lease was lost. */
 export async function superviseCommand(supervision: Supervision): Promise<number> {
-  const reasons = followRenewals(supervision.session.locks, supervision.lease);
+  const reasons = followRenewals(supervision.session.locks, supervision.held.leases);
   try {
     return await supervise(supervision, reasons);
   } finally {
@@ -34,52 +35,59 @@ export async function superviseCommand(supervision: Supervision): Promise<number
 }
 
 async function supervise(supervision: Supervision, reasons: Reasons): Promise<number> {
-  const { session, lease, request, relay, terminal } = supervision;
-  const recordStart = await recordCommand(session.store, lease, terminal, relay.stopped);
+  const { session, held, request, relay, terminal } = supervision;
+  const recordStart = await recordCommand(session.store, held, terminal, relay.stopped);
   relay.stopped.throwIfAborted();
-  lease.assertHeld();
+  held.assertHeld();
   const child = await startChild(request.commandLine, {
     ...process.env,
-    HOLDFAST_LOCK: lease.key,
-    HOLDFAST_TOKEN: String(lease.token),
+    // One line per key: keys have no line breaks.
+    HOLDFAST_LOCK: keysOf(held).join('\n'),
+    HOLDFAST_TOKEN: held.leases.map(({ token }) => token).join('\n'),
   });
   supervision.onStart();
   relay.passTo(child.signal);
-  const guard = guardLease(lease, request.graceMs, endable(supervision, child, reasons));
+  const guard = guardLease(held, request.graceMs, endable(supervision, child, reasons));
   const over = new AbortController();
   recordStart(child.pid, over.signal);
   const status = await child.ended;
   // Before anything is awaited: the clocks are read for the moment at which the command ended.
   guard.stop();
   over.abort();
-  const failure = failureOf(status, lease, guard, reasons);
+  const failure = failureOf(status, held, guard, reasons);
   relay.passTo(null);
   if (failure) throw failure;
   return status;
 }
 
-function endable({ lease, terminal }: Supervision, child: Child, reasons: Reasons) {
+function endable({ held, terminal }: Supervision, child: Child, reasons: Reasons) {
   return {
     terminate(remainingMs: number): void {
       // Before the warning, which may fail or be slow.
       child.signal('SIGTERM');
-      const what = `"${lease.key}" could not be renewed${reasons.renewal()}`;
+      const what = `${quoted(keysOf(held))} could not be renewed${reasons.renewal()}`;
       terminal.warn(`${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
     },
     kill: child.kill,
   };
 }
 
-function failureOf(status: number, lease: Lease, guard: LeaseGuard, reasons: Reasons): Failure | null {
-  const key = `"${printable(lease.key)}"`;
-  const details = { code: 'lease-lost', key: lease.key, commandStatus: status };
-  const lost = lease.held ? 'could not be renewed' : `was lost${reasons.loss()}`;
+function failureOf(status: number, held: Held, guard: LeaseGuard, reasons: Reasons): Failure | null {
+  const keys = keysOf(held);
+  const key = quoted(held.held ? keys : keysLost(held));
+  const which = keys.length === 1 ? { key: keys[0] } : { keys };
+  const details = { code: 'lease-lost', ...which, commandStatus: status };
+  const lost = held.held ? 'could not be renewed' : `was lost${reasons.loss()}`;
   if (guard.intervened) {
     return new Failure(EXIT.leaseLost, `${key} ${lost}; the command was ended (status ${status})`, details);
   }
-  if (lease.held) return null;
+  if (held.held) return null;
   const text = `${key} ${lost}, before the command ended (status ${status}); another may have run meanwhile`;
   return new Failure(EXIT.leaseLost, text, details);
+}
+
+function keysLost({ leases }: Held): readonly string[] {
+  return leases.filter((lease) => !lease.held).map(({ key }) => key);
 }
 
 /** Reasons for failed renewals and for the loss, in brackets; empty when not known. */
@@ -89,14 +97,16 @@ interface Reasons {
   readonly stop: () => void;
 }
 
-function followRenewals(locks: Locks, lease: Lease): Reasons {
+function followRenewals(locks: Locks, leases: readonly Lease[]): Reasons {
+  const isOurs = (event: { readonly key: string; readonly token: number }): boolean =>
+    leases.some(({ key, token }) => key === event.key && token === event.token);
   let cause: unknown;
   let reason = '';
   const stopJeopardy = locks.on('jeopardy', (event) => {
-    if (event.token === lease.token) cause = event.cause;
+    if (isOurs(event)) cause = event.cause;
   });
   const stopLost = locks.on('lost', (event) => {
-    if (event.token === lease.token) reason = ` (${printable(event.message)})`;
+    if (isOurs(event)) reason = ` (${printable(event.message)})`;
   });
   return {
     renewal: () => (cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : ''),

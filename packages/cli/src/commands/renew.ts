@@ -1,0 +1,65 @@
+/** `holdfast renew`: gives a lease that `acquire` made a new ttl. */
+import type { Lease } from 'holdfast';
+import type { Command } from '../command.js';
+import { EXIT } from '../failure.js';
+import { formatDuration, formatTime } from '../printing/describe.js';
+import { forEachHandoff, leaseJson, readHandoffs, writeHandoffs } from '../run/handoffs.js';
+import { quoted } from '../run/held.js';
+import { interruptible } from '../run/interruptible.js';
+import { ttlOf } from '../run/request.js';
+
+export const renew: Command = {
+  name: 'renew',
+  operands: { min: 0, max: 0, text: '[--handoff FILE] [--ttl TIME]' },
+  options: ['handoff', 'ttl', 'quiet', 'verbose'],
+  summary: 'renew a lease of `acquire`, and check that it is still held',
+  about: `Renews the lease that \`acquire\` left in --handoff or in HOLDFAST_HANDOFF: from now on it lives for the whole ttl
+again, or for --ttl. Exits 76 when the lease is over: it was not renewed in time, was released or was evicted. Then
+stop, because another may hold the lock.`,
+  examples: [
+    ['holdfast renew --handoff lease', 'before every step that takes long'],
+    ['holdfast renew --handoff lease --ttl 1h && ./migrate.sh', 'a longer ttl for a longer step'],
+    ["holdfast renew --handoff lease --json | jq '.[0].token'", 'the fencing token'],
+  ],
+
+  run({ options }, terminal) {
+    const handoffs = readHandoffs(options);
+    const ttl = ttlOf(options);
+    const file = options.text('handoff');
+    return interruptible(options, [], terminal, async (session) => {
+      const renewed: Renewed[] = [];
+      // The ttl is part of a handoff. Those that failed stay as they were: the store may only have been away.
+      const kept = [...handoffs];
+      try {
+        await forEachHandoff(handoffs, session, async (handoff) => {
+          const lease = await session.locks.adopt(handoff, ttl === undefined ? {} : { ttl });
+          const { remainingMs } = lease;
+          kept[handoffs.indexOf(handoff)] = await lease.handoff();
+          renewed.push({ lease, remainingMs });
+        });
+      } finally {
+        if (file !== undefined) writeHandoffs(file, kept);
+      }
+      if (options.has('json'))
+        terminal.out(
+          JSON.stringify(
+            renewed.map(({ lease }) => leaseJson(lease)),
+            null,
+            2,
+          ),
+        );
+      else for (const one of renewed) terminal.out(sentence(one));
+      return EXIT.ok;
+    });
+  },
+};
+
+interface Renewed {
+  readonly lease: Lease;
+  readonly remainingMs: number;
+}
+
+function sentence({ lease: { key, token, expiresAt }, remainingMs }: Renewed): string {
+  const until = `${formatTime(expiresAt)} (in ${formatDuration(remainingMs)})`;
+  return `Renewed ${quoted([key])} until ${until}, token ${token}.`;
+}

@@ -1,0 +1,43 @@
+/** What completion needs of the table of commands and options. */
+import type { Command } from '../command.js';
+import { ALONE, EVERYWHERE } from '../options/invocation.js';
+import { OPTIONS, type OptionName, type OptionSpec } from '../options/options.js';
+
+export interface Flag extends OptionSpec {
+  readonly name: OptionName;
+  readonly choices: readonly string[];
+}
+
+export interface CompletedCommand {
+  readonly name: string;
+  readonly summary: string;
+  readonly flags: readonly Flag[];
+  /** The values of its first operand, where they are few. */
+  readonly choices: readonly string[];
+  /** The name of its first operand; null when it has none. */
+  readonly operand: string | null;
+}
+
+export interface Completed {
+  /** Options without a command. */
+  readonly alone: readonly Flag[];
+  readonly all: readonly CompletedCommand[];
+}
+
+export function completed(commands: readonly Command[]): Completed {
+  return {
+    alone: ALONE.map(flagOf),
+    all: commands.map(({ name, summary, options, operands }) => ({
+      name,
+      summary,
+      flags: [...options, ...EVERYWHERE].map(flagOf),
+      choices: operands.choices ?? [],
+      operand: operands.max === 0 ? null : (/[A-Z]+/.exec(operands.text)?.[0] ?? null),
+    })),
+  };
+}
+
+function flagOf(name: OptionName): Flag {
+  const spec: OptionSpec = OPTIONS[name];
+  return { ...spec, name, choices: spec.choices ?? [] };
+}
