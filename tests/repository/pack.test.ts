@@ -57,7 +57,7 @@ describe.each(['holdfast', 'cli', 'service'])('the tarball of packages/%s', (nam
   });
 
   it('has nothing else but its papers', () => {
-    const others = packed.get(name)?.files.filter(({ path }) => !/^(?:dist|bin|dashboard)\//.test(path));
+    const others = packed.get(name)?.files.filter(({ path }) => !/^(?:dist|bin|dashboard|man)\//.test(path));
     const papers = others?.map(({ path }) => path).toSorted();
     expect(papers).toEqual(['LICENSE', 'README.md', 'package.json']);
   });

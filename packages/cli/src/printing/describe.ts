@@ -33,7 +33,7 @@ function elapsed(from: Date, to: Date): number {
 }
 
 /** `2: bob, carol` */
-export function waitersText(waiters: readonly WaiterInfo[]): string {
+function waitersText(waiters: readonly WaiterInfo[]): string {
   return `${waiters.length}: ${names(waiters.map(({ owner }) => owner))}`;
 }
 

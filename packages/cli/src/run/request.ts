@@ -111,7 +111,7 @@ function programOf(commandLine: readonly string[]): Metadata {
 
 const PROGRAM_MAX = 64;
 
-export function metadataOf(options: Options): Metadata {
+function metadataOf(options: Options): Metadata {
   const pairs = options.texts('metadata').map((text) => {
     const at = text.indexOf('=');
     if (at > 0) return [text.slice(0, at), text.slice(at + 1)] as const;
