@@ -26,6 +26,11 @@ export interface Harness {
    * record changed meanwhile.
    */
   readonly lineMax?: number;
+  /**
+   * For a store whose records have one holder: cases that need several holders of a key are left out, and the model
+   * claims plain locks only. Default false.
+   */
+  readonly exclusive?: boolean;
   /** How long a wake-up may take to arrive. Default 10 s. */
   readonly hintMsMax?: number;
 }

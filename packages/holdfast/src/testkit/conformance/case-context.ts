@@ -40,6 +40,8 @@ export interface CaseDefinition {
   readonly name: string;
   /** False: the case is left out. */
   applies?(harness: Harness): boolean;
+  /** The key has several holders. */
+  readonly shared?: boolean;
   /** False: the case does not apply, and passes. */
   needs?(traits: Traits): boolean;
   try(context: CaseContext): Promise<void>;

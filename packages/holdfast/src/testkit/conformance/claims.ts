@@ -116,6 +116,7 @@ export const claims: readonly CaseDefinition[] = [
   },
   {
     name: 'permits: a semaphore gives as many as it has, and holders expire one by one (P24)',
+    shared: true,
     async try({ store, name, newHold, past }) {
       const of3 = { capacity: 3, queue: false };
       const long = newHold();
@@ -134,6 +135,7 @@ export const claims: readonly CaseDefinition[] = [
   },
   {
     name: 'the smallest capacity counts: a reader cannot join a mutex, nor a mutex a reader',
+    shared: true,
     async try({ store, key, newHold }) {
       const reader = { capacity: 1_000_000, queue: false };
       const [mutexFirst, readerFirst] = [key(), key()];
@@ -146,6 +148,7 @@ export const claims: readonly CaseDefinition[] = [
   },
   {
     name: `a busy answer names at most ${HOLDERS_SHOWN} holders`,
+    shared: true,
     async try({ store, name, newHold }) {
       const many = Array.from({ length: HOLDERS_SHOWN + 4 }, () => newHold());
       const capacity = many.length;

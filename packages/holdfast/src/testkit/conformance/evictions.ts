@@ -17,6 +17,7 @@ const REASON = 'the host "näme" is retired: it\'s too old';
 export const evictions: readonly CaseDefinition[] = [
   {
     name: 'F31: an evict of one token ends one holder of a semaphore, and nobody else, however often it is sent',
+    shared: true,
     async try(context) {
       const { store, name } = context;
       const other = await context.another();
@@ -65,6 +66,7 @@ export const evictions: readonly CaseDefinition[] = [
   },
   {
     name: 'an evicted hold learns the reason with its renewal, however often it asks and whoever holds meanwhile',
+    shared: true,
     async try(context) {
       const { store, name } = context;
       const other = await context.another();
@@ -93,6 +95,7 @@ export const evictions: readonly CaseDefinition[] = [
   },
   {
     name: 'where more are evicted at once than are remembered, all are lost and the last of them learn the reason',
+    shared: true,
     async try({ store, name, newHold }) {
       const capacity = EVICTIONS_MAX + 2;
       const holds = Array.from({ length: capacity }, newHold);
@@ -114,6 +117,7 @@ export const evictions: readonly CaseDefinition[] = [
   },
   {
     name: 'an evicted hold whose time is over is lost like any other',
+    shared: true,
     async try({ store, name, newHold, past }) {
       const [short, long] = [newHold(), newHold()];
       await sendTogether(store, [

@@ -36,6 +36,7 @@ export function conformanceSuite(harness: Harness, options: SuiteOptions = {}): 
   ];
   return [
     ...definitions
+      .filter(({ shared = false }) => !(shared && harness.exclusive))
       .filter((definition) => definition.applies?.(harness) ?? true)
       .map((definition) => caseOf(harness, definition)),
     {

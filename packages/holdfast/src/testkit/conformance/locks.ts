@@ -31,6 +31,7 @@ export const locks: readonly CaseDefinition[] = [
   },
   {
     name: 'a semaphore lets in as many as it has permits, over several connections, and no more',
+    shared: true,
     async try(context) {
       const { name: key } = context;
       const room = new CriticalSection();
@@ -48,6 +49,7 @@ export const locks: readonly CaseDefinition[] = [
   },
   {
     name: 'readers share, a writer is alone and gets its turn among readers that keep coming',
+    shared: true,
     async try(context) {
       const { name: key } = context;
       await withUsers(context, 3, async (users) => {

@@ -111,6 +111,7 @@ export const queue: readonly CaseDefinition[] = [
   },
   {
     name: 'a waiting writer is not starved by readers',
+    shared: true,
     needs: hasQueue,
     async try(context) {
       const { store, name } = context;

@@ -6,6 +6,7 @@ import { systemClock } from '../../clock.js';
 import type { Store } from '../../protocol/index.js';
 import { type Harness, HINT_MS_MAX } from '../harness.js';
 import type { Entry } from './history.js';
+import { SHAPES } from './script.js';
 import {
   inboxOf,
   type ModelRun,
@@ -52,6 +53,7 @@ export async function runModel(options: ModelOptions): Promise<ModelReport> {
     hintMsMax: harness.hintMsMax ?? HINT_MS_MAX,
     turnsAway: harness.lineMax !== undefined,
     steps,
+    shapes: harness.exclusive ? ['mutex'] : SHAPES,
     over: false,
   };
   const all: SequenceResult[] = [];

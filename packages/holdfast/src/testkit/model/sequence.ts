@@ -19,7 +19,14 @@ import { pause } from '../pause.js';
 import { type Random, seededRandom } from '../random.js';
 import { type Entry, earliestOf, explainAll, explainNext } from './history.js';
 import { pauseTowards } from './moments.js';
-import { type KeyScript, learn, newProcess, nextCommand, type ScriptedProcess, SHAPES } from './script.js';
+import {
+  type KeyScript,
+  learn,
+  newProcess,
+  nextCommand,
+  type ScriptedProcess,
+  type Shape,
+} from './script.js';
 import type { WakeUps } from './wake-ups.js';
 
 export interface ModelRun {
@@ -30,6 +37,8 @@ export interface ModelRun {
   /** Whether a claim may be refused a place though the queue is shorter than `QUEUE_MAX`. */
   readonly turnsAway: boolean;
   readonly steps: number;
+  /** Kinds of locks, one per key. */
+  readonly shapes: readonly Shape[];
   /** Set at the first failure: the others stop. */
   over: boolean;
 }
@@ -66,7 +75,7 @@ function processesOf(stage: ModelRun): ScriptedProcess[] {
 function scriptOf(stage: ModelRun, seed: number, random: Random): KeyScript {
   return {
     key: `model-${stage.run}-${seed}`,
-    shape: random.pick(SHAPES),
+    shape: random.pick(stage.shapes),
     random,
     tokens: [],
     renewalsAfter: 0,
