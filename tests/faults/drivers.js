@@ -73,7 +73,12 @@ const CONNECT = {
     const Client = /** @type {new () => import('pg').Client} */ (/** @type {unknown} */ (Member));
     const pool = new pg.Pool({ connectionString: url, Client }).on('error', complaint);
     const listener = () => new pg.Client({ connectionString: listenerUrl });
-    const store = postgresStore(pool, listenerUrl === undefined ? {} : { listener });
+    // Such a store has no hints.
+    const layout = /** @type {import('holdfast/postgres').LayoutName | null} */ (
+      new URL(url).searchParams.get('layout')
+    );
+    const own = listenerUrl === undefined ? {} : { listener };
+    const store = postgresStore(pool, layout === null ? own : { layout });
     const abandon = async () => {
       // So that it opens no others for those who still wait for one.
       void Promise.allSettled([pool.end()]);

@@ -1,28 +1,38 @@
 /** PostgreSQL as a world to break: migrated databases, on a server of their own or on a shared one. */
-import { migrate } from 'holdfast/postgres';
+import { type LayoutName, migrate } from 'holdfast/postgres';
 import { type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import type { Driver } from './drivers.js';
 import type { World } from './world.js';
 
-export function postgresWorld(driver: Driver & ('pg' | 'postgres')): World {
+/** With a layout, only by pg: there nobody hears hints, and those who came back at once would starve the rest. */
+export function postgresWorld(driver: Driver & ('pg' | 'postgres'), layout?: LayoutName): World {
   let shared: Promise<PostgresServer> | null = null;
+  const place = layout ? { layout } : {};
+  const query = layout ? `?layout=${layout}` : '';
   return {
-    name: `PostgreSQL (${driver})`,
+    name: `PostgreSQL (${layout ?? driver})`,
     driver,
     durable: true,
+    ...(layout && { restMs: 400, exclusive: true }),
     async startServer() {
       const server = await startPostgres({ own: true });
-      await withClient(server.url, (client) => migrate(client));
-      return Object.assign(server, { cutListeners: () => cutListeners(server.url) });
+      await withClient(server.url, (client) => migrate(client, place));
+      return Object.assign(server, { url: server.url + query, cutListeners: () => cutListeners(server.url) });
     },
     async openPlace() {
       shared ??= startPostgres({ own: true, settings: { max_connections: '300' } });
       const { host, port, createDatabase } = await shared;
       const url = await createDatabase();
-      await withClient(url, (client) => migrate(client));
+      await withClient(url, (client) => migrate(client, place));
       // It goes with the server.
-      return { url, host, port, cutListeners: () => cutListeners(url), stop: () => Promise.resolve() };
+      return {
+        url: url + query,
+        host,
+        port,
+        cutListeners: () => cutListeners(url),
+        stop: () => Promise.resolve(),
+      };
     },
     async close() {
       await (await shared)?.stop();

@@ -32,6 +32,8 @@ export interface World {
    * line, those who came back at once would starve the rest.
    */
   readonly restMs?: number;
+  /** Whether a key has one holder at most: semaphores are left out. */
+  readonly exclusive?: boolean;
   /** Whether all cases have the same server: those that break it come one after the other. */
   readonly oneServer?: boolean;
   /** A server for a case that breaks it. */

@@ -23,8 +23,9 @@ import {
   startRedis,
   startRedisCluster,
 } from 'holdfast-test-servers';
+import { distributedLocksSql } from '../fleets/foreign-distributed-locks.js';
 import { type ObjectServer, startObjectServer } from '../guards/object-server.js';
-import { jwtOf, openScene, type Scene } from '../supabase/scene.js';
+import { jwtOf, openScene, PUBLIC_RIGHTS, type Scene } from '../supabase/scene.js';
 import { freePort, type PageService, startPageService } from './page-service.js';
 import { hasCommand, run } from './shell.js';
 import { root } from './tree.js';
@@ -35,6 +36,7 @@ const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
   REDIS_CLUSTER_NODES: ['redis'],
   DATABASE_URL: ['postgres'],
   SUPABASE_URL: ['postgres', 'postgrest'],
+  SUPABASE_DB_URL: ['postgres', 'postgrest'],
   SUPABASE_SERVICE_ROLE_KEY: [],
   NATS_URL: ['nats'],
   MYSQL_URL: ['mariadb'],
@@ -47,7 +49,7 @@ const USES_DYNAMODB = /@aws-sdk\/client-dynamodb|\bdynamodb:\/\//;
 
 /** Servers that all blocks share, without a database for each: DynamoDB too. */
 const SHARED = new RegExp(
-  `${USES_DYNAMODB.source}|\\b(?:REDIS_CLUSTER_NODES|SUPABASE_URL|NATS_URL|HOLDFAST_URL)\\b`,
+  `${USES_DYNAMODB.source}|\\b(?:REDIS_CLUSTER_NODES|SUPABASE_URL|SUPABASE_DB_URL|NATS_URL|HOLDFAST_URL)\\b`,
 );
 
 function variablesIn(code: string): readonly string[] {
@@ -126,6 +128,10 @@ export class PageServers {
         const { port } = (await this.#supabase).gateway.address() as AddressInfo;
         return `http://127.0.0.1:${port}`;
       }
+      case 'SUPABASE_DB_URL': {
+        this.#supabase ??= startProject();
+        return (await this.#supabase).scene.databaseUrl;
+      }
       case 'NATS_URL': {
         this.#nats ??= startNats({ own: true });
         return (await this.#nats).url;
@@ -188,9 +194,9 @@ export class PageServers {
   }
 }
 
-/** Supabase has PostgREST under a path of its own. */
+/** Supabase has PostgREST under a path of its own. The project has the table `distributed_locks` and its functions. */
 async function startProject(): Promise<Project> {
-  const scene = await openScene();
+  const scene = await openScene({ application: `${await distributedLocksSql()};${PUBLIC_RIGHTS}` });
   const gateway = createServer((incoming, outgoing) => {
     const { method, headers, url = '' } = incoming;
     const target = new URL(url.replace(/^\/rest\/v1/, ''), scene.postgrest.url);

@@ -4,6 +4,7 @@ import { available, startDynamodb, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { until, usePlace } from '../cli/holdfast.js';
+import { CENTRAL_TABLE, CentralOnPostgres } from '../fleets/foreign-central-postgres.js';
 
 const place = usePlace();
 const CREDENTIALS = { accessKeyId: 'test', secretAccessKey: 's3cret' };
@@ -68,15 +69,14 @@ it.runIf(available('dynamodb'))(
 );
 
 it.runIf(available('postgres'))(
-  'LOCKER_POSTGRES_SCHEMA=public leaves the table of LockServiceCentral alone, and locks beside it',
+  'the environment of LockServiceCentral on PostgreSQL starts the service on the same table, with the same rows',
   { timeout: 120_000 },
   async () => {
     const postgres = await startPostgres();
     const database = await postgres.createDatabase();
-    const client = new pg.Client({ connectionString: database });
-    await client.connect();
-    await client.query('CREATE TABLE public.locks (lock_id text PRIMARY KEY, owner text, expiry bigint)');
-    await client.query(`INSERT INTO public.locks VALUES ('billing:a', 'somebody', 1)`);
+    const pool = new pg.Pool({ connectionString: database });
+    await pool.query(CENTRAL_TABLE);
+    const theirs = new CentralOnPostgres(pool, Date.now, 'billing');
     const { hostname, port, pathname, username } = new URL(database);
     const environment = {
       HOLDFAST_STORE: '',
@@ -86,16 +86,81 @@ it.runIf(available('postgres'))(
       LOCKER_POSTGRES_DATABASE: pathname.slice(1),
       LOCKER_POSTGRES_USERNAME: username,
       LOCKER_POSTGRES_SCHEMA: 'public',
+      LOCKER_POSTGRES_TABLENAME: 'Locks',
+      AUTHENTICATION_DISABLED: 'true',
     };
-    const migrated = await place.run(['migrate'], environment);
-    expect([migrated.status, migrated.stdout]).toEqual([
-      0,
-      expect.stringContaining('created in the schema "holdfast"'),
-    ]);
-    const run = ['run', 'billing/a', '--', process.execPath, '-e', '0'];
-    expect((await place.run(run, environment)).status).toBe(0);
-    expect((await client.query('SELECT * FROM public.locks')).rows).toHaveLength(1);
-    await client.end();
+    const early = await place.run(['serve', '--port', '0'], environment);
+    expect([early.status !== 0, early.stderr]).toEqual([true, expect.stringContaining('holdfast migrate')]);
+    const ask = async (...args: string[]): Promise<unknown> => {
+      const { status, stdout, stderr } = await place.run(
+        [...args, '--namespace', 'billing', '--json'],
+        environment,
+      );
+      expect([args, status, stderr]).toEqual([args, 0, '']);
+      return JSON.parse(stdout);
+    };
+    expect(await ask('migrate')).toMatchObject({ table: 'public.locks', from: 0, to: 1 });
+    expect(await ask('migrate')).toMatchObject({ table: 'public.locks', from: 1, to: 1 });
+    const url = await served(environment);
+    // Acquired at one, renewed at the other, released at either.
+    expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({
+      status: 200,
+    });
+    const lock = theirs.lockOf('invoice-run', 'anonymous', 'one');
+    expect(await lock.heartbeat(30_000)).toBe(true);
+    expect(await say(url, 'renew', { instanceId: 'one', leaseDuration: 10 })).toMatchObject({
+      status: 200,
+      leaseDuration: 100,
+    });
+    expect(await theirs.acquire('invoice-run', 'somebody', 60_000)).toBeNull();
+    const holders = [{ owner: 'anonymous' }];
+    expect(await ask('ls')).toMatchObject([{ key: 'invoice-run', holders }]);
+    expect(await ask('inspect', 'invoice-run')).toMatchObject({ holders });
+    expect(await ask('doctor')).toMatchObject({ store: expect.stringContaining('lock-service-central') });
+    expect(await lock.release()).toBe(true);
+    expect(await theirs.acquire('invoice-run', 'somebody', 60_000)).not.toBeNull();
+    expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({
+      status: 423,
+    });
+    expect(await ask('evict', 'invoice-run', '--yes')).toMatchObject({ evicted: 1 });
+    expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({
+      status: 200,
+    });
+    await pool.end();
     await postgres.stop();
   },
 );
+
+it('the environment of LockServiceCentral in memory starts the service', { timeout: 120_000 }, async () => {
+  const url = await served({
+    HOLDFAST_STORE: '',
+    SPRING_PROFILES_ACTIVE: 'memory',
+    AUTHENTICATION_DISABLED: 'true',
+  });
+  expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({ status: 200 });
+  expect(await say(url, 'acquire', { instanceId: 'two', leaseDuration: 60 })).toMatchObject({ status: 423 });
+  expect(await say(url, 'release', { instanceId: 'one' })).toMatchObject({ status: 200 });
+});
+
+/** The address of a service that is started with this environment. */
+async function served(environment: NodeJS.ProcessEnv): Promise<string> {
+  const running = place.start(['serve', '--port', '0'], environment);
+  let said = '';
+  running.child.stderr?.on('data', (text) => {
+    said += text;
+  });
+  const [, url = ''] = await until(
+    () => /holdfast: (http:\S+)/.exec(said),
+    () => `the address, in: ${said}`,
+  );
+  return url;
+}
+
+async function say(url: string, verb: string, body: object): Promise<unknown> {
+  const answer = await fetch(`${url}/v1/billing/lock/invoice-run/${verb}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  return { status: answer.status, ...((await answer.json()) as object) };
+}

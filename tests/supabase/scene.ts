@@ -20,6 +20,9 @@ CREATE ROLE service_role NOLOGIN NOINHERIT BYPASSRLS;
 CREATE ROLE authenticator LOGIN NOINHERIT;
 GRANT anon, authenticated, service_role TO authenticator`;
 
+/** As a project has it for everything in `public`. */
+export const PUBLIC_RIGHTS = 'GRANT ALL ON ALL TABLES IN SCHEMA public TO service_role;';
+
 export type Role = 'anon' | 'authenticated' | 'service_role';
 
 export interface Scene {
@@ -27,12 +30,14 @@ export interface Scene {
   readonly postgrest: PostgrestServer;
   /** As a superuser, past PostgREST. */
   readonly pool: pg.Pool;
+  /** The same database for other clients. */
+  readonly databaseUrl: string;
   client(role: Role): PostgrestClient;
   stop(): Promise<void>;
 }
 
-/** With the schema of the locks in it, unless told otherwise. */
-export async function openScene({ migrated = true } = {}): Promise<Scene> {
+/** With the schema of the locks in it, unless told otherwise, and with what an application has there. */
+export async function openScene({ migrated = true, application = '' } = {}): Promise<Scene> {
   const server = await startPostgres({ own: true });
   const url = await server.createDatabase();
   const pool = new pg.Pool({ connectionString: url, max: 10 });
@@ -40,6 +45,8 @@ export async function openScene({ migrated = true } = {}): Promise<Scene> {
   pool.on('error', () => undefined);
   await pool.query(ROLES);
   if (migrated) await migrate(pool, { supabase: true });
+  // PostgREST reads the functions when it starts.
+  if (application !== '') await pool.query(application);
   const asAuthenticator = new URL(url);
   asAuthenticator.username = 'authenticator';
   const postgrest = await startPostgrest({
@@ -54,6 +61,7 @@ export async function openScene({ migrated = true } = {}): Promise<Scene> {
     server,
     postgrest,
     pool,
+    databaseUrl: url,
     client: (role) => clientAt(postgrest.url, jwtOf({ role })),
     async stop() {
       await postgrest.stop();

@@ -53,6 +53,9 @@ const NO = ['false', 'no', 'off', '0'];
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 /** Names that DynamoDB allows for a table. */
 const TABLE = /^[A-Za-z0-9_.-]{3,255}$/;
+/** Names that PostgreSQL takes without quotes: of a schema, and of a table with or without its schema. */
+const SQL_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
+const SQL_TABLE = /^(?:[A-Za-z_][A-Za-z0-9_]{0,62}\.)?[A-Za-z_][A-Za-z0-9_]{0,62}$/;
 
 /** The settings of LockServiceCentral in an environment; null when there are none. */
 export function centralSettings(environment: Environment): CentralSettings | null {
@@ -204,6 +207,7 @@ function dynamodbUrl(settings: Settings): string {
   return `dynamodb://${user}${region}/${table}?${options}`;
 }
 
+/** The same table with the same rows, so that both services may run at once. */
 function postgresUrl(settings: Settings): string {
   const host = settings.get('LOCKER_POSTGRES_HOST') ?? 'localhost';
   const database = settings.get('LOCKER_POSTGRES_DATABASE') ?? 'lockservice';
@@ -211,19 +215,25 @@ function postgresUrl(settings: Settings): string {
     settings.get('LOCKER_POSTGRES_USERNAME') ?? 'postgres',
     settings.get('LOCKER_POSTGRES_PASSWORD'),
   );
-  const options = new URLSearchParams();
+  const options = new URLSearchParams({ layout: 'lock-service-central', ...tableOf(settings) });
   if (settings.flag('LOCKER_POSTGRES_SSL')) options.set('sslmode', 'require');
-  // The schema is that of its own table, "locks", beside which ours of the same name could not be.
-  settings.notes.push(
-    'PostgreSQL: locks are kept in the schema "holdfast" (made by "holdfast migrate"), not in the table of ' +
-      'LockServiceCentral. Let locks that are held there end before clients come here.',
-  );
-  for (const setting of ['SCHEMA', 'TABLENAME', 'CONNECTIONPOOLSIZE']) {
-    const name = `LOCKER_POSTGRES_${setting}`;
-    if (settings.get(name)) settings.notes.push(`${name}: not used.`);
-  }
+  if (settings.get('LOCKER_POSTGRES_CONNECTIONPOOLSIZE'))
+    settings.notes.push('LOCKER_POSTGRES_CONNECTIONPOOLSIZE: not used.');
   const where = `${hostOf(host)}:${portOf(settings)}/${encodeURIComponent(database)}`;
-  return `postgres://${user}@${where}${options.size > 0 ? `?${options}` : ''}`;
+  return `postgres://${user}@${where}?${options}`;
+}
+
+/** LockServiceCentral writes both names into its statements as they are, so PostgreSQL makes their letters small. */
+function tableOf(settings: Settings): { readonly schema?: string; readonly table?: string } {
+  const nameIn = (setting: string, pattern: RegExp): string | undefined => {
+    const name = settings.get(setting);
+    if (name === undefined || pattern.test(name)) return name?.toLowerCase();
+    throw new InvalidArgumentError(`${setting} has to be a name that PostgreSQL takes without quotes.`);
+  };
+  const schema = nameIn('LOCKER_POSTGRES_SCHEMA', SQL_NAME);
+  const [table, within = schema] = nameIn('LOCKER_POSTGRES_TABLENAME', SQL_TABLE)?.split('.').reverse() ?? [];
+  const place = table === undefined ? schema : within;
+  return { ...(place !== undefined && { schema: place }), ...(table !== undefined && { table }) };
 }
 
 function hostOf(host: string): string {

@@ -3,14 +3,17 @@ import { checkServerIdentity } from 'node:tls';
 import { InvalidArgumentError, type Store, StoreError } from '../../protocol/index.js';
 import { type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, STATEMENT_MS_MAX, storeOn } from '../clients/opened-client.js';
-import { contentOf, parseServerUrl } from '../clients/url.js';
-import { migrate, migrationSql, postgresStore } from './index.js';
+import { contentOf, given, parseServerUrl } from '../clients/url.js';
+import { migrate, migrationSql, type PostgresStoreOptions, postgresStore } from './index.js';
 import { POSTGRES_CLIENTS, type Target, type Tls } from './open-client.js';
 import { SCHEMA } from './sql/names.js';
+import { placeOf } from './tables/options.js';
 
-/** All but the first have the names and meaning that psql gives them. */
+/** All but the first three have the names and meaning that psql gives them. */
 const OPTIONS = [
   'schema',
+  'layout',
+  'table',
   'sslmode',
   'sslrootcert',
   'sslcert',
@@ -25,19 +28,20 @@ const CONNECT_MS_DEFAULT = 3_000;
 const CONNECT_SECONDS_MAX = 60;
 /** Statements are short, and commands due at the same moment share one. Listening has one more connection. */
 const CONNECTIONS = 5;
+const COLUMN_ADDED = 'A table that was there got the column "holdfast", and nothing else was changed.';
 const SUPABASE_RIGHTS =
   'Rights on these tables and functions were given to service_role, and taken from anon, authenticated and PUBLIC.';
 
 export interface PostgresTarget {
   readonly target: Target;
-  readonly schema: string | undefined;
+  readonly options: Pick<PostgresStoreOptions, 'schema' | 'layout' | 'table'>;
 }
 
 export async function openStore(scheme: string, rest: string, clients = POSTGRES_CLIENTS): Promise<Store> {
-  const { target, schema } = await postgresTarget(scheme, rest);
+  const { target, options } = await postgresTarget(scheme, rest);
   const open = await loadFirst('PostgreSQL', clients);
   const opened = open(target, { connections: CONNECTIONS, statementMsMax: STATEMENT_MS_MAX });
-  return storeOn(opened, (client) => postgresStore(client, schema === undefined ? {} : { schema }));
+  return storeOn(opened, (client) => postgresStore(client, options));
 }
 
 export async function migrationOf(
@@ -46,11 +50,12 @@ export async function migrationOf(
   options: MigrationOptions,
 ): Promise<Migration> {
   refuseOptions(options, ['timeToLive'], scheme);
-  const { target, schema } = await postgresTarget(scheme, rest);
-  const wanted = { supabase: options.supabase ?? false, schema: schema ?? SCHEMA };
+  const { target, options: place } = await postgresTarget(scheme, rest);
+  const wanted = { ...place, supabase: options.supabase ?? false };
+  const table = placeOf(place);
   return {
-    kind: 'schema',
-    name: wanted.schema,
+    kind: table ? 'table' : 'schema',
+    name: table ? `${table.schema}.${table.table}` : (place.schema ?? SCHEMA),
     script: migrationSql(wanted),
     async apply() {
       const open = await loadFirst('PostgreSQL', POSTGRES_CLIENTS);
@@ -60,6 +65,7 @@ export async function migrationOf(
         const migrated = await migrate(client, wanted).catch((error: unknown) => {
           throw error instanceof StoreError ? (error.cause ?? error) : error;
         });
+        if (table) return { ...migrated, notes: migrated.from === 0 ? [COLUMN_ADDED] : [] };
         return { ...migrated, notes: wanted.supabase ? [SUPABASE_RIGHTS] : [] };
       });
     },
@@ -75,7 +81,11 @@ export async function postgresTarget(scheme: string, rest: string): Promise<Post
   const [address] = addresses;
   const host = options.get('host') ?? (address?.host || undefined);
   return {
-    schema: options.get('schema'),
+    options: given({
+      schema: options.get('schema'),
+      layout: options.get('layout') as PostgresStoreOptions['layout'],
+      table: options.get('table'),
+    }),
     target: {
       host,
       port: address?.port ?? undefined,

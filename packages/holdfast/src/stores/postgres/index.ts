@@ -1,18 +1,25 @@
 /** The PostgreSQL store. See store.ts for how it works, and migrate.ts for what has to be in the database first. */
-import type { Store } from '../../protocol/index.js';
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { databaseOn, type PostgresClient, type PostgresListener } from './clients.js';
 import { checkSchema, SCHEMA } from './sql/names.js';
 import { storeOn } from './store.js';
+import { type LayoutName, placeOf } from './tables/options.js';
+import { tableStore } from './tables/store.js';
 
 export type { PgLike, PostgresClient, PostgresJsLike, PostgresListener } from './clients.js';
 export { type Migrated, type MigrateOptions, migrate, migrationSql } from './migrate.js';
 export type { PgliteLike } from './pglite.js';
+export type { LayoutName } from './tables/options.js';
 export type { ListenClient } from './wake-listener.js';
 
 export interface PostgresStoreOptions {
-  /** The schema that `migrate` created. Default `holdfast`. */
+  /** The schema that `migrate` created. Default `holdfast`; with a layout, the schema of its table, default `public`. */
   readonly schema?: string;
+  /** Shares locks with other software, in rows of its table. No wake-ups are received then, and `listener` is refused. */
+  readonly layout?: LayoutName;
+  /** With a layout: the name of its table. Default `distributed_locks` or `locks`. */
+  readonly table?: string;
   /**
    * How wake-ups are received, if not over a connection like the client's: a function that makes a new Client of pg, or
    * another `postgres(url)`. Use a direct connection where the client goes through a pooler in transaction mode. False:
@@ -27,7 +34,14 @@ export interface PostgresStoreOptions {
  * itself; a Client that lost its connection cannot be used any more.
  */
 export function postgresStore(client: PostgresClient, options: PostgresStoreOptions = {}): Store {
-  checkOptionNames(options, ['schema', 'listener']);
+  checkOptionNames(options, ['schema', 'listener', 'layout', 'table']);
   const { schema = SCHEMA, listener } = options;
+  const place = placeOf(options);
+  if (place) {
+    if (listener === undefined || listener === false) return tableStore(databaseOn(client, false), place);
+    throw new InvalidArgumentError(
+      `listener cannot be given with the layout "${place.layout.name}", which has no wake-ups.`,
+    );
+  }
   return storeOn(databaseOn(client, listener), checkSchema(schema));
 }

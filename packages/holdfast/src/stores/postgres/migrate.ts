@@ -13,10 +13,20 @@ import { FOUND_SETTING, latestOf, NAME_TAKEN, NEWER, scriptOf } from './migratio
 import { MIGRATIONS } from './migrations.js';
 import { isPglite } from './pglite.js';
 import { checkSchema, quoteName, SCHEMA } from './sql/names.js';
+import { tableScript } from './tables/migration.js';
+import { type LayoutName, placeOf } from './tables/options.js';
+import { type Place, tableOf } from './tables/row-sql.js';
 
 export interface MigrateOptions {
-  /** Default `holdfast`. */
+  /** Default `holdfast`; with a layout, the schema of its table, default `public`. */
   readonly schema?: string;
+  /**
+   * The table of other software instead of the schema: adds the column that Holdfast needs, and creates a missing table.
+   * The functions of the other software are left alone.
+   */
+  readonly layout?: LayoutName;
+  /** With a layout: the name of its table. Default `distributed_locks` or `locks`. */
+  readonly table?: string;
   /**
    * Also give `service_role` the rights that Supabase's HTTP interface needs, and take all rights on Holdfast's tables
    * and functions from everybody else. Default false.
@@ -37,17 +47,19 @@ const FAILED_TRANSACTION = '25P02';
 const TRIES_MAX = 5;
 
 export async function migrate(client: PostgresClient, options: MigrateOptions = {}): Promise<Migrated> {
-  const { schema } = checked(options);
+  const { schema, place } = checked(options);
   const run = runner(client);
+  const what = place ? `table ${tableOf(schema, place.table)}` : `schema ${quoteName(schema)}`;
+  const to = place ? 1 : latestOf(MIGRATIONS);
   const text = `${migrationSql(options)}\nSELECT current_setting('${FOUND_SETTING}') AS found;`;
   let missed: unknown;
   for (let tries = 1; ; tries++) {
     try {
-      return { from: Number(columnIn(lastRows(await run(text)), 'found')), to: latestOf(MIGRATIONS) };
+      return { from: Number(columnIn(lastRows(await run(text)), 'found')), to };
     } catch (error) {
       // In the caller's transaction a repetition cannot work: report the first failure.
-      if (sqlState(error) === FAILED_TRANSACTION) throw explain(missed ?? error, schema);
-      if (sqlState(error) !== SERIALIZATION_FAILURE || tries >= TRIES_MAX) throw explain(error, schema);
+      if (sqlState(error) === FAILED_TRANSACTION) throw explain(missed ?? error, what);
+      if (sqlState(error) !== SERIALIZATION_FAILURE || tries >= TRIES_MAX) throw explain(error, what);
       missed = error;
     }
   }
@@ -55,15 +67,25 @@ export async function migrate(client: PostgresClient, options: MigrateOptions = 
 
 /** The SQL that `migrate` runs, to be read, or run by other tools. Safe to run again. */
 export function migrationSql(options: MigrateOptions = {}): string {
-  const { schema, supabase } = checked(options);
-  return scriptOf(MIGRATIONS, schema, supabase);
+  const { schema, supabase, place } = checked(options);
+  return place ? tableScript(place, FOUND_SETTING) : scriptOf(MIGRATIONS, schema, supabase);
 }
 
-function checked(options: MigrateOptions): Required<MigrateOptions> {
-  checkOptionNames(options, ['schema', 'supabase']);
+function checked(options: MigrateOptions): {
+  readonly schema: string;
+  readonly supabase: boolean;
+  readonly place: Place | null;
+} {
+  checkOptionNames(options, ['schema', 'supabase', 'layout', 'table']);
   const { schema = SCHEMA, supabase = false } = options;
   if (typeof supabase !== 'boolean') throw new InvalidArgumentError('supabase has to be true or false.');
-  return { schema: checkSchema(schema), supabase };
+  const place = placeOf(options);
+  if (place && supabase) {
+    throw new InvalidArgumentError(
+      'supabase cannot be given with a layout: rights on the table stay as the other software has them.',
+    );
+  }
+  return { schema: place?.schema ?? checkSchema(schema), supabase, place };
 }
 
 /** Without parameters both drivers send the text unchanged, and the server runs it as one transaction. */
@@ -77,7 +99,7 @@ function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> 
   );
 }
 
-function explain(cause: unknown, schema: string): Error {
+function explain(cause: unknown, what: string): Error {
   const said = cause instanceof Error ? cause.message : String(cause);
   const hint = isObject(cause) && typeof cause.hint === 'string' ? ` ${cause.hint}` : '';
   switch (sqlState(cause)) {
@@ -87,13 +109,13 @@ function explain(cause: unknown, schema: string): Error {
       return new UnsupportedError(`${said}${hint}`, { cause });
     case '42501':
       return new UnsupportedError(
-        `The schema ${quoteName(schema)} could not be made or brought up to date: ${said}${hint} ` +
+        `The ${what} could not be made or brought up to date: ${said}${hint} ` +
           'Grant that, or let somebody with more rights run what migrationSql() gives, or `holdfast migrate --store URL --print`. ' +
           'Nothing was changed.',
         { cause },
       );
     default:
-      return new StoreError(`The schema ${quoteName(schema)} could not be migrated: ${said}`, {
+      return new StoreError(`The ${what} could not be migrated: ${said}`, {
         operation: 'migrate',
         cause,
       });

@@ -8,11 +8,11 @@ import { InvalidArgumentError } from '../../../protocol/index.js';
 export const SCHEMA = 'holdfast';
 
 /** Refuses names that PostgreSQL would truncate, or that could end a quoted function body. */
-export function checkSchema(schema: unknown): string {
+export function checkSchema(schema: unknown, what = 'schema'): string {
   const isName = typeof schema === 'string' && /^[^\p{Cc}$]+$/u.test(schema) && schema.isWellFormed();
   if (isName && Buffer.byteLength(schema) <= 63) return schema;
   throw new InvalidArgumentError(
-    `The schema ${JSON.stringify(schema) ?? String(schema)} is not usable: take 1 to 63 bytes, no control characters, no $.`,
+    `The ${what} ${JSON.stringify(schema) ?? String(schema)} is not usable: take 1 to 63 bytes, no control characters, no $.`,
   );
 }
 

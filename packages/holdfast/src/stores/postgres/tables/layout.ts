@@ -1,0 +1,103 @@
+/**
+ * Locks in rows of a table that other software has. The data that only Holdfast needs is in one more column, `holdfast`,
+ * which the other software does not name in its statements.
+ *
+ * A row is ours only while every column that the other software decides by is what our state would write there;
+ * otherwise the other software wrote last, and the row is a foreign hold. A released lock stays as a row that the other
+ * software sees as expired a day before it is expendable: its token and marks are there for the next claim, and the index
+ * on the expiry finds it for clean-up.
+ */
+import { isDeepStrictEqual } from 'node:util';
+import {
+  EMPTY_STATE,
+  expendableAt,
+  type Holder,
+  type Rest,
+  type State,
+  UnsupportedError,
+} from '../../../protocol/index.js';
+import {
+  type ForeignHold,
+  foreignState,
+  occupantOf,
+  ownPart,
+  ownPartIn,
+} from '../../compare-and-swap/foreign.js';
+
+/** The column that Holdfast adds. */
+export const OWN = 'holdfast';
+/** Begins the texts by which rows of ours are known. */
+export const OWN_PREFIX = 'holdfast-';
+export const FREE = `${OWN_PREFIX}free`;
+
+/** How long before it is expendable a released lock has expired: longer than any transaction of the other software. */
+export const FREE_MS = 24 * 60 * 60 * 1_000;
+
+/** The last moment that a `Date` has. Times that are later, or that have no end, count as this. */
+export const FAR_MS = 8_640_000_000_000_000;
+
+/** The columns of a row, as JSON gives them. */
+export type Row = Readonly<Record<string, unknown>>;
+
+/** In all SQL, the row is `r`, and a new row is `n`. */
+export interface TableLayout {
+  readonly name: string;
+  /** Its usual name. */
+  readonly table: string;
+  readonly keyColumn: string;
+  /** The columns that the other software writes, beside the key, with the SQL that reads each. */
+  readonly columns: Readonly<Record<string, string>>;
+  /** Columns with a value of their own where a row is replaced. */
+  readonly replaced: Readonly<Record<string, string>>;
+  /** The statements that create table and indexes; the table is quoted already. */
+  create(table: string): string;
+  /** The key of a row. */
+  readonly keySql: string;
+  /** Whether Holdfast wrote the row, and whether it is free. */
+  readonly ownSql: string;
+  readonly freeSql: string;
+  /** Whether a row of ours is expendable. */
+  readonly expendableSql: string;
+  /** False for the key of a row that no lock can have. Default true. */
+  isKey?(key: string): boolean;
+  /** The value of the key column. Throws an `UnsupportedError` for a key that it cannot have. */
+  nameOf(key: string): string;
+  /** The key column and the others while this holder has the lock. */
+  held(occupant: Holder | Rest, key: string): Row;
+  /** The same for a lock that expired at this time. */
+  free(expiredMs: number, key: string): Row;
+  /** The values that the other software decides by, comparable. */
+  deciding(row: Row): readonly unknown[];
+  /** The hold that a row stands for. Null for a row that is not a lock. */
+  read(row: Row): ForeignHold | null;
+  /** Whether holders are instances, which may act without a hold. */
+  readonly instances?: boolean;
+}
+
+export function rowOf(layout: TableLayout, key: string, state: State): Row {
+  const occupant = occupantOf(state);
+  const shape = occupant
+    ? layout.held(occupant, key)
+    : layout.free(Math.max(expendableAt(state) - FREE_MS, 0), key);
+  const { holders, rests, waiters: _none, ended, evictions, ...numbers } = ownPart(state);
+  const lists = Object.entries({ holders, rests, ended, evictions }).filter(([, list]) => list.length > 0);
+  return { ...shape, [OWN]: { ...numbers, ...Object.fromEntries(lists) } };
+}
+
+/** Throws an `UnsupportedError` for a row that is not a lock, or has a newer format. */
+export function stateIn(layout: TableLayout, key: string, row: Row): State {
+  const own = ownPartIn(row[OWN], key);
+  if (own && isDeepStrictEqual(layout.deciding(row), layout.deciding(rowOf(layout, key, own)))) return own;
+  const hold = layout.read(row);
+  if (hold) return foreignState(hold, own ?? EMPTY_STATE);
+  throw new UnsupportedError(
+    `The row of "${key}" is not a lock of ${layout.name}: a column that it decides by is empty. ` +
+      'Check the row, the table and the layout. Nothing was changed.',
+    { key },
+  );
+}
+
+/** Within the times that a `Date` has. */
+export function boundedMs(ms: number): number {
+  return Math.min(Math.max(ms, 0), FAR_MS);
+}

@@ -1,0 +1,28 @@
+/**
+ * The table that other software has, with the column of Holdfast. A table that is there gets the column and nothing else;
+ * a missing one is created as the other software would. One statement, safe to run again.
+ */
+import { quoteText } from '../sql/names.js';
+import { OWN } from './layout.js';
+import { type Place, tableOf } from './row-sql.js';
+
+/** A setting of the transaction: a DO block has no other way to return a value. */
+export function tableScript({ layout, schema, table }: Place, foundSetting: string): string {
+  const name = tableOf(schema, table);
+  return `-- Holdfast: the column "${OWN}" in the table ${name} of the layout ${layout.name}. Safe to run again.
+-- Whoever uses the locks needs SELECT, INSERT, UPDATE and DELETE on the table.
+DO $holdfast$
+BEGIN
+  PERFORM pg_advisory_xact_lock(hashtextextended(${quoteText(`holdfast migrate ${name}`)}, 0));
+  PERFORM set_config('${foundSetting}', (SELECT count(*) FROM pg_attribute
+    WHERE attrelid = to_regclass(${quoteText(name)}) AND attname = '${OWN}' AND NOT attisdropped)::text, true);
+  IF to_regclass(${quoteText(name)}) IS NULL THEN
+${layout.create(name).replaceAll(/^/gm, '    ')}
+  END IF;
+  -- Needs the right to change the table only where the column is missing.
+  IF current_setting('${foundSetting}') = '0' THEN
+    ALTER TABLE ${name} ADD COLUMN IF NOT EXISTS ${OWN} jsonb;
+  END IF;
+END
+$holdfast$;`;
+}

@@ -1,0 +1,266 @@
+/** What is special about the table `distributed_locks`: its rows, its functions and odd rows. */
+import { createLocks, LeaseLostError, openStore, UnsupportedError } from 'holdfast';
+import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
+import { available } from 'holdfast-test-servers';
+import pg from 'pg';
+import { describe, expect, it } from 'vitest';
+import { shortRaceCase } from './cases-race.js';
+import { claimOf, freshName, listed, locksOf, say } from './fleet.js';
+import { DistributedLocks } from './foreign-distributed-locks.js';
+import { openFleet } from './postgres-fleet.js';
+import { DISTRIBUTED_LOCKS } from './postgres-software.js';
+
+describe.runIf(available('postgres'))('the table distributed_locks', () => {
+  const fleet = openFleet(DISTRIBUTED_LOCKS);
+  shortRaceCase(() => fleet);
+
+  const insert = (name: string, holder: string, acquired: string, expires: string, more = "'{}'") =>
+    fleet.pool.query(
+      `INSERT INTO distributed_locks (lock_name, holder_id, acquired_at, expires_at, metadata) VALUES ($1, $2, ${acquired}, ${expires}, ${more})`,
+      [name, holder],
+    );
+
+  it('a lock of Holdfast is a row that the functions read, and keeps out of it what they need not know', async () => {
+    const name = freshName();
+    const locks = locksOf(fleet, { owner: 'our-worker' });
+    const lease = await locks.acquire(name, { ttl: '20s', metadata: { step: 4 } });
+    const held = await fleet.record(name);
+    expect(held).toMatchObject({ metadata: { step: 4 } });
+    expect(held?.holder_id).toMatch(/^holdfast-[0-9a-f]{32} our-worker$/);
+    expect(Number(held?.expires_at)).toBe(lease.expiresAt.getTime());
+    expect(JSON.stringify(held)).toContain(String(lease.token));
+    await lease.release();
+    const free = await fleet.record(name);
+    expect(free).toMatchObject({ holder_id: 'holdfast-free', metadata: {} });
+    expect(Number(free?.expires_at)).toBeLessThan(Date.now() - 3_600_000);
+    const next = await locks.acquire(name);
+    expect(next.token).toBeGreaterThan(lease.token);
+    await next.release();
+  });
+
+  it('the functions replace a free row and an expired row of ours, and our tokens still rise', async () => {
+    const name = freshName();
+    const locks = locksOf(fleet);
+    const lease = await locks.acquire(name);
+    await lease.release();
+    const theirs = await fleet.foreign().acquire(name, 'their-worker', 30_000);
+    expect(await fleet.record(name)).toMatchObject({ holder_id: 'their-worker', holdfast: null });
+    expect(await locks.tryAcquire(name)).toBeNull();
+    await theirs?.release();
+    const next = await locks.acquire(name);
+    expect(next.token).toBeGreaterThan(lease.token);
+    await next.release();
+  });
+
+  it('a row that the functions extend, or acquire again, under our holder is no longer ours', async () => {
+    for (const verb of ['extend', 'acquire'] as const) {
+      const name = freshName();
+      const locks = locksOf(fleet);
+      const lease = await locks.acquire(name);
+      const { holder_id: holder } = (await fleet.record(name)) ?? {};
+      const theirs = new DistributedLocks(fleet.pool);
+      if (verb === 'extend') expect(await theirs.lockOf(name, String(holder)).heartbeat(90_000)).toBe(true);
+      else expect(await theirs.acquire(name, String(holder), 90_000)).not.toBeNull();
+      await expect(lease.renew()).rejects.toThrow(LeaseLostError);
+      await lease.release();
+      expect(await locks.tryAcquire(name)).toBeNull();
+      expect(await theirs.lockOf(name, String(holder)).release()).toBe(true);
+      await (await locks.acquire(name)).release();
+    }
+  });
+
+  it('metadata that others change while we hold stays, also through a renewal', async () => {
+    const name = freshName();
+    const lease = await locksOf(fleet).acquire(name, { metadata: { step: 4 } });
+    await fleet.change(name, `metadata = '{"seen": true}'`);
+    await lease.renew();
+    expect((await fleet.record(name))?.metadata).toEqual({ seen: true });
+    expect(lease.held).toBe(true);
+    await lease.release();
+  });
+
+  it('metadata that jsonb cannot have is kept for Holdfast alone', async () => {
+    const name = freshName();
+    const locks = locksOf(fleet);
+    const metadata = { zero: '\u0000', half: '\ud800', text: '"ä"' };
+    const lease = await locks.acquire(name, { metadata });
+    expect((await fleet.record(name))?.metadata).toEqual({});
+    expect((await locksOf(fleet).inspect(name))?.holders[0]?.metadata).toEqual(metadata);
+    await lease.release();
+  });
+
+  it('a deleted row is a lost lease, and the next token is higher', async () => {
+    const name = freshName();
+    const locks = locksOf(fleet);
+    const lease = await locks.acquire(name, { renew: false });
+    await fleet.forget(name);
+    await expect(lease.renew()).rejects.toThrow(LeaseLostError);
+    const next = await locks.acquire(name);
+    expect(next.token).toBeGreaterThan(lease.token);
+    await next.release();
+  });
+
+  it('odd rows: times without end and of other ages, empty or strange metadata', async () => {
+    const locks = locksOf(fleet);
+    const held: readonly (readonly [string, string, string?])[] = [
+      ['now()', "'infinity'"],
+      ["'-infinity'", "'infinity'", 'NULL'],
+      ["'-infinity'", "now() + interval '1 hour'", `'[1, "x", null]'`],
+      ["'0044-03-15 BC'", "'294000-01-01'", `'"text"'`],
+      ["now() + interval '1 day'", "now() + interval '2 days'", "'7'"],
+      ["'2020-01-01 00:00:00+14'", "now() + interval '61 minutes'"],
+    ];
+    for (const [acquired, expires, metadata] of held) {
+      const name = freshName();
+      await insert(name, 'somebody', acquired, expires, metadata);
+      const before = await fleet.record(name);
+      expect([acquired, await locks.tryAcquire(name)]).toEqual([acquired, null]);
+      const [holder] = (await locks.inspect(name))?.holders ?? [];
+      expect(holder?.owner).toBe('somebody');
+      expect(Number.isNaN(holder?.expiresAt.getTime())).toBe(false);
+      expect(await fleet.record(name)).toEqual(before);
+    }
+    const over = [
+      ["'-infinity'", "'0044-03-15 BC'"],
+      ["'1969-07-20'", "'1969-07-21'"],
+      ["now() - interval '2 days'", "now() - interval '1 microsecond'"],
+    ] as const;
+    for (const [acquired, expires] of over) {
+      const name = freshName();
+      await insert(name, 'somebody', acquired, expires, 'NULL');
+      await using lease = await locks.acquire(name);
+      expect(lease.held).toBe(true);
+    }
+  });
+
+  it('our column with anything else in it is a row of the other software; a newer format is refused', async () => {
+    const locks = locksOf(fleet);
+    for (const json of ['null', '[]', '7', '"text"', '{"other": true}']) {
+      const name = freshName();
+      await insert(name, 'somebody', 'now()', "now() + interval '1 hour'");
+      await fleet.change(name, `holdfast = '${json}'`);
+      expect(await locks.tryAcquire(name)).toBeNull();
+      await fleet.change(
+        name,
+        "acquired_at = now() - interval '2 hours', expires_at = now() - interval '1 hour'",
+      );
+      await (await locks.acquire(name)).release();
+    }
+    const name = freshName();
+    await insert(name, 'somebody', 'now()', "now() + interval '1 hour'");
+    await fleet.change(name, `holdfast = '{"version": 99}'`);
+    const before = await fleet.record(name);
+    await expect(locks.tryAcquire(name)).rejects.toThrow('has format 99');
+    expect(await fleet.record(name)).toEqual(before);
+  });
+
+  it('names and owners as they are: up to 255 letters, of any kind', async () => {
+    const locks = locksOf(fleet, { owner: 'o'.repeat(250) });
+    for (const name of ['x'.repeat(255), '🔒'.repeat(60), "it's; DROP TABLE", 'a b\\c%_"', 'job:123/größe']) {
+      const lease = await locks.acquire(name);
+      expect(await fleet.foreign().acquire(name, 'their-worker', 5_000)).toBeNull();
+      expect([...String((await fleet.record(name))?.holder_id)].length).toBeLessThanOrEqual(255);
+      await lease.release();
+    }
+    await expect(locks.tryAcquire('x'.repeat(256))).rejects.toThrow(UnsupportedError);
+    await expect(locks.tryAcquire('x'.repeat(256))).rejects.toThrow('too long');
+    await expect(locksOf(fleet, { namespace: 'billing' }).tryAcquire('job')).rejects.toThrow('no namespaces');
+  });
+
+  it('no time zone, format of dates, isolation level or column of the table matters', async () => {
+    await fleet.pool.query('ALTER TABLE distributed_locks ADD COLUMN team text DEFAULT $$none$$');
+    const settings = [
+      ['America/St_Johns', 'SQL, DMY', 'serializable'],
+      ['Asia/Kathmandu', 'Postgres, MDY', 'repeatable read'],
+      ['UTC', 'German', 'read committed'],
+    ] as const;
+    const all = settings.map(([zone, style, level]) => {
+      const quoted = [zone, style, level].map((text) => text.replaceAll(' ', '\\ '));
+      const options = `-c timezone=${quoted[0]} -c datestyle=${quoted[1]} -c default_transaction_isolation=${quoted[2]}`;
+      return createLocks(postgresStore(fleet.openPool({ options }), { layout: 'distributed-locks' }));
+    });
+    const name = freshName();
+    let last = 0;
+    for (const locks of [...all, ...all.toReversed()]) {
+      const lease = await locks.acquire(name, { wait: '10s' });
+      expect(lease.token).toBeGreaterThan(last);
+      last = lease.token;
+      for (const other of all) if (other !== locks) expect(await other.tryAcquire(name)).toBeNull();
+      await lease.renew();
+      await lease.release();
+    }
+    const counts = await Promise.all(
+      all.map(async (locks) => {
+        let inside = 0;
+        for (let turn = 0; turn < 5; turn++)
+          await locks.withLock(`${name}-race`, () => inside++, { wait: '60s' });
+        return inside;
+      }),
+    );
+    expect(counts).toEqual([5, 5, 5]);
+    await Promise.all(all.map((locks) => locks.close()));
+  });
+
+  it('a row that another transaction keeps locked delays its own lock only, and says so', async () => {
+    const [name, other] = [freshName(), freshName()];
+    const store = fleet.store();
+    await say(store, claimOf(name, 50));
+    const client = await fleet.pool.connect();
+    try {
+      await client.query('BEGIN');
+      await client.query('SELECT FROM distributed_locks WHERE lock_name = $1 FOR UPDATE', [name]);
+      const blocked = expect(say(fleet.store(), claimOf(name, 5_000))).rejects.toThrow('locked for too long');
+      expect(await say(store, claimOf(other, 5_000))).toMatchObject({ kind: 'granted' });
+      await blocked;
+    } finally {
+      await client.query('ROLLBACK');
+      client.release();
+    }
+    await (await locksOf(fleet).acquire(name, { wait: '10s' })).release();
+  });
+
+  it('opens by URL, migrates by URL, and lists locks of both kinds', async () => {
+    const database = await fleet.server.createDatabase();
+    const url = `${database}?layout=distributed-locks&table=app_locks`;
+    const early = await openStore(url);
+    await expect(say(early, claimOf('job', 1_000))).rejects.toThrow(
+      /app_locks.* is not ready.*layout=distributed-locks/s,
+    );
+    await early.close();
+    const client = new pg.Client({ connectionString: database });
+    await client.connect();
+    const place = { layout: 'distributed-locks', table: 'app_locks' } as const;
+    expect(await migrate(client, place)).toEqual({ from: 0, to: 1 });
+    expect(await migrate(client, place)).toEqual({ from: 1, to: 1 });
+    await client.query(migrationSql(place));
+    await client.end();
+    const store = await openStore(url);
+    const locks = createLocks(store);
+    await using lease = await locks.acquire('job');
+    expect((await listed(locks, '')).map(({ key }) => key)).toEqual(['job']);
+    expect(lease.held).toBe(true);
+    expect((await store.probe()).findings.map(({ text }) => text).join()).toContain(
+      "Time is the server's clock",
+    );
+    await locks.close();
+  });
+
+  it('a table without the column, or another table, is refused with advice', async () => {
+    const place = { layout: 'distributed-locks', table: 'bare' } as const;
+    await fleet.pool.query('CREATE TABLE bare (lock_name text PRIMARY KEY)');
+    const bare = postgresStore(fleet.pool, place);
+    await expect(say(bare, claimOf('job', 1_000))).rejects.toThrow(/is not ready for Holdfast/);
+    await expect(bare.probe()).rejects.toThrow(/is not ready for Holdfast/);
+    for (const options of [
+      { layout: 'unheard-of' },
+      { table: 'locks' },
+      { layout: 'distributed-locks', listener: () => new pg.Client() },
+      { layout: 'distributed-locks', table: '' },
+    ]) {
+      expect(() => postgresStore(fleet.pool, options as never)).toThrow(/layout|table/);
+    }
+    await expect(migrate(fleet.pool, { layout: 'distributed-locks', supabase: true })).rejects.toThrow(
+      'supabase',
+    );
+  });
+});

@@ -1,0 +1,89 @@
+/**
+ * The conformance suite on the layouts of PostgreSQL: all of it that records with one holder can pass. The long run adds
+ * the sequences of the model, and the second layout, which has the same statements and fewer names.
+ */
+import { createHash } from 'node:crypto';
+import type { Command, Snapshot, Store } from 'holdfast/protocol';
+import { conformanceSuite } from 'holdfast/testkit';
+import { available } from 'holdfast-test-servers';
+import { describe } from 'vitest';
+import { casesOf, isLongRun, sequencesOf } from '../long-run.js';
+import { runCases } from '../store-talk.js';
+import { openFleet, type PostgresFleet } from './postgres-fleet.js';
+import { CENTRAL, DISTRIBUTED_LOCKS } from './postgres-software.js';
+
+const PREFIX = 'default/';
+const SEQUENCES = 1_000;
+/** Cases about names that LockServiceCentral cannot have. */
+const AWKWARD = /awkward spelling|list has/;
+
+/** The keys of the suite as names that a layout has, and back. */
+interface Names {
+  nameOf(key: string): string;
+  keyOf(name: string): string;
+}
+
+/** Names of up to 255 letters. Longer ones stay apart by a hash. */
+class Letters implements Names {
+  readonly #long = new Map<string, string>();
+
+  nameOf(key: string): string {
+    if ([...key].length <= 255) return key;
+    const name = `${[...key].slice(0, 150).join('')}${createHash('sha256').update(key).digest('hex')}`;
+    this.#long.set(name, key);
+    return name;
+  }
+
+  keyOf(name: string): string {
+    return this.#long.get(name) ?? name;
+  }
+}
+
+const NO_SLASHES: Names = {
+  nameOf: (key) => key.replaceAll('/', '_s_'),
+  keyOf: (name) => name.replaceAll('_s_', '/'),
+};
+
+function withNames(store: Store, names: Names): Store {
+  const outer = (key: string): string => PREFIX + names.nameOf(key);
+  const shown = (one: Snapshot): Snapshot => ({ ...one, key: names.keyOf(one.key.slice(PREFIX.length)) });
+  return {
+    ...store,
+    apply: (commands) => store.apply(commands.map((one): Command => ({ ...one, key: outer(one.key) }))),
+    async read(key) {
+      const snapshot = await store.read(outer(key));
+      return snapshot && { ...snapshot, key };
+    },
+    async *list({ prefix, after, ...limit }) {
+      const query = { ...limit, prefix: outer(prefix), ...(after !== undefined && { after: outer(after) }) };
+      for await (const one of store.list(query)) yield shown(one);
+    },
+  };
+}
+
+function suiteOn(fleet: PostgresFleet, names: Names, without: RegExp | null): void {
+  const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  const cases = conformanceSuite(
+    {
+      name: `PostgreSQL, layout ${fleet.layout}`,
+      open: async () => withNames(fleet.store(), names),
+      forget: (key) => fleet.forget(names.nameOf(key)),
+      spoil: (key) => fleet.change(names.nameOf(key), `holdfast = '{"version": 99}'`),
+      doubtMs: 200,
+      exclusive: true,
+    },
+    // More at once only wait for the connections of the pool.
+    { seed, sequences: sequencesOf(SEQUENCES), atOnce: 60 },
+  );
+  describe(`${fleet.layout} (HOLDFAST_SEED=${seed})`, () => {
+    runCases(without ? cases.filter(({ name }) => !without.test(name)) : casesOf(cases));
+  });
+}
+
+describe.runIf(available('postgres'))('the table distributed_locks', () => {
+  suiteOn(openFleet(DISTRIBUTED_LOCKS), new Letters(), null);
+});
+
+describe.runIf(isLongRun && available('postgres'))('the table of LockServiceCentral', () => {
+  suiteOn(openFleet(CENTRAL), NO_SLASHES, AWKWARD);
+});

@@ -1,0 +1,20 @@
+/** The faults that every store lives through, on a table of other software. */
+import { available } from 'holdfast-test-servers';
+import { describe } from 'vitest';
+import { clockFaults } from '../faults/cases/clocks.js';
+import { crowdFaults } from '../faults/cases/crowd.js';
+import { networkFaults } from '../faults/cases/network.js';
+import { serverFaults } from '../faults/cases/server.js';
+import { postgresWorld } from '../faults/postgres-world.js';
+import { tcpWay } from '../faults/ways.js';
+
+describe.runIf(available('postgres', { own: true })).concurrent('faults', () => {
+  serverFaults(postgresWorld('pg', 'distributed-locks'));
+  networkFaults(postgresWorld('pg', 'distributed-locks'));
+  clockFaults(postgresWorld('pg', 'lock-service-central'));
+});
+
+describe.runIf(available('postgres', { own: true }))('a crowd', () => {
+  crowdFaults(postgresWorld('pg', 'distributed-locks'), tcpWay);
+  crowdFaults(postgresWorld('pg', 'lock-service-central'), tcpWay);
+});
