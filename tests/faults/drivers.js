@@ -4,7 +4,7 @@
  */
 
 /** @typedef {{ connection: { stream: import('node:net').Socket } }} Wired */
-/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'dynamodb' | 'nats' | 'http'} Driver */
+/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'dynamodb' | 'firestore' | 'nats' | 'http'} Driver */
 
 /**
  * @typedef {object} Place
@@ -115,6 +115,14 @@ const CONNECT = {
     const store = dynamodbStore(client, { table: pathname.slice(1) });
     const close = async () => client.destroy();
     return { store, close, abandon: close };
+  },
+
+  // The collection is the URL's path. Opened by URL: a client with its usual settings retries for ten minutes, and ends only then.
+  async firestore({ url }) {
+    const { openStore } = await import('holdfast');
+    const { host, pathname } = new URL(url);
+    const store = await openStore(`firestore://holdfast${pathname}?emulator=${host}`);
+    return { store, close: async () => undefined, abandon: async () => undefined };
   },
 
   // The bucket is the URL's path; further servers, and how many keep the bucket, are told behind it.

@@ -10,6 +10,7 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import {
   available,
   type DynamodbServer,
+  type FirestoreServer,
   type MariadbServer,
   type NatsServer,
   type PostgresServer,
@@ -17,6 +18,7 @@ import {
   type RedisServer,
   type ServerName,
   startDynamodb,
+  startFirestore,
   startMariadb,
   startNats,
   startPostgres,
@@ -47,9 +49,12 @@ const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
 /** Such a block names no server: in earnest it is Amazon's. */
 const USES_DYNAMODB = /@aws-sdk\/client-dynamodb|\bdynamodb:\/\//;
 
+/** The same for Google's: FIRESTORE_EMULATOR_HOST names the emulator to every client. */
+const USES_FIRESTORE = /@google-cloud\/firestore|\bfirestore:\/\//;
+
 /** Servers that all blocks share, without a database for each: DynamoDB too. */
 const SHARED = new RegExp(
-  `${USES_DYNAMODB.source}|\\b(?:REDIS_CLUSTER_NODES|SUPABASE_URL|SUPABASE_DB_URL|NATS_URL|HOLDFAST_URL)\\b`,
+  `${USES_DYNAMODB.source}|${USES_FIRESTORE.source}|\\b(?:REDIS_CLUSTER_NODES|SUPABASE_URL|SUPABASE_DB_URL|NATS_URL|HOLDFAST_URL)\\b`,
 );
 
 function variablesIn(code: string): readonly string[] {
@@ -61,6 +66,7 @@ export function canRun(code: string): boolean {
   // It comes with PostgreSQL from a package of the system, and not with the one from npm.
   if (/^ *psql /m.test(code) && !hasCommand('psql')) return false;
   if (USES_DYNAMODB.test(code) && !available('dynamodb', { own: true })) return false;
+  if (USES_FIRESTORE.test(code) && !available('firestore', { own: true })) return false;
   if (/\bcurl /.test(code) && !hasCommand('curl')) return false;
   return variablesIn(code).every((variable) => NEEDS[variable]?.every((server) => available(server)));
 }
@@ -79,6 +85,7 @@ export class PageServers {
   #mariadb: Promise<MariadbServer> | null = null;
   #objects: Promise<ObjectServer> | null = null;
   #dynamodb: Promise<DynamodbServer> | null = null;
+  #firestore: Promise<FirestoreServer> | null = null;
   #service: Promise<PageService> | null = null;
   #database = 0;
   #lastShared: Promise<unknown> = Promise.resolve();
@@ -94,6 +101,7 @@ export class PageServers {
 
   async envFor(code: string): Promise<Record<string, string>> {
     const env: Record<string, string> = USES_DYNAMODB.test(code) ? await this.#awsFor(code) : {};
+    if (USES_FIRESTORE.test(code)) Object.assign(env, await this.#googleEnv());
     for (const variable of variablesIn(code)) env[variable] = await this.#valueOf(variable, code);
     return env;
   }
@@ -107,6 +115,7 @@ export class PageServers {
       this.#mariadb,
       this.#objects,
       this.#dynamodb,
+      this.#firestore,
     ]);
     for (const server of started) await server?.stop();
     const project = await this.#supabase;
@@ -182,6 +191,17 @@ export class PageServers {
       await run(process.execPath, [HOLDFAST, 'migrate', '--store', 'dynamodb:///'], { cwd: root, env });
     }
     return env;
+  }
+
+  async #googleEnv(): Promise<Record<string, string>> {
+    this.#firestore ??= startFirestore({ own: true });
+    const { host, port } = await this.#firestore;
+    return {
+      FIRESTORE_EMULATOR_HOST: `${host}:${port}`,
+      GOOGLE_CLOUD_PROJECT: 'my-project',
+      // The client would look for a metadata server of Google's otherwise.
+      METADATA_SERVER_DETECTION: 'none',
+    };
   }
 
   /** With the schema in it, unless the block is about making it. */

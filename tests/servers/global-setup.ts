@@ -9,6 +9,7 @@ export default async function setup(): Promise<() => void> {
     'nats',
     'mariadb',
     'dynamodb',
+    'firestore',
     'chromium',
     'zsh',
     'fish',

@@ -4,10 +4,12 @@ import { available } from '../../packages/test-servers/src/install.js';
 vi.mock('../../packages/test-servers/src/find.js', () => ({
   find: () => undefined,
   findDynamodbJar: () => jar,
+  findFirestoreJar: () => firestoreJar,
   findOnPath: () => undefined,
 }));
 
 let jar: string | undefined;
+let firestoreJar: string | undefined;
 
 afterEach(() => {
   vi.unstubAllEnvs();
@@ -40,4 +42,13 @@ it('of DynamoDB Local either half may be missing: the jar comes from npm, Java d
   expect(() => available('dynamodb')).toThrow(/dynamodb is not installed.*: npm ci$/);
   jar = 'DynamoDBLocal.jar';
   expect(() => available('dynamodb')).toThrow(/openjdk-17-jre-headless$/);
+});
+
+it('the Firestore emulator is in no registry: without its jar it is skipped in CI too, with it Java is required', () => {
+  vi.stubEnv('CI', 'true');
+  const said = vi.spyOn(console, 'warn').mockReturnValue(undefined);
+  expect(available('firestore')).toBe(false);
+  expect(said.mock.calls.join()).toMatch(/^skipped: firestore .*google-cloud-cli-firestore-emulator/);
+  firestoreJar = 'cloud-firestore-emulator.jar';
+  expect(() => available('firestore')).toThrow(/openjdk-17-jre-headless$/);
 });

@@ -21,6 +21,7 @@ export const STORES = `STORES
   redis+unix:///PATH                                 Redis by a Unix socket. Valkey: the same with valkey for redis
   postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE    PostgreSQL. Needs the package pg, or postgres; see migrate
   dynamodb://REGION/TABLE                            DynamoDB. Needs the package @aws-sdk/client-dynamodb; see migrate
+  firestore://PROJECT/COLLECTION                     Firestore. Needs the package @google-cloud/firestore
   nats://[USER:PASSWORD@]HOST[:PORT][,HOST]/BUCKET   NATS; nats+tls:// with TLS. Needs the package @nats-io/transport-node
   https://HOST[:PORT][,HOST]                         a lock service; its API key is in $HOLDFAST_API_KEY`;
 

@@ -17,6 +17,7 @@ interface FromUrl {
 
 const redis = (): Promise<FromUrl> => import('./stores/redis/from-url.js');
 const postgres = (): Promise<FromUrl> => import('./stores/postgres/from-url.js');
+const firestore = (): Promise<FromUrl> => import('./stores/firestore/from-url.js');
 const nats = (): Promise<FromUrl> => import('./stores/nats/from-url.js');
 const http = (): Promise<FromUrl> => import('./stores/http/from-url.js');
 
@@ -36,6 +37,7 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
   ['postgres', postgres],
   ['postgresql', postgres],
   ['dynamodb', () => import('./stores/dynamodb/from-url.js')],
+  ['firestore', firestore],
   ['nats', nats],
   ['nats+tls', nats],
   ['http', http],
@@ -44,7 +46,7 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
 
 const KNOWN =
   'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, redis+unix:///SOCKET, valkey://HOST, postgres://HOST/DATABASE, ' +
-  'dynamodb://REGION/TABLE, nats://HOST/BUCKET or https://HOST of a service';
+  'dynamodb://REGION/TABLE, firestore://PROJECT/COLLECTION, nats://HOST/BUCKET or https://HOST of a service';
 
 /**
  * Opens the store that a URL names. An unreachable server is not an error: the store opens, and its commands are answered

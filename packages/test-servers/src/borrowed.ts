@@ -11,8 +11,16 @@ const VARIABLES = {
   nats: 'HOLDFAST_TEST_NATS_URL',
   mariadb: 'HOLDFAST_TEST_MYSQL_URL',
   dynamodb: 'HOLDFAST_TEST_DYNAMODB_URL',
+  firestore: 'HOLDFAST_TEST_FIRESTORE_URL',
 } as const;
-const PORTS = { redis: 6379, postgres: 5432, nats: 4222, mariadb: 3306, dynamodb: 8000 } as const;
+const PORTS = {
+  redis: 6379,
+  postgres: 5432,
+  nats: 4222,
+  mariadb: 3306,
+  dynamodb: 8000,
+  firestore: 8080,
+} as const;
 
 type Borrowable = keyof typeof VARIABLES;
 

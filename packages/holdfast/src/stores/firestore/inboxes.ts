@@ -1,0 +1,101 @@
+/**
+ * Wake-ups: a document per listening process, its inbox. A wake-up is written into one of its fields, and the process
+ * listens to the document. Two wake-ups that get the same field at the same moment are one: waiters poll, too.
+ */
+import { systemClock } from '../../clock.js';
+import type { Stop, Wake } from '../../protocol/index.js';
+import { answered } from '../clients/answered.js';
+import { idOf } from '../clients/escaped-id.js';
+import { refusalOf } from '../clients/grpc-calls.js';
+import { deliverWake, type OnListening, type OnWake } from '../clients/wake-up.js';
+import type { FirestoreCollection, FirestoreFields, FirestoreSnapshot } from './client.js';
+import { deleteAfter } from './documents.js';
+import { explainedError } from './errors.js';
+
+const FIELDS = 32;
+/** Closing waits for it. */
+const LISTEN_MS_MAX = 3_000;
+const LISTEN_AGAIN_MS = 5_000;
+const STOP_MS_MAX = 1_000;
+
+export class Inboxes {
+  readonly #inboxes: FirestoreCollection;
+  readonly #stops = new Set<() => void>();
+  /** The last error that no caller was told; undefined for none. */
+  error: unknown;
+
+  constructor(inboxes: FirestoreCollection) {
+    this.#inboxes = inboxes;
+  }
+
+  /** Never throws, never waits. An inbox that is gone has nobody who listens. */
+  send(key: string, wakes: readonly Wake[]): void {
+    for (const { inbox, why } of wakes) {
+      const field = `wake${Math.floor(systemClock.random() * FIELDS)}`;
+      // The id makes it another value each time.
+      const text = `${systemClock.randomId()} ${why}:${key}`;
+      this.#inboxes
+        .doc(idOf(inbox))
+        .update(freshFields({ [field]: text }))
+        .then(undefined, this.#onError);
+    }
+  }
+
+  /** Resolves when Firestore pushes; rejects when it refuses to. */
+  async listen(inbox: string, onWake: OnWake, onListening: OnListening): Promise<Stop> {
+    const document = this.#inboxes.doc(idOf(inbox));
+    let seen: ReturnType<FirestoreSnapshot['data']> = {};
+    let unsubscribe: (() => void) | null = null;
+    const receive = async (snapshot: FirestoreSnapshot): Promise<void> => {
+      // New, or deleted by a TTL policy.
+      if (!snapshot.exists && unsubscribe) await document.set(freshFields({}));
+      const fields = snapshot.data() ?? {};
+      for (const [name, text] of Object.entries(fields)) {
+        if (typeof text !== 'string' || text === seen?.[name]) continue;
+        deliverWake(text.slice(text.indexOf(' ') + 1), '', onWake);
+      }
+      seen = fields;
+    };
+    const start = (): Promise<void> =>
+      new Promise((resolve, reject) => {
+        const onSnapshot = (snapshot: FirestoreSnapshot): void =>
+          void receive(snapshot).then(resolve, reject);
+        unsubscribe = document.onSnapshot(onSnapshot, (error) => {
+          reject(error);
+          onListening(false);
+          systemClock.timer(LISTEN_AGAIN_MS, startAgain).keepAlive(false);
+        });
+      });
+    const startAgain = (): void => {
+      if (unsubscribe) start().then(() => onListening(true), this.#onError);
+    };
+    const stop = (): void => {
+      this.#stops.delete(stop);
+      unsubscribe?.();
+      unsubscribe = null;
+    };
+    this.#stops.add(stop);
+    try {
+      await answered('Firestore', start(), LISTEN_MS_MAX);
+    } catch (error) {
+      stop();
+      throw explainedError(error);
+    }
+    return async () => {
+      stop();
+      await Promise.allSettled([answered('Firestore', document.delete(), STOP_MS_MAX)]);
+    };
+  }
+
+  close(): void {
+    for (const stop of this.#stops) stop();
+  }
+
+  readonly #onError = (error: unknown): void => {
+    if (refusalOf(error) !== 'missing') this.error = error;
+  };
+}
+
+function freshFields(fields: FirestoreFields): FirestoreFields {
+  return { ...fields, deleteAfter: deleteAfter(systemClock.wallMs()) };
+}

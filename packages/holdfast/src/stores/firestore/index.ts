@@ -1,0 +1,3 @@
+/** The public names of the Firestore store. See store.ts. */
+export type * from './client.js';
+export { type FirestoreStoreOptions, firestoreStore } from './store.js';
