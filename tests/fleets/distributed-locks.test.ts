@@ -26,7 +26,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     const lease = await locks.acquire(name, { ttl: '20s', metadata: { step: 4 } });
     const held = await fleet.record(name);
     expect(held).toMatchObject({ metadata: { step: 4 } });
-    expect(held?.holder_id).toMatch(/^holdfast-[0-9a-f]{32} our-worker$/);
+    expect(held?.holder_id).toMatch(/^holdfast-[0-9a-f]{40} our-worker$/);
     expect(Number(held?.expires_at)).toBe(lease.expiresAt.getTime());
     expect(JSON.stringify(held)).toContain(String(lease.token));
     await lease.release();

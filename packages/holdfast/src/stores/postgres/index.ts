@@ -1,11 +1,12 @@
 /** The PostgreSQL store. See store.ts for how it works, and migrate.ts for what has to be in the database first. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { sqlStore } from '../sql/sql-store.js';
 import { databaseOn, type PostgresClient, type PostgresListener } from './clients.js';
 import { checkSchema, SCHEMA } from './sql/names.js';
 import { storeOn } from './store.js';
 import { type LayoutName, placeOf } from './tables/options.js';
-import { tableStore } from './tables/store.js';
+import { RowTable } from './tables/row-table.js';
 
 export type { PgLike, PostgresClient, PostgresJsLike, PostgresListener } from './clients.js';
 export { type Migrated, type MigrateOptions, migrate, migrationSql } from './migrate.js';
@@ -38,7 +39,10 @@ export function postgresStore(client: PostgresClient, options: PostgresStoreOpti
   const { schema = SCHEMA, listener } = options;
   const place = placeOf(options);
   if (place) {
-    if (listener === undefined || listener === false) return tableStore(databaseOn(client, false), place);
+    if (listener === undefined || listener === false) {
+      const table = new RowTable(databaseOn(client, false), place);
+      return sqlStore(table, { name: 'postgres', title: 'PostgreSQL', queue: false });
+    }
     throw new InvalidArgumentError(
       `listener cannot be given with the layout "${place.layout.name}", which has no wake-ups.`,
     );

@@ -26,6 +26,7 @@ import {
 } from '../../../protocol/index.js';
 import { TRIES_MAX, tooManyRaces } from '../../compare-and-swap/contention.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
+import { isSameInstance } from '../../compare-and-swap/lock-service-central.js';
 import type { Reading } from '../../compare-and-swap/register.js';
 import { type Aliases, type Item, isAbsent, number, numberIn, text, textIn, update } from '../item.js';
 import type { Change, Outcome } from '../items.js';
@@ -101,7 +102,7 @@ export class InstanceRecords implements InstanceLocks {
         return { answer: leaseIn(outcome.item, key) };
       }
       const other = outcome.item && leaseIn(outcome.item, key);
-      const isBusy = other && !isSame(other, instance) && other.expiry >= attempt.expiredBelow;
+      const isBusy = other && !isSameInstance(other, instance) && other.expiry >= attempt.expiredBelow;
       return isBusy ? { answer: null } : { instead: outcome.item };
     });
   }
@@ -135,7 +136,7 @@ export class InstanceRecords implements InstanceLocks {
         return { answer: { kind: 'renewed', lease: leaseIn(outcome.item, key) } };
       }
       const found = outcome.item && leaseIn(outcome.item, key);
-      if (!found || !isSame(found, instance) || found.expiry < attempt.expiredBelow) {
+      if (!found || !isSameInstance(found, instance) || found.expiry < attempt.expiredBelow) {
         return { answer: { kind: 'lost' } };
       }
       const left = found.expiry + seconds - now;
@@ -160,7 +161,7 @@ export class InstanceRecords implements InstanceLocks {
       }));
       if (isDone(outcome, attempt)) return { answer: 'released' };
       const found = outcome.item && leaseIn(outcome.item, key);
-      if (found && isSame(found, instance)) return { instead: outcome.item };
+      if (found && isSameInstance(found, instance)) return { instead: outcome.item };
       return { answer: found && found.expiry >= attempt.expiredBelow ? 'busy' : 'not-held' };
     });
   }
@@ -242,8 +243,4 @@ function leaseIn(item: Item, key: string): InstanceLease {
     );
   }
   return { owner, instanceId, leaseDuration: numberIn(item, 'leaseDuration') ?? 0, expiry };
-}
-
-function isSame(a: Instance, b: Instance): boolean {
-  return a.owner === b.owner && a.instanceId === b.instanceId;
 }

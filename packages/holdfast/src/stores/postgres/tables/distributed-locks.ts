@@ -11,10 +11,10 @@
  * of a holder, and `extend_lock` moves its expiry. The clock is the server's, as it is here: nothing is added for clocks
  * that differ. `holder_id` of ours contains a hash of the hold, so nobody else has it.
  */
-import { createHash } from 'node:crypto';
 import type { Holder, Rest } from '../../../protocol/index.js';
 import { bareNameOf, keyOfBareName } from '../../compare-and-swap/foreign.js';
-import { boundedMs, FAR_MS, FREE, FREE_MS, OWN_PREFIX, type Row, type TableLayout } from './layout.js';
+import { OWN_PREFIX, secretOf } from '../../compare-and-swap/lock-service-central.js';
+import { boundedMs, FAR_MS, FREE, FREE_MS, type Row, type TableLayout } from './layout.js';
 
 const NAME = 'distributed-locks';
 /** The length of `holder_id`, in letters. */
@@ -75,10 +75,7 @@ function columnsOf(key: string, holder: string, acquiredMs: number, expiresMs: n
 }
 
 function holderOf(occupant: Holder | Rest): string {
-  if (!('hold' in occupant)) return `${OWN_PREFIX}rest-${occupant.token}`;
-  const { hold, owner } = occupant;
-  const hash = createHash('sha256').update(`${hold.process}/${hold.number}`).digest('hex').slice(0, 32);
-  return [...`${OWN_PREFIX}${hash} ${owner}`].slice(0, HOLDER_MAX).join('');
+  return [...`${secretOf(occupant)} ${occupant.owner}`].slice(0, HOLDER_MAX).join('');
 }
 
 function metadataOf(occupant: Holder | Rest): unknown {

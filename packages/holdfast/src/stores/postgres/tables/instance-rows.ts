@@ -2,8 +2,7 @@
  * Locks of instances in the rows of LockServiceCentral: the stored owner and instance are the holder, so a lock that was
  * acquired at one service can be acquired again, renewed and released at the other.
  *
- * Every operation is one statement with its conditions, by the server's clock. A refusal returns the row, which gives the
- * reason.
+ * Every operation is one statement, by the server's clock. A refusal returns the row, which gives the reason.
  *
  *   acquire   absent, expired, or of the same instance: sets owner, instance, lease and expiry
  *   renew     of the same instance and not expired: adds to lease and expiry
@@ -27,10 +26,11 @@ import {
 } from '../../../protocol/index.js';
 import { TRIES_MAX, tooManyRaces } from '../../compare-and-swap/contention.js';
 import { CLOCKS_APART_MS, ownPartIn } from '../../compare-and-swap/foreign.js';
+import { isSameInstance } from '../../compare-and-swap/lock-service-central.js';
 import type { Reading } from '../../compare-and-swap/register.js';
 import type { TableTime, Timed } from '../../sql/sql-table.js';
 import { OWN, type Row, rowOf, type TableLayout } from './layout.js';
-import type { Outcome, RowSql } from './row-sql.js';
+import type { RowSql } from './row-sql.js';
 
 const SECONDS = 'floor(extract(epoch FROM clock_timestamp()))::bigint';
 /** Locks with a lower expiry have expired. */
@@ -38,6 +38,14 @@ const EXPIRED_BELOW = `${SECONDS} - ${CLOCKS_APART_MS / 1_000}`;
 const IS_OF = "r.owner = $3::jsonb->>'owner' AND r.instance_id = $3::jsonb->>'instanceId'";
 const OPERATION = 'operation';
 const EXPIRY = '"expiry"';
+
+/** A write: the row written, or the row that was there instead. */
+export interface Outcome {
+  readonly written: string | null;
+  readonly found: string | null;
+  /** The server undid the statement, because another was faster. */
+  readonly isUndone: boolean;
+}
 
 interface Rows {
   readonly sql: RowSql;
@@ -80,37 +88,36 @@ export class InstanceRows implements InstanceLocks {
   }
 
   acquire(key: string, instance: Instance, seconds: number): Promise<InstanceLease | null> {
-    const { table, key: column, names, from, row, assigned } = this.#rows.sql;
+    const { names, inserting, assigned, changing } = this.#rows.sql;
     const values = names.map((name) => (name === EXPIRY ? `${SECONDS} + n.${name}` : `n.${name}`));
-    const text = `INSERT INTO ${table} AS r (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${from}
-      ON CONFLICT (${column}) DO UPDATE SET ${assigned('excluded')}
-      WHERE (r.expiry < ${EXPIRED_BELOW} OR (${IS_OF})) AND ${IS_LATER} RETURNING ${row}`;
+    const text = changing(`${inserting(values)} UPDATE SET ${assigned('excluded')}
+      WHERE (r.expiry < ${EXPIRED_BELOW} OR (${IS_OF})) AND ${IS_LATER}`);
     const { owner, instanceId } = instance;
     return this.#tryUntilSettled(key, instance, async (number, change) => {
       const lease = { owner, instance_id: instanceId, lease_duration: seconds, expiry: seconds };
       const { written, found } = await change(text, { ...this.#freeRow(key, number), ...lease });
       if (written) return { answer: leaseIn(written, key) };
       const other = found && leaseIn(found, key);
-      const isBusy = other && !isSame(other, instance) && isActive(other, await this.#rows.time.now());
+      const isBusy =
+        other && !isSameInstance(other, instance) && isActive(other, await this.#rows.time.now());
       return isBusy ? { answer: null } : { above: highestIn(found) };
     });
   }
 
   renew(key: string, instance: Instance, seconds: number, secondsMax: number): Promise<InstanceRenewal> {
-    const { table, key: column, from, row } = this.#rows.sql;
-    const limit = Number.isFinite(secondsMax)
-      ? `AND r.expiry + n.expiry - ${SECONDS} <= ${Math.floor(secondsMax)}`
-      : '';
-    const text = `UPDATE ${table} AS r SET lease_duration = r.lease_duration + n.expiry, expiry = r.expiry + n.expiry,
-      ${OWN} = coalesce(r.${OWN}, '{}') || n.${OWN}
-      FROM ${from} WHERE r.${column} = $1::text AND r.expiry >= ${EXPIRED_BELOW} AND ${IS_OF}
-      AND ${IS_KNOWN} AND ${isLower(OPERATION)} ${limit} RETURNING ${row}`;
+    const { updating, changing } = this.#rows.sql;
+    const bound = `AND r.expiry + n.expiry - ${SECONDS} <= ${Math.floor(secondsMax)}`;
+    const added = `lease_duration = r.lease_duration + n.expiry, expiry = r.expiry + n.expiry`;
+    const text = changing(`${updating(`${added}, ${OWN} = coalesce(r.${OWN}, '{}') || n.${OWN}`)}
+      r.expiry >= ${EXPIRED_BELOW} AND ${IS_OF} AND ${IS_KNOWN} AND ${isLower(OPERATION)}
+      ${Number.isFinite(secondsMax) ? bound : ''}`);
     return this.#tryUntilSettled<InstanceRenewal>(key, instance, async (number, change) => {
       const { written, found } = await change(text, { expiry: seconds, [OWN]: { [OPERATION]: number } });
       if (written) return { answer: { kind: 'renewed', lease: leaseIn(written, key) } };
       const lease = found && leaseIn(found, key);
       const now = await this.#rows.time.now();
-      if (!lease || !isSame(lease, instance) || !isActive(lease, now)) return { answer: { kind: 'lost' } };
+      if (!lease || !isSameInstance(lease, instance) || !isActive(lease, now))
+        return { answer: { kind: 'lost' } };
       const left = lease.expiry + seconds - Math.floor(now.latest / 1_000);
       if (left > secondsMax) return { answer: { kind: 'too-long', seconds: left } };
       return { above: highestIn(found) };
@@ -118,14 +125,13 @@ export class InstanceRows implements InstanceLocks {
   }
 
   release(key: string, instance: Instance): Promise<'released' | 'not-held' | 'busy'> {
-    const { table, key: column, from, row, assigned } = this.#rows.sql;
-    const text = `UPDATE ${table} AS r SET ${assigned('n')}
-      FROM ${from} WHERE r.${column} = $1::text AND ${IS_OF} AND ${IS_LATER} RETURNING ${row}`;
+    const { updating, assigned, changing } = this.#rows.sql;
+    const text = changing(`${updating(assigned('n'))} ${IS_OF} AND ${IS_LATER}`);
     return this.#tryUntilSettled(key, instance, async (number, change) => {
       const { written, found } = await change(text, this.#freeRow(key, number));
       if (written) return { answer: 'released' };
       const lease = found && leaseIn(found, key);
-      if (lease && isSame(lease, instance)) return { above: highestIn(found) };
+      if (lease && isSameInstance(lease, instance)) return { above: highestIn(found) };
       return { answer: lease && isActive(lease, await this.#rows.time.now()) ? 'busy' : 'not-held' };
     });
   }
@@ -187,8 +193,4 @@ function leaseIn(row: Row, key: string): InstanceLease {
     );
   }
   return { owner, instanceId, leaseDuration: typeof seconds === 'number' ? seconds : 0, expiry };
-}
-
-function isSame(a: Instance, b: Instance): boolean {
-  return a.owner === b.owner && a.instanceId === b.instanceId;
 }

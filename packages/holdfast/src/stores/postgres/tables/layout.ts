@@ -23,11 +23,10 @@ import {
   ownPart,
   ownPartIn,
 } from '../../compare-and-swap/foreign.js';
+import { OWN_PREFIX } from '../../compare-and-swap/lock-service-central.js';
 
 /** The column that Holdfast adds. */
 export const OWN = 'holdfast';
-/** Begins the texts by which rows of ours are known. */
-export const OWN_PREFIX = 'holdfast-';
 export const FREE = `${OWN_PREFIX}free`;
 
 /** How long before it is expendable a released lock has expired: longer than any transaction of the other software. */

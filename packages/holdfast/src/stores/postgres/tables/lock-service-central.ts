@@ -11,28 +11,26 @@
  * The service writes `expiry` by its own clock, and compares it by the server's. So locks of ours are written without an
  * allowance, and locks of the service count a second longer. Our column stays when the service takes the lock.
  */
-import { createHash } from 'node:crypto';
-import { type Holder, type Rest, UnsupportedError } from '../../../protocol/index.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
-import { boundedMs, FREE, FREE_MS, OWN_PREFIX, type Row, type TableLayout } from './layout.js';
+import {
+  CENTRAL_LAYOUT,
+  centralPartsIn,
+  centralPartsOf,
+  OWN_PREFIX,
+  secretOf,
+} from '../../compare-and-swap/lock-service-central.js';
+import { boundedMs, FREE, FREE_MS, type Row, type TableLayout } from './layout.js';
 
-const NAME = 'lock-service-central';
-/** The namespaces and names that the service accepts. */
-const PART = /^[A-Za-z0-9_-]{3,64}$/;
+const COLUMNS = ['namespace', 'lock_name', 'owner', 'instance_id', 'lease_duration', 'expiry'];
 /** The length of `owner`, in letters. */
 const OWNER_MAX = 255;
 const FREE_OWNER = 'holdfast';
 
 export const lockServiceCentral: TableLayout = {
-  name: NAME,
+  name: CENTRAL_LAYOUT,
   table: 'locks',
   keyColumn: 'lock_id',
-  columns: Object.fromEntries(
-    ['namespace', 'lock_name', 'owner', 'instance_id', 'lease_duration', 'expiry'].map((name) => [
-      name,
-      `r.${name}`,
-    ]),
-  ),
+  columns: Object.fromEntries(COLUMNS.map((name) => [name, `r.${name}`])),
   replaced: {},
   create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (
   lock_id varchar(512) PRIMARY KEY,
@@ -48,13 +46,13 @@ CREATE INDEX IF NOT EXISTS idx_locks_expiry ON ${table} (expiry);`,
   ownSql: `r.instance_id LIKE '${OWN_PREFIX}%'`,
   freeSql: `r.owner = '${FREE_OWNER}' AND r.instance_id = '${FREE}' AND r.lease_duration = 0`,
   expendableSql: `r.expiry < floor(extract(epoch FROM clock_timestamp()))::bigint - ${FREE_MS / 1_000}`,
-  isKey: (key) => partsIn(key) !== null,
-  nameOf: (key) => partsOf(key).join(':'),
+  isKey: (key) => centralPartsIn(key) !== null,
+  nameOf: (key) => centralPartsOf(key).join(':'),
   held(occupant, key) {
     const { owner, acquiredAt, expiresAt } = occupant;
     const seconds = Math.ceil((expiresAt - acquiredAt) / 1_000);
     const shown = [...owner].slice(0, OWNER_MAX).join('');
-    return columnsOf(key, shown, instanceOf(occupant), seconds, Math.ceil(expiresAt / 1_000));
+    return columnsOf(key, shown, secretOf(occupant), seconds, Math.ceil(expiresAt / 1_000));
   },
   free: (expiredMs, key) => columnsOf(key, FREE_OWNER, FREE, 0, Math.ceil(expiredMs / 1_000)),
   deciding: ({ owner, instance_id, expiry }) => [owner, instance_id, expiry],
@@ -72,44 +70,8 @@ CREATE INDEX IF NOT EXISTS idx_locks_expiry ON ${table} (expiry);`,
   instances: true,
 };
 
-function columnsOf(
-  key: string,
-  owner: string,
-  instance_id: string,
-  lease_duration: number,
-  expiry: number,
-): Row {
-  const [namespace, lock_name] = partsOf(key);
-  return {
-    lock_id: `${namespace}:${lock_name}`,
-    namespace,
-    lock_name,
-    owner,
-    instance_id,
-    lease_duration,
-    expiry,
-  };
-}
-
-/** A secret that does not reveal the hold, which is a secret too. */
-function instanceOf(occupant: Holder | Rest): string {
-  if (!('hold' in occupant)) return `${OWN_PREFIX}rest-${occupant.token}`;
-  const { process, number: count } = occupant.hold;
-  return OWN_PREFIX + createHash('sha256').update(`${process}/${count}`).digest('hex').slice(0, 40);
-}
-
-function partsIn(key: string): readonly [namespace: string, lockName: string] | null {
-  const slash = key.indexOf('/');
-  const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
-  return PART.test(namespace) && PART.test(name) ? [namespace, name] : null;
-}
-
-function partsOf(key: string): readonly [namespace: string, lockName: string] {
-  const parts = partsIn(key);
-  if (parts) return parts;
-  throw new UnsupportedError(
-    `The layout ${NAME} cannot store the lock "${key}": its namespaces and names have 3 to 64 letters, digits, dashes ` +
-      'and underscores.',
-    { key },
-  );
+function columnsOf(key: string, owner: string, instance: string, seconds: number, expiry: number): Row {
+  const [namespace, lock_name] = centralPartsOf(key);
+  const name = { lock_id: `${namespace}:${lock_name}`, namespace, lock_name };
+  return { ...name, owner, instance_id: instance, lease_duration: seconds, expiry };
 }

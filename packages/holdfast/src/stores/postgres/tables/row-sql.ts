@@ -1,11 +1,7 @@
-/** Parts of the statements on a table that other software has. The row is `r`, and a new row is `n`. */
+/** The statements on a table that other software has. The row is `r`, and a new row, given as JSON in `$2`, is `n`. */
+import { STATE_VERSION } from '../../../protocol/index.js';
 import { quoteName } from '../sql/names.js';
 import { OWN, type TableLayout } from './layout.js';
-
-/** The server's time in milliseconds. */
-export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::text AS now';
-/** How long to wait for a locked row. Evaluated before one is locked, because the statements join it. */
-const PATIENCE = "patience AS MATERIALIZED (SELECT set_config('lock_timeout', '200ms', true))";
 
 export interface Place {
   readonly layout: TableLayout;
@@ -13,65 +9,67 @@ export interface Place {
   readonly table: string;
 }
 
-/** What a write returned: the row written, or the row that was there instead. */
-export interface Outcome {
-  readonly written: string | null;
-  readonly found: string | null;
-  /** The server undid the statement, because another was faster. */
-  readonly isUndone: boolean;
-}
+/** The server's time in milliseconds. */
+const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::text AS now';
+/** How long to wait for a locked row. Evaluated before one is locked, because the statements join it. */
+const PATIENCE = "patience AS MATERIALIZED (SELECT set_config('lock_timeout', '200ms', true))";
+/** A mark says that the hold in `$3` has ended. */
+const IS_ENDED = `EXISTS (SELECT FROM jsonb_array_elements(r.${OWN}->'ended') AS mark
+  WHERE mark->'process' = $3::jsonb->'process' AND mark->'number' >= $3::jsonb->'number')`;
+const KEPT = `(SELECT jsonb_object_agg(part.key, part.value) FROM jsonb_each(r.${OWN}) AS part WHERE part.key IN ('ended', 'evictions'))`;
 
-/** Parts of the statements on a table. */
-export interface RowSql {
-  /** The quoted table. */
-  readonly table: string;
-  readonly key: string;
-  /** The row `r` as JSON. */
-  readonly row: string;
-  /** Inserts the new row. */
-  readonly insert: string;
-  /** All columns, quoted. */
-  readonly names: readonly string[];
-  /** The new row `n`, which `$2` has as JSON. */
-  readonly from: string;
-  /** Assignments of all columns but the key. Marks and evictions are kept. */
-  assigned(from: 'n' | 'excluded'): string;
-  /**
-   * `written` is a data-modifying statement that returns rows as JSON. The row that was in the way is locked for the
-   * moment, because only so a statement sees a row that changed after it began.
-   */
-  changing(written: string): string;
-}
+export type RowSql = ReturnType<typeof sqlOf>;
 
-export function sqlOf({ layout, schema, table: name }: Place): RowSql {
+export function sqlOf({ layout, schema, table: name }: Place) {
   const table = tableOf(schema, name);
   const key = quoteName(layout.keyColumn);
   const names = [layout.keyColumn, ...Object.keys(layout.columns), OWN].map(quoteName);
-  const members = Object.entries({ ...layout.columns, [OWN]: `r.${OWN}` }).map(
-    ([column, sql]) => `'${column}', ${sql}`,
-  );
-  const row = `jsonb_build_object(${members.join(', ')})`;
-  const kept = `(SELECT jsonb_object_agg(part.key, part.value) FROM jsonb_each(r.${OWN}) AS part WHERE part.key IN ('ended', 'evictions'))`;
+  const members = Object.entries({ ...layout.columns, [OWN]: `r.${OWN}` });
+  const row = `jsonb_build_object(${members.map(([column, sql]) => `'${column}', ${sql}`).join(', ')})`;
+  const replaced = members.map(([column]) => {
+    const quoted = quoteName(column);
+    return `${quoted} = ${layout.replaced[column] ?? `n.${quoted}`}`;
+  });
+  /** Assignments of all columns but the key. Marks and evictions of the row are kept. */
+  const assigned = (source: 'n' | 'excluded'): string => {
+    const all = names.slice(1).map((column) => `${column} = ${source}.${column}`);
+    return `${all.join(', ')} || coalesce(${KEPT}, '{}')`;
+  };
   const from = `jsonb_populate_record(NULL::${table}, $2::jsonb) AS n, patience`;
+  const inserting = (values: readonly string[]): string =>
+    `INSERT INTO ${table} AS r (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${from} ON CONFLICT (${key}) DO`;
+  const insert = inserting(names.map((column) => `n.${column}`));
+  const updating = (set: string): string =>
+    `UPDATE ${table} AS r SET ${set} FROM ${from} WHERE r.${key} = $1::text AND`;
+  /**
+   * Returns the row that was written, or else the row that was in the way. That one is locked for the moment, because
+   * only so a statement sees a row that changed after it began.
+   */
+  const changing = (
+    write: string,
+  ): string => `WITH ${PATIENCE}, changed (written) AS (${write} RETURNING ${row})
+    SELECT ${NOW}, (SELECT written FROM changed)::text AS written, (SELECT ${row} FROM ${table} AS r
+    WHERE r.${key} = $1::text AND NOT EXISTS (SELECT FROM changed) FOR NO KEY UPDATE)::text AS found`;
+  const inOrder = `(${layout.keySql}) COLLATE "C"`;
   return {
-    table,
-    key,
-    row,
     names,
-    from,
-    insert: `INSERT INTO ${table} AS r (${names.join(', ')}) SELECT ${names.map((column) => `n.${column}`).join(', ')} FROM ${from}`,
-    assigned: (source) =>
-      names
-        .slice(1)
-        .map(
-          (column) =>
-            `${column} = ${source}.${column}${column === quoteName(OWN) ? ` || coalesce(${kept}, '{}')` : ''}`,
-        )
-        .join(', '),
-    changing: (written) => `WITH ${PATIENCE}, changed (written) AS (${written})
-      SELECT ${NOW}, (SELECT written FROM changed)::text AS written,
-      (SELECT ${row} FROM ${table} AS r WHERE r.${key} = $1::text AND NOT EXISTS (SELECT FROM changed)
-      FOR NO KEY UPDATE)::text AS found`,
+    inserting,
+    updating,
+    assigned,
+    changing,
+    time: `SELECT ${NOW}`,
+    read: `SELECT ${NOW}, (SELECT ${row} FROM ${table} AS r WHERE r.${key} = $1::text)::text AS found`,
+    insert: changing(`${insert} NOTHING`),
+    replace: changing(`${updating(replaced.join(', '))} ${row} = $3::jsonb`),
+    take: changing(`${insert} UPDATE SET ${assigned('excluded')}
+      WHERE ${layout.freeSql} AND r.${OWN}->'version' = '${STATE_VERSION}' AND NOT ${IS_ENDED}
+      AND r.${OWN}->'token' < $3::jsonb->'token' AND r.${OWN}->'decision' < $3::jsonb->'decision'`),
+    page: (rows: number): string => `SELECT ${NOW}, (SELECT json_agg(page ORDER BY page.key)::text FROM (
+      SELECT ${inOrder} AS key, ${row} AS row FROM ${table} AS r
+      WHERE starts_with(${layout.keySql}, $1::text) AND ${inOrder} > $2::text ORDER BY 1 LIMIT ${rows}) AS page) AS found`,
+    cleanUp: (rows: number): string => `WITH gone AS (DELETE FROM ${table} WHERE ${key} = ANY (ARRAY(
+      SELECT r.${key} FROM ${table} AS r WHERE ${layout.ownSql} AND ${layout.expendableSql}
+      LIMIT ${rows} FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT NULL AS now, count(*)::text AS found FROM gone`,
   };
 }
 
