@@ -174,7 +174,8 @@ function storeOf(backend: Backend, settings: Settings): string {
     case 'etcd':
     case 'firestore':
       throw new InvalidArgumentError(
-        `The settings name ${backend} (SPRING_PROFILES_ACTIVE, or ${prefixOf(backend)}*), and Holdfast has no store on ${backend} yet. ` +
+        `The settings name ${backend} (SPRING_PROFILES_ACTIVE, or ${prefixOf(backend)}*), and Holdfast has no layout for LockServiceCentral's records on ${backend} yet: ` +
+          'both services would give the same lock away. ' +
           'Choose another store, with its URL or with SPRING_PROFILES_ACTIVE=dynamodb, postgres or memory. ' +
           'Locks that are held now are not taken along: let them end first.',
       );

@@ -112,11 +112,11 @@ describe('the settings of LockServiceCentral', () => {
     ]) {
       expect(() => centralSettings(environment)).toThrow(InvalidArgumentError);
       expect(() => centralSettings(environment)).toThrow(
-        /etcd.*no store on etcd yet.*SPRING_PROFILES_ACTIVE=dynamodb/s,
+        /etcd.*no layout for LockServiceCentral's records on etcd yet.*SPRING_PROFILES_ACTIVE=dynamodb/s,
       );
     }
     expect(() => centralSettings({ SPRING_PROFILES_ACTIVE: 'firestore' })).toThrow(
-      /no store on firestore yet/,
+      /no layout for LockServiceCentral's records on firestore yet/,
     );
   });
 
