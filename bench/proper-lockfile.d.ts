@@ -5,6 +5,7 @@ declare module 'proper-lockfile' {
     readonly stale?: number;
     readonly update?: number;
     readonly fs?: object;
+    readonly onCompromised?: (error: Error) => void;
     readonly retries?:
       | number
       | {

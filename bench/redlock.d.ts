@@ -8,7 +8,7 @@ interface RedlockSettings {
 declare module 'redlock' {
   export default class Redlock {
     constructor(clients: readonly object[], settings: RedlockSettings);
-    lock(key: string, ttlMs: number): Promise<{ unlock(): Promise<void> }>;
+    lock(key: string, ttlMs: number): Promise<{ unlock(): Promise<void>; readonly expiration: number }>;
   }
 }
 
@@ -16,5 +16,7 @@ declare module 'redlock-5' {
   export default class Redlock {
     constructor(clients: readonly object[], settings: RedlockSettings);
     acquire(keys: readonly string[], ttlMs: number): Promise<{ release(): Promise<unknown> }>;
+    using(keys: string[], ttlMs: number, work: (signal: AbortSignal) => Promise<unknown>): Promise<unknown>;
+    on(event: 'error', listener: (error: unknown) => void): void;
   }
 }
