@@ -1,7 +1,8 @@
 import { closeRun, ensureInstalled, openRun } from 'holdfast-test-servers';
+import type { TestProject } from 'vitest/node';
 
 /** Once for a run, before its workers start: two of them must not install the same thing. */
-export default async function setup(): Promise<() => void> {
+export default async function setup({ name }: TestProject): Promise<() => void> {
   await ensureInstalled([
     'redis',
     'postgres-15',
@@ -14,6 +15,8 @@ export default async function setup(): Promise<() => void> {
     'zsh',
     'fish',
   ]);
+  // Tools that check the files of deploy/.
+  if (name === 'long') await ensureInstalled(['prometheus', 'systemd-analyze']);
   const run = openRun();
   return () => closeRun(run);
 }

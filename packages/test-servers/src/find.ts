@@ -21,7 +21,9 @@ export type ServerName =
   | 'firestore'
   | 'chromium'
   | 'zsh'
-  | 'fish';
+  | 'fish'
+  | 'prometheus'
+  | 'systemd-analyze';
 
 const SYSTEM_FOLDERS = ['/usr/bin', '/usr/sbin', '/usr/local/bin', '/opt/homebrew/bin'];
 const POSTGRES_FOLDERS = '/usr/lib/postgresql';
@@ -97,6 +99,10 @@ const findChromium = (): string | undefined =>
   named('HOLDFAST_CHROMIUM') ??
   ['chromium', 'chromium-browser', 'google-chrome'].map(findOnPath).find(Boolean);
 
+/** Not without its tool, which checks files. */
+const findPrometheus = (): string | undefined =>
+  findOnPath('promtool') && (named('HOLDFAST_PROMETHEUS') ?? findOnPath('prometheus'));
+
 const findPgbouncer = (): string | undefined => named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
 
 function findPostgrest(): string | undefined {
@@ -158,5 +164,9 @@ export function find(server: ServerName): string | undefined {
       return named('HOLDFAST_ZSH') ?? findOnPath('zsh');
     case 'fish':
       return named('HOLDFAST_FISH') ?? findOnPath('fish');
+    case 'prometheus':
+      return findPrometheus();
+    case 'systemd-analyze':
+      return findOnPath('systemd-analyze');
   }
 }

@@ -28,6 +28,8 @@ const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   // Shells, for the completion of the command.
   zsh: 'zsh',
   fish: 'fish',
+  prometheus: 'prometheus',
+  'systemd-analyze': 'systemd',
 };
 
 const INSTALL_MS_MAX = 300_000;
