@@ -12,7 +12,7 @@ export interface Manifest {
 }
 
 /** YAML 1.1, as kubectl reads it. */
-export function manifestsIn(text: string): readonly Manifest[] {
+function manifestsIn(text: string): readonly Manifest[] {
   return parseAllDocuments(text, { version: '1.1' }).map((document) => {
     const [error] = [...document.errors, ...document.warnings];
     if (error) throw error;
