@@ -6,7 +6,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
-import { cpus, tmpdir } from 'node:os';
+import { cpus, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
@@ -22,6 +22,7 @@ const SIZES = values.quick
   : { waiters: 1_000, many: 5_000, leases: 10_000, loops: 64, measureMs: 10_000 };
 const BINARY = fileURLToPath(new URL('../packages/cli/bin/holdfast.js', import.meta.url));
 const [BEGIN, END] = ['<!-- measured: begin -->', '<!-- measured: end -->'];
+const GROUP = 500;
 const LIMITS = { principalLimits: { requestsPerSecond: 1e9, requestBurst: 1e9 } };
 
 const pause = (/** @type {number} */ ms) => new Promise((resolve) => setTimeout(resolve, ms));
@@ -76,6 +77,16 @@ async function serve(store, folder) {
   return { url, pid: child.pid ?? 0, stop: () => child.kill('SIGTERM') && ended };
 }
 
+/** @param {string} lock @param {number} count */
+async function waitingOn(lock, count) {
+  for (let tries = 0; tries < 3_000; tries++) {
+    const { waiting } = /** @type {{ waiting: number }} */ (await (await fetch(lock)).json());
+    if (waiting >= count) return;
+    await pause(20);
+  }
+  throw new Error(`There were never ${count} waiters.`);
+}
+
 /** Waiters on one key: what they cost while they wait, and how long until each had its turn. @param {string} url @param {number} pid */
 async function measureWaiting(url, pid) {
   const agent = new Agent({ keepAlive: true });
@@ -87,12 +98,11 @@ async function measureWaiting(url, pid) {
     const granted = await post(agent, `${lock}/acquire`, { ttl: '10m', wait: '10m' });
     await post(agent, `${lock}/release`, { hold: granted.hold });
   };
-  const add = async (/** @type {number} */ count) => {
-    while (clients.length < count) clients.push(take());
-    for (let tries = 0; tries < 3_000; tries++) {
-      const answer = await fetch(lock);
-      if (/** @type {{ waiting: number }} */ (await answer.json()).waiting >= count) break;
-      await pause(20);
+  /** Connections that have not sent a request yet are limited, so clients come in groups. @param {number} count */
+  const add = async (count) => {
+    while (clients.length < count) {
+      for (let at = 0; at < GROUP && clients.length < count; at++) clients.push(take());
+      await waitingOn(lock, clients.length);
     }
     await pause(SIZES.measureMs / 5);
     return memoryOf(pid);
@@ -187,6 +197,7 @@ function tableOf(columns) {
   return [['', ...Object.keys(columns)], rule, ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
 
+const loadBefore = loadavg()[0]?.toFixed(1);
 const servers = new Servers({ measured: !values.quick });
 try {
   const postgres = await servers.urlFor('postgres');
@@ -207,7 +218,7 @@ try {
     const [before = '', rest = ''] = page.split(BEGIN);
     const [, after = ''] = rest.split(END);
     const { redis, postgres: version } = await servers.versions();
-    const where = `Node ${process.versions.node} on ${cpus().length} cores (${cpus()[0]?.model}), Redis ${redis}, PostgreSQL ${version}; the clients and the store on the same machine, the log off.`;
+    const where = `Node ${process.versions.node} on ${cpus().length} cores (${cpus()[0]?.model}), Redis ${redis}, PostgreSQL ${version}; load ${loadBefore} before the run and ${loadavg()[0]?.toFixed(1)} after it; the clients and the store on the same machine, the log off.`;
     writeFileSync(values.page, `${before}${BEGIN}\n${where}\n\n${table}\n${END}${after}`);
   }
 } finally {
