@@ -4,7 +4,7 @@
  */
 
 /** @typedef {{ connection: { stream: import('node:net').Socket } }} Wired */
-/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'dynamodb' | 'firestore' | 'nats' | 'http'} Driver */
+/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'mysql2' | 'mariadb' | 'dynamodb' | 'firestore' | 'nats' | 'http'} Driver */
 
 /**
  * @typedef {object} Place
@@ -103,6 +103,30 @@ const CONNECT = {
     // It has no other way: its `end` waits for the server to close the connections.
     const abandon = async () => process.exit();
     return { store, close, abandon };
+  },
+
+  async mysql2({ url }) {
+    const { createPool } = await import('mysql2/promise');
+    const { mysqlStore } = await import('holdfast/mysql');
+    const pool = createPool({ uri: url });
+    /** @type {Set<{ destroy(): void }>} */
+    const members = new Set();
+    pool.on('connection', (connection) => members.add(connection));
+    const abandon = async () => {
+      void Promise.allSettled([pool.end()]);
+      for (const connection of members) connection.destroy();
+    };
+    return { store: mysqlStore(pool), close: () => pool.end(), abandon };
+  },
+
+  async mariadb({ url }) {
+    const { createPool } = await import('mariadb');
+    const { mysqlStore } = await import('holdfast/mysql');
+    const { hostname: host, port, username: user, pathname } = new URL(url);
+    const pool = createPool({ host, port: Number(port), user, database: pathname.slice(1) });
+    // Its `end` waits for the server to answer.
+    const abandon = async () => process.exit();
+    return { store: mysqlStore(pool), close: () => pool.end(), abandon };
   },
 
   // The table is the URL's path.

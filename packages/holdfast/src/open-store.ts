@@ -18,6 +18,7 @@ interface FromUrl {
 const redis = (): Promise<FromUrl> => import('./stores/redis/from-url.js');
 const postgres = (): Promise<FromUrl> => import('./stores/postgres/from-url.js');
 const firestore = (): Promise<FromUrl> => import('./stores/firestore/from-url.js');
+const mysql = (): Promise<FromUrl> => import('./stores/mysql/from-url.js');
 const nats = (): Promise<FromUrl> => import('./stores/nats/from-url.js');
 const http = (): Promise<FromUrl> => import('./stores/http/from-url.js');
 
@@ -36,6 +37,8 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
   ['valkey+unix', redis],
   ['postgres', postgres],
   ['postgresql', postgres],
+  ['mysql', mysql],
+  ['mariadb', mysql],
   ['dynamodb', () => import('./stores/dynamodb/from-url.js')],
   ['firestore', firestore],
   ['nats', nats],
@@ -46,7 +49,7 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
 
 const KNOWN =
   'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, redis+unix:///SOCKET, valkey://HOST, postgres://HOST/DATABASE, ' +
-  'dynamodb://REGION/TABLE, firestore://PROJECT/COLLECTION, nats://HOST/BUCKET or https://HOST of a service';
+  'mysql://HOST/DATABASE, dynamodb://REGION/TABLE, firestore://PROJECT/COLLECTION, nats://HOST/BUCKET or https://HOST of a service';
 
 /**
  * Opens the store that a URL names. An unreachable server is not an error: the store opens, and its commands are answered
@@ -66,7 +69,7 @@ export async function migrationOf(url: string, options: MigrationOptions = {}): 
   const fromUrl = await SCHEMES.get(scheme)?.();
   if (!fromUrl?.migrationOf) {
     throw new InvalidArgumentError(
-      `There is nothing to migrate for "${scheme}:": only postgres://HOST/DATABASE, dynamodb://REGION/TABLE and nats://HOST/BUCKET need something at the server.`,
+      `There is nothing to migrate for "${scheme}:": only postgres://HOST/DATABASE, mysql://HOST/DATABASE, dynamodb://REGION/TABLE and nats://HOST/BUCKET need something at the server.`,
     );
   }
   return fromUrl.migrationOf(scheme, rest, options);

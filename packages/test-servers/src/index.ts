@@ -6,7 +6,7 @@ export { closeRun, openRun } from './folders.js';
 export type { ErrorAnswer, HttpCall, WhichCalls } from './http-fault-rules.js';
 export { type HeldCall, type HttpFaults, startHttpFaults } from './http-faults.js';
 export { available, ensureInstalled, need } from './install.js';
-export { type MariadbServer, startMariadb } from './mariadb.js';
+export { type MariadbOptions, type MariadbServer, startMariadb } from './mariadb.js';
 export { type NatsOptions, type NatsServer, startNats } from './nats.js';
 export { type NatsCluster, type NatsNode, startNatsCluster } from './nats-cluster.js';
 export { type PgbouncerOptions, type PgbouncerServer, startPgbouncer } from './pgbouncer.js';

@@ -19,6 +19,15 @@ export interface MariadbServer extends Controls {
   createDatabase(): Promise<string>;
 }
 
+export interface MariadbOptions {
+  /** Off by default: no test cuts the power. On in benchmarks. */
+  readonly fsync?: boolean;
+  /** Options of the server: `{ 'read-only': 'ON' }`. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** A private server even if a variable names one: for tests that stop, pause or kill it. Any option means that too. */
+  readonly own?: boolean;
+}
+
 const INSTALL_MS_MAX = 120_000;
 const USER = 'root';
 const urlAt = (port: number): string => `mysql://${USER}@127.0.0.1:${port}/mysql`;
@@ -48,7 +57,7 @@ async function makeDataFolder(binary: string, data: string): Promise<void> {
   await promisify(execFile)(script, args, { timeout: INSTALL_MS_MAX, maxBuffer: 1 << 24 });
 }
 
-function plan(binary: string): Plan {
+function plan(binary: string, { fsync = false, settings = {} }: MariadbOptions): Plan {
   const data = (folder: string): string => join(folder, 'data');
   return {
     name: 'mariadb',
@@ -64,8 +73,9 @@ function plan(binary: string): Plan {
         `--socket=${join(folder, 'm.sock')}`,
         `--pid-file=${join(folder, 'm.pid')}`,
         '--skip-name-resolve',
-        // No test cuts the power.
-        '--innodb-flush-log-at-trx-commit=0',
+        // Written at every commit, so that a killed server forgets nothing; also flushed to the disk with `fsync`.
+        `--innodb-flush-log-at-trx-commit=${fsync ? 1 : 2}`,
+        ...Object.entries(settings).map(([name, value]) => `--${name}=${value}`),
       ];
       return { command: binary, args, folder };
     },
@@ -98,10 +108,10 @@ async function useGiven(given: string): Promise<MariadbServer> {
   });
 }
 
-export async function startMariadb(): Promise<MariadbServer> {
-  const given = givenUrl('mariadb');
+export async function startMariadb(options: MariadbOptions = {}): Promise<MariadbServer> {
+  const given = Object.keys(options).length > 0 ? undefined : givenUrl('mariadb');
   if (given !== undefined) return useGiven(given);
-  const controls = await supervise(plan(await need('mariadb')));
+  const controls = await supervise(plan(await need('mariadb'), options));
   const url = urlAt(controls.port);
   return Object.assign(controls, { url, createDatabase: () => createDatabase(url) });
 }

@@ -13,6 +13,7 @@ const CLIENTS = [
   'redis',
   'pg',
   'postgres',
+  'mysql2/promise',
   '@aws-sdk/client-dynamodb',
   '@google-cloud/firestore',
   '@nats-io/transport-node',

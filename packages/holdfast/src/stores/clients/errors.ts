@@ -4,7 +4,11 @@
  */
 import { NotExecutedError, type Retry } from '../../protocol/index.js';
 
-/** Codes of Node, OpenSSL, PostgreSQL, Redis, AWS and NATS, explained. `where` is the server's address. */
+/** Of a replica, or a server that was made one. */
+const READ_ONLY =
+  /^(READONLY|25006|ER_OPTION_PREVENTS_STATEMENT|ER_READ_ONLY_MODE|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)$/;
+
+/** Codes of Node, OpenSSL, PostgreSQL, MySQL, Redis, AWS and NATS, explained. `where` is the server's address. */
 const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
   [
     /^ECONNREFUSED$/,
@@ -19,25 +23,31 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
     (where) => `${where} does not answer: is that its address, and does a firewall allow the connection?`,
   ],
   [
-    /^(WRONGPASS|NOAUTH|28P01|28000|AuthorizationError|UserAuthenticationExpiredError)$/,
+    /^(WRONGPASS|NOAUTH|28P01|28000|ER_ACCESS_DENIED_ERROR|AuthorizationError|UserAuthenticationExpiredError)$/,
     (where) =>
       `${where} refuses this user name and password: check them (in a URL with special characters escaped as %40)`,
   ],
   [/^NO_NODE$/, (where) => `no node answers at ${where}: is the cluster running, and are those its nodes?`],
   [/^NO_CLUSTER$/, (where) => `${where} is no Redis Cluster: leave out +cluster in the URL`],
   [/^SILENT$/, (where) => `${where} is there but does not answer: does it hang, or is it overloaded?`],
-  [/^3D000$/, (where) => `the database does not exist at ${where}: create it, or name another`],
   [
-    /^(NOPERM|42501|PermissionViolationError)$/,
+    /^(3D000|ER_BAD_DB_ERROR)$/,
+    (where) => `the database does not exist at ${where}: create it, or name another`,
+  ],
+  [
+    /^(NOPERM|42501|ER_DBACCESS_DENIED_ERROR|PermissionViolationError)$/,
     (where) => `this user may not do that at ${where}: see the permissions in the documentation of the store`,
   ],
   [
-    /^(ECONNRESET|EPIPE|CONNECTION_CLOSED|CONNECTION_ENDED|57P01)$/,
+    /^(ECONNRESET|EPIPE|CONNECTION_CLOSED|CONNECTION_ENDED|57P01|PROTOCOL_CONNECTION_LOST|ER_SERVER_SHUTDOWN)$/,
     (where) => `the connection to ${where} broke: try again, and read the server's log if it happens again`,
   ],
-  [/^53300$/, (where) => `${where} has no connection left: raise max_connections, or use fewer`],
+  [
+    /^(53300|ER_CON_COUNT_ERROR|ER_TOO_MANY_USER_CONNECTIONS)$/,
+    (where) => `${where} has no connection left: raise max_connections, or use fewer`,
+  ],
   [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
-  [/^(READONLY|25006)$/, (where) => `${where} is a replica, which takes no locks: name the master`],
+  [READ_ONLY, (where) => `${where} is a replica, which takes no locks: name the master`],
   [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
   [
     /^(ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|NO_TLS)$/,
@@ -87,9 +97,14 @@ const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
     /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|CONNECT_TIMEOUT|ConnectionTimeoutError|UND_ERR_CONNECT_TIMEOUT)$/,
     'while-waiting',
   ],
-  [/^(OFFLINE|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|53\d{3}|57P03|25006)$/, 'while-waiting'],
+  [READ_ONLY, 'while-waiting'],
+  [/^(OFFLINE|LOADING|MASTERDOWN|CLUSTERDOWN|53\d{3}|57P03)$/, 'while-waiting'],
   [
-    /^(WRONGPASS|NOAUTH|NOPERM|28P01|28000|3D000|AuthorizationError|UserAuthenticationExpiredError|NOT_QUERYABLE|NO_CLUSTER|NO_TLS|NO_REGION|ERR_SSL_WRONG_VERSION_NUMBER)$/,
+    /^ER_(CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED|UNKNOWN_COM_ERROR|GET_CONNECTION_TIMEOUT)$/,
+    'while-waiting',
+  ],
+  [
+    /^(WRONGPASS|NOAUTH|NOPERM|28P01|28000|3D000|AuthorizationError|UserAuthenticationExpiredError|NOT_QUERYABLE|NO_CLUSTER|NO_TLS|NO_REGION|ER_ACCESS_DENIED_ERROR|ER_DBACCESS_DENIED_ERROR|ER_BAD_DB_ERROR|ERR_SSL_WRONG_VERSION_NUMBER)$/,
     'never',
   ],
   [
@@ -118,7 +133,10 @@ const CODES_BY_MESSAGE: readonly (readonly [pattern: RegExp, code: string])[] = 
   [/^jetstream is not enabled|\bJetStream not enabled|^no responders: '\$JS/i, 'NO_JETSTREAM'],
   [/invalid username-password pair|Client sent AUTH|no password (?:was )?(?:given|supplied)/i, 'WRONGPASS'],
   [/password must be a string/i, '28P01'],
-  [/does not support SSL|^server does not support 'tls'$|'tls'.*not available/i, 'NO_TLS'],
+  [
+    /does not support (?:SSL|secure connection)|^server does not support 'tls'$|'tls'.*not available/i,
+    'NO_TLS',
+  ],
   [/cluster support disabled/i, 'NO_CLUSTER'],
 ];
 
@@ -153,6 +171,10 @@ export function notExecuted(error: unknown, connectionError: unknown = null): No
   return new NotExecutedError(explanationOf(why, addressIn(why)), retryOf(why) ?? retry, error);
 }
 
+export function isReadOnly(error: unknown): boolean {
+  return READ_ONLY.test(codeOf(error));
+}
+
 /** When to ask again; null when the command may have been executed. */
 function retryOf(error: unknown): Retry | null {
   const code = codeOf(error);
@@ -180,7 +202,7 @@ function explanationOf(error: unknown, where: string): string {
 }
 
 /** Looks inside wrapping errors: one attempt per address of a host name, and the last error of a cluster's nodes. */
-function codeOf(error: unknown): string {
+export function codeOf(error: unknown): string {
   if (!(error instanceof Error)) return '';
   // First: the AWS SDK gives one code to a connection that was not made and to a server that does not answer.
   for (const [pattern, code] of CODES_BY_MESSAGE) {

@@ -12,7 +12,7 @@ export interface MigrationOptions {
 }
 
 export interface Migration {
-  /** What is made: a schema of PostgreSQL, a table of DynamoDB, a bucket of NATS. */
+  /** What is made: a schema of PostgreSQL, a table of DynamoDB or MySQL, a bucket of NATS. */
   readonly kind: 'schema' | 'table' | 'bucket';
   readonly name: string;
   /** The same for other tools: SQL, a CloudFormation template, the configuration of a stream. */

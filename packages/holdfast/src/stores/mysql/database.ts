@@ -1,21 +1,19 @@
 /**
  * Statements on a pool or a connection of mysql2 or mariadb, typed by the few methods that are used.
  *
- * All of them are prepared, so that values are sent as they are, whatever `sql_mode` and character set a session has.
+ * They are plain text, one round trip each, with values as `hex` writes them: so no `sql_mode` and no character set of a
+ * session changes them, and nothing has to be escaped. Prepared statements would take a round trip more on each new
+ * connection, and bind it to this client behind a proxy that shares connections.
+ *
  * Every reply tells whether the session has autocommit. Where it is off, the store commits what it wrote, and reads in
- * transactions of its own. A statement that hangs is given up after `STATEMENT_MS_MAX`, and its connection destroyed.
+ * transactions of its own. A statement that hangs is given up, and its connection destroyed (pooled.ts).
  */
-import { systemClock } from '../../clock.js';
-import { ignore } from '../../protocol/ignore.js';
-import { InvalidArgumentError, NotExecutedError, UnsupportedError } from '../../protocol/index.js';
-import { messageOf, notExecuted } from '../clients/errors.js';
-import { STATEMENT_MS_MAX } from '../clients/opened-client.js';
-
-type Value = string | Buffer;
+import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
+import { answered, onPooled, type Pooled } from '../clients/pooled.js';
 
 /** A connection of mysql2 (its promise API) or mariadb, with autocommit, that is not used for transactions. */
 export interface MysqlConnection {
-  execute(options: { readonly sql: string }, values: Value[]): Promise<unknown>;
+  query(options: { readonly sql: string }): Promise<unknown>;
 }
 
 /** A pool of mysql2 (its promise API) or mariadb. */
@@ -32,33 +30,24 @@ export type MysqlClient = MysqlPool | MysqlConnection | MysqlCallbackClient;
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** The members of a connection that one of the drivers has, and of a reply to a write. */
-interface Inside extends MysqlConnection {
-  release?(): unknown;
-  destroy?(): unknown;
+/** Connections of mariadb know whether they are inside a transaction; mysql2 tells with each write. */
+interface Inside extends MysqlConnection, Pooled {
   readonly info?: { readonly status?: unknown };
 }
 
-interface Header {
-  readonly insertId?: unknown;
-  readonly affectedRows?: unknown;
-  readonly serverStatus?: unknown;
-}
-
-export interface Change {
-  /** Set by LAST_INSERT_ID(…) in the statement; 0 where it did not run. */
-  readonly insertId: number;
-  readonly rows: number;
-}
-
+const COMMIT = { sql: 'COMMIT' };
 const IN_TRANSACTION = 1;
-/** Options of the user's pool that change the form of rows, as these statements expect them. */
+/** Rows in the form that is expected here, whatever the options of the user's pool are. */
 const PLAIN_ROWS = {
   rowsAsArray: false,
   nestTables: false,
-  namedPlaceholders: false,
   typeCast: (_field: unknown, next: () => unknown): unknown => next(),
 };
+
+/** A literal of bytes. */
+export function hex(text: string): string {
+  return `X'${Buffer.from(text).toString('hex')}'`;
+}
 
 export class Database {
   readonly #pool: MysqlPool | null;
@@ -69,94 +58,56 @@ export class Database {
   constructor(given: MysqlClient) {
     const client = has(given, 'promise') ? (given as MysqlCallbackClient).promise() : given;
     this.#pool = has(client, 'getConnection') ? (client as MysqlPool) : null;
-    this.#connection = has(client, 'execute') ? (client as MysqlConnection) : null;
+    this.#connection = has(client, 'query') ? (client as MysqlConnection) : null;
     if (this.#pool || this.#connection) return;
     throw new InvalidArgumentError(
       'mysqlStore needs a pool or a connection of mysql2 or mariadb as its first argument.',
     );
   }
 
-  /** The rows of a query, which has the column `autocommit` and at least one row. Committed rows of this moment. */
-  async rows(sql: string, values: Value[]): Promise<readonly Row[]> {
+  /** The rows of a query, committed at this moment. The first one has the column `autocommit`. */
+  async rows(sql: string): Promise<readonly Row[]> {
     const commits = this.#commits;
     const rows = await this.#use(async (connection) => {
       // An open transaction would show the rows of its beginning.
-      if (commits) await connection.execute({ sql: 'COMMIT' }, []);
-      const found = rowsIn(await connection.execute({ ...PLAIN_ROWS, sql }, values));
-      if (commits) await connection.execute({ sql: 'COMMIT' }, []);
-      return found;
+      if (commits) await connection.query(COMMIT);
+      const result = await connection.query({ ...PLAIN_ROWS, sql });
+      if (commits) await connection.query(COMMIT);
+      // mysql2 returns a pair of rows and columns, mariadb the rows.
+      return (Array.isArray((result as unknown[])[0]) ? (result as unknown[])[0] : result) as Row[];
     });
     if (commits || Number(rows[0]?.autocommit) !== 0) return rows;
-    this.#commitsFromNowOn();
-    return await this.rows(sql, values);
+    this.#commitFromNowOn();
+    return await this.rows(sql);
   }
 
-  /** Runs a write, and commits it. The last bit of a number set by LAST_INSERT_ID has to be `@@autocommit`. */
-  async change(sql: string, values: Value[]): Promise<Change> {
+  /** Runs a write, and commits it. Resolves with the number set by LAST_INSERT_ID; its last bit is `@@autocommit`. */
+  async change(sql: string): Promise<number> {
     return await this.#use(async (connection) => {
-      const header = headerIn(await connection.execute({ sql }, values));
-      const change = { insertId: Number(header.insertId ?? 0), rows: Number(header.affectedRows ?? 0) };
-      const status = Number(header.serverStatus ?? connection.info?.status ?? 0);
-      if (change.insertId > 0 && change.insertId % 2 === 0) this.#commitsFromNowOn();
-      const isOpen = (status & IN_TRANSACTION) !== 0;
+      const result = await connection.query({ sql });
+      const { insertId, serverStatus } = (Array.isArray(result) ? result[0] : result) as Row;
+      const stamp = Number(insertId);
+      if (stamp > 0 && stamp % 2 === 0) this.#commitFromNowOn();
+      const isOpen = (Number(serverStatus ?? connection.info?.status) & IN_TRANSACTION) !== 0;
       if (isOpen && !this.#pool) throw notAlone('is inside a transaction');
-      if (isOpen || this.#commits) await connection.execute({ sql: 'COMMIT' }, []);
-      return change;
+      if (isOpen || this.#commits) await connection.query(COMMIT);
+      return stamp;
     });
   }
 
-  #commitsFromNowOn(): void {
+  #commitFromNowOn(): void {
     if (!this.#pool) throw notAlone('has autocommit off');
     this.#commits = true;
   }
 
-  async #use<T>(run: (connection: Inside) => Promise<T>): Promise<T> {
-    const connection: Inside = this.#pool ? await acquire(this.#pool) : (this.#connection as Inside);
-    let isDone = false;
-    try {
-      return await within(run(connection), () => {
-        isDone = true;
-        if (this.#pool) connection.destroy?.();
-        return new Error('MySQL has taken the statement, and is silent');
-      });
-    } finally {
-      if (this.#pool && !isDone) release(connection);
-    }
-  }
-}
-
-/** Rejects with a `NotExecutedError`: nothing was sent yet. */
-async function acquire(pool: MysqlPool): Promise<Inside> {
-  const acquiring: Promise<Inside> | undefined = pool.getConnection();
-  if (typeof acquiring?.then !== 'function') {
+  #use<T>(run: (connection: Inside) => Promise<T>): Promise<T> {
+    if (!this.#pool) return answered(run(this.#connection as Inside));
+    const acquiring: Promise<Inside> = this.#pool.getConnection();
+    if (has(acquiring, 'then')) return onPooled(acquiring, run);
     throw new InvalidArgumentError(
       'This pool has callbacks. Take one of the promise API: import mariadb instead of mariadb/callback.',
     );
   }
-  try {
-    return await within(acquiring, () => {
-      // It may come later, and nobody waits for it then.
-      acquiring.then(release, ignore);
-      return new NotExecutedError(
-        `the pool had no free connection within ${STATEMENT_MS_MAX} ms: make it larger`,
-        'while-waiting',
-      );
-    });
-  } catch (error) {
-    throw notExecuted(error) ?? new NotExecutedError(messageOf(error), 'while-waiting', error);
-  }
-}
-
-function release(connection: Inside): void {
-  // mariadb returns a promise. A connection that cannot be released leaves the pool by itself.
-  Promise.resolve(connection.release?.()).catch(ignore);
-}
-
-async function within<T>(work: Promise<T>, onTimeout: () => Error): Promise<T> {
-  return await new Promise<T>((resolve, reject) => {
-    const timer = systemClock.timer(STATEMENT_MS_MAX, () => reject(onTimeout()));
-    work.finally(() => timer.cancel()).then(resolve, reject);
-  });
 }
 
 function notAlone(how: string): UnsupportedError {
@@ -165,17 +116,6 @@ function notAlone(how: string): UnsupportedError {
   );
 }
 
-/** mysql2 returns a pair of rows and columns, mariadb the rows. */
-function rowsIn(result: unknown): readonly Row[] {
-  if (!Array.isArray(result)) return [];
-  return Array.isArray(result[0]) ? (result[0] as readonly Row[]) : (result as readonly Row[]);
-}
-
-function headerIn(result: unknown): Header {
-  return (Array.isArray(result) ? result[0] : result) as Header;
-}
-
 function has(client: unknown, method: string): boolean {
-  const members = client as Readonly<Record<string, unknown>> | null | undefined;
-  return typeof members?.[method] === 'function';
+  return typeof (client as Row | null | undefined)?.[method] === 'function';
 }

@@ -1,10 +1,12 @@
 /** The public names of the store for MySQL and MariaDB, and its options. See table.ts. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { explained } from '../sql/refusals.js';
 import { sqlStore } from '../sql/sql-store.js';
+import { versionedTable } from '../sql/versioned-table.js';
 import { Database, type MysqlClient } from './database.js';
-import { explain } from './errors.js';
-import { mysqlTable, tableSql } from './table.js';
+import { engineOf } from './probe.js';
+import { mysqlRows, tableSql } from './table.js';
 
 export type { MysqlCallbackClient, MysqlClient, MysqlConnection, MysqlPool } from './database.js';
 
@@ -15,8 +17,8 @@ export interface MysqlStoreOptions {
 
 /** The client is used as it is and never closed. The table has to exist: `createTable` creates it, once. */
 export function mysqlStore(client: MysqlClient, options: MysqlStoreOptions = {}): Store {
-  const table = mysqlTable(new Database(client), quotedTable(options));
-  return sqlStore(table, { name: 'mysql', title: 'MySQL', queue: true });
+  const rows = mysqlRows(new Database(client), quotedTable(options));
+  return sqlStore(versionedTable(rows), { name: 'mysql', title: 'MySQL', queue: true });
 }
 
 /** Creates the table where it is missing. */
@@ -24,21 +26,10 @@ export async function createTable(
   client: MysqlClient,
   options: MysqlStoreOptions = {},
 ): Promise<{ readonly created: boolean }> {
-  const quoted = quotedTable(options);
+  const table = quotedTable(options);
   const database = new Database(client);
-  const table = mysqlTable(database, quoted);
-  try {
-    await table.read('');
-    return { created: false };
-  } catch (error) {
-    if (!(error instanceof Error) || error.name !== 'UnsupportedError') throw error;
-  }
-  try {
-    await database.change(tableSql(quoted), []);
-  } catch (error) {
-    throw explain(error, quoted);
-  }
-  await table.read('');
+  if ((await explained(table, engineOf(database, table))) !== null) return { created: false };
+  await explained(table, database.change(tableSql(table)));
   return { created: true };
 }
 
@@ -55,8 +46,5 @@ function quotedTable(options: MysqlStoreOptions): string {
       'The name of a table consists of letters, digits, "_" and "$", with its database before a dot if needed.',
     );
   }
-  return table
-    .split('.')
-    .map((part) => `\`${part}\``)
-    .join('.');
+  return `\`${table.replace('.', '`.`')}\``;
 }

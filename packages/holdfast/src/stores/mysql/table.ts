@@ -4,8 +4,8 @@
  * Layout: one row per key: `lock_key`, compared byte by byte; `version`, a new text with every write; `state`, the state
  * as JSON; `delete_after`, the time in milliseconds from which on the row may be deleted.
  *
- * Atomic: an `UPDATE … WHERE version = …`, or an `INSERT` that only overwrites a row that may be deleted.
- * Clock: the server's, in microseconds, in UTC, so that no session's time zone matters.
+ * Atomic: an `UPDATE … WHERE version = …`, or an `INSERT` that overwrites only a row that may be deleted.
+ * Clock: the server's, in microseconds and UTC, so that no session's time zone matters.
  *
  * There is no `UPDATE … RETURNING`. A write returns its time by LAST_INSERT_ID(…), which the server sends with its reply
  * as the id of the last insert, only if it ran: if the condition was true. So the reply does not depend on how the
@@ -13,24 +13,26 @@
  *
  * A lost reply: the write was committed or not. The engine repeats the command with the same hold.
  */
-import { expendableAt } from '../../protocol/index.js';
-import type { Found } from '../compare-and-swap/register.js';
-import { newVersion, stateIn, textOf, VERSION_LENGTH_MAX } from '../sql/row-state.js';
-import type { SqlTable } from '../sql/sql-table.js';
-import type { Database, Row } from './database.js';
-import { explain } from './errors.js';
+import { explained } from '../sql/refusals.js';
+import { VERSION_LENGTH_MAX } from '../sql/row-state.js';
+import type { Timed } from '../sql/sql-table.js';
+import type { FoundRow, VersionedRows } from '../sql/versioned-table.js';
+import { type Database, hex, type Row } from './database.js';
 import { probe } from './probe.js';
 
 /** A namespace, a slash and a name. */
 const COLUMN_BYTES = 640;
 const NOW_US = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6))";
+const TIME = `${NOW_US} AS now_us, @@autocommit AS autocommit`;
 /** Twice the time, plus one where the session has autocommit (database.ts). An exact number until the year 2112. */
 const STAMP = `LAST_INSERT_ID(${NOW_US} * 2 + @@autocommit)`;
-const TIME = `${NOW_US} AS now_us, @@autocommit AS autocommit`;
+const IS_OLD = `delete_after < ${NOW_US} DIV 1000`;
+/** The time has a row of its own, so that it comes also where nothing is found. */
+const WITH_TIME = `SELECT ${TIME}, found.* FROM (SELECT 1) AS one LEFT JOIN`;
 
-export function tableSql(quoted: string): string {
+export function tableSql(table: string): string {
   return [
-    `CREATE TABLE IF NOT EXISTS ${quoted} (`,
+    `CREATE TABLE IF NOT EXISTS ${table} (`,
     `  lock_key VARBINARY(${COLUMN_BYTES}) NOT NULL PRIMARY KEY,`,
     `  version VARBINARY(${VERSION_LENGTH_MAX}) NOT NULL,`,
     '  state MEDIUMTEXT CHARACTER SET ascii COLLATE ascii_bin NOT NULL,',
@@ -40,91 +42,63 @@ export function tableSql(quoted: string): string {
   ].join('\n');
 }
 
-export function mysqlTable(database: Database, quoted: string): SqlTable<string> {
-  const isExpendable = `delete_after < ${NOW_US} DIV 1000`;
-  const select = `SELECT ${TIME}, version, state FROM (SELECT 1) AS one LEFT JOIN ${quoted} ON lock_key = ?`;
-  const update =
-    `UPDATE ${quoted} SET version = ?, state = ?, delete_after = CAST(? AS SIGNED) + 0 * ${STAMP} ` +
-    'WHERE lock_key = ? AND version = ?';
-  // The stamp of the new row counts, unless a row stays: then the last LAST_INSERT_ID is 0. Correct in any order of SET.
-  const insert =
-    `INSERT INTO ${quoted} (lock_key, version, state, delete_after) ` +
-    `VALUES (?, ?, ?, CAST(? AS SIGNED) + 0 * ${STAMP}) ON DUPLICATE KEY UPDATE ` +
-    `version = IF(${isExpendable}, ?, version), state = IF(${isExpendable}, ?, state), ` +
-    `delete_after = IF(${isExpendable}, CAST(? AS SIGNED), delete_after + LAST_INSERT_ID(0 * delete_after))`;
-
-  async function explained<T>(key: string | undefined, run: Promise<T>): Promise<T> {
-    try {
-      return await run;
-    } catch (error) {
-      throw explain(error, quoted, key);
-    }
+export function mysqlRows(database: Database, table: string): VersionedRows {
+  async function rows(sql: string): Promise<Timed<readonly FoundRow[]>> {
+    const found = await explained(table, database.rows(sql));
+    return {
+      value: found.filter((row) => row.lock_key != null).map(foundIn),
+      atMs: Number(found[0]?.now_us) / 1_000,
+    };
   }
 
-  const absent: Found<string> = { state: null, version: '', lateMs: 0 };
+  async function change(sql: string): Promise<Timed<boolean>> {
+    const stamp = await explained(table, database.change(sql));
+    return stamp === 0 ? { value: false, atMs: null } : { value: true, atMs: Math.floor(stamp / 2) / 1_000 };
+  }
+
   return {
-    absent,
-    async read(key) {
-      const [row = {}] = await explained(key, database.rows(select, [Buffer.from(key)]));
-      return { value: row.version == null ? absent : found(key, row), atMs: atMs(row) };
+    async select(key) {
+      const { value, atMs } = await rows(`${WITH_TIME} ${table} AS found ON lock_key = ${hex(key)}`);
+      return { value: value[0] ?? null, atMs };
     },
-    async replace(key, next, seen) {
-      const version = newVersion();
-      const columns = [version, textOf(next), String(expendableAt(next))];
-      const name = Buffer.from(key);
-      const write =
-        seen.version === absent.version
-          ? database.change(insert, [name, ...columns, ...columns])
-          : database.change(update, [...columns, name, seen.version]);
-      const { insertId } = await explained(key, write);
-      if (insertId === 0) return { value: { kind: 'changed', found: null }, atMs: null };
-      return { value: { kind: 'written', version, lateMs: 0 }, atMs: Math.floor(insertId / 2) / 1_000 };
+    insert(key, row) {
+      const [version, state] = [hex(row.version), hex(row.state)];
+      // The stamp of the new row counts, unless the old row stays: then the last LAST_INSERT_ID is 0. In any order of SET.
+      return change(
+        `INSERT INTO ${table} (lock_key, version, state, delete_after) ` +
+          `VALUES (${hex(key)}, ${version}, ${state}, ${row.deleteAfter} + 0 * ${STAMP}) ON DUPLICATE KEY UPDATE ` +
+          `version = IF(${IS_OLD}, ${version}, version), state = IF(${IS_OLD}, ${state}, state), ` +
+          `delete_after = IF(${IS_OLD}, ${row.deleteAfter}, delete_after + LAST_INSERT_ID(0 * delete_after))`,
+      );
     },
-    async page(prefix, after, rows) {
-      const begins = Buffer.from(prefix);
-      const wanted = `lock_key >= ? AND LEFT(lock_key, ${begins.length}) = ?${after === null ? '' : ' AND lock_key > ?'}`;
-      const text =
-        `SELECT ${TIME}, lock_key, version, state FROM (SELECT 1) AS one LEFT JOIN (SELECT lock_key, version, state ` +
-        `FROM ${quoted} WHERE ${wanted} ORDER BY lock_key LIMIT ${rows}) AS page ON TRUE ORDER BY lock_key`;
-      const values = [begins, begins, ...(after === null ? [] : [Buffer.from(after)])];
-      const all = await explained(undefined, database.rows(text, values));
-      const value = all
-        .filter((row) => row.lock_key != null)
-        .map((row) => {
-          const key = textIn(row.lock_key);
-          return { key, state: found(key, row).state };
-        });
-      return { value, atMs: atMs(all[0] ?? {}) };
+    update: (key, row, version) =>
+      change(
+        `UPDATE ${table} SET version = ${hex(row.version)}, state = ${hex(row.state)}, ` +
+          `delete_after = ${row.deleteAfter} + 0 * ${STAMP} WHERE lock_key = ${hex(key)} AND version = ${hex(version)}`,
+      ),
+    page(prefix, after, count) {
+      const [begin, bytes] = [hex(prefix), Buffer.byteLength(prefix)];
+      const wanted = `lock_key > ${hex(after ?? '')} AND lock_key >= ${begin} AND LEFT(lock_key, ${bytes}) = ${begin}`;
+      const page = `SELECT * FROM ${table} WHERE ${wanted} ORDER BY lock_key LIMIT ${count}`;
+      return rows(`${WITH_TIME} (${page}) AS found ON TRUE ORDER BY lock_key`);
     },
     async time() {
-      const [row = {}] = await explained(undefined, database.rows(`SELECT ${TIME}`, []));
-      return { value: null, atMs: atMs(row) };
+      return { ...(await rows(`SELECT ${TIME}`)), value: null };
     },
-    async cleanUp(rows) {
-      // Found without locks, and deleted one by one, so that no range of keys is locked.
-      const text =
-        `SELECT ${TIME}, lock_key, version FROM (SELECT 1) AS one LEFT JOIN (SELECT lock_key, version ` +
-        `FROM ${quoted} WHERE ${isExpendable} LIMIT ${rows}) AS old ON TRUE`;
-      const old = (await explained(undefined, database.rows(text, []))).filter((row) => row.lock_key != null);
-      if (old.length === 0) return 0;
-      const condition = old.map(() => '(lock_key = ? AND version = ?)').join(' OR ');
-      const values = old.flatMap((row) => [row.lock_key as Buffer, row.version as Buffer]);
-      await explained(undefined, database.change(`DELETE FROM ${quoted} WHERE ${condition}`, values));
-      return old.length;
+    async cleanUp(count) {
+      // Found without locks and deleted one by one, so that no range of keys is locked.
+      const old = `SELECT * FROM ${table} WHERE ${IS_OLD} LIMIT ${count}`;
+      const { value } = await rows(`${WITH_TIME} (${old}) AS found ON TRUE`);
+      if (value.length === 0) return 0;
+      const same = value.map(({ key, version }) => `lock_key = ${hex(key)} AND version = ${hex(version)}`);
+      await change(`DELETE FROM ${table} WHERE ${same.join(' OR ')}`);
+      return value.length;
     },
-    probe: () => probe(database, quoted),
+    probe: () => explained(table, probe(database, table)),
   };
 }
 
-function found(key: string, row: Row): Found<string> {
-  return { state: stateIn(textIn(row.state), key), version: textIn(row.version), lateMs: 0 };
-}
-
 /** Columns of bytes come as a Buffer. */
-function textIn(value: unknown): string {
-  return Buffer.isBuffer(value) ? value.toString() : String(value);
-}
-
-function atMs(row: Row): number {
-  return Number(row.now_us) / 1_000;
+function foundIn({ lock_key, version, state }: Row): FoundRow {
+  return { key: String(lock_key), version: String(version), state: String(state) };
 }

@@ -1,28 +1,16 @@
 /** `postgres://` and `postgresql://`: the store on a pool of its own, and the migration of its schema. */
-import { checkServerIdentity } from 'node:tls';
 import { InvalidArgumentError, type Store, StoreError } from '../../protocol/index.js';
 import { type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, STATEMENT_MS_MAX, storeOn } from '../clients/opened-client.js';
-import { contentOf, given, parseServerUrl } from '../clients/url.js';
+import { TLS_OPTIONS, tlsOf } from '../clients/tls.js';
+import { given, parseServerUrl } from '../clients/url.js';
 import { migrate, migrationSql, type PostgresStoreOptions, postgresStore } from './index.js';
-import { POSTGRES_CLIENTS, type Target, type Tls } from './open-client.js';
+import { POSTGRES_CLIENTS, type Target } from './open-client.js';
 import { SCHEMA } from './sql/names.js';
 import { placeOf } from './tables/options.js';
 
 /** All but the first three have the names and meaning that psql gives them. */
-const OPTIONS = [
-  'schema',
-  'layout',
-  'table',
-  'sslmode',
-  'sslrootcert',
-  'sslcert',
-  'sslkey',
-  'application_name',
-  'connect_timeout',
-  'host',
-];
-const SSL_MODES = ['disable', 'require', 'no-verify', 'verify-ca', 'verify-full'] as const;
+const OPTIONS = ['schema', 'layout', 'table', ...TLS_OPTIONS, 'application_name', 'connect_timeout', 'host'];
 /** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
 const CONNECT_MS_DEFAULT = 3_000;
 const CONNECT_SECONDS_MAX = 60;
@@ -108,35 +96,4 @@ function connectMsMax(text: string | undefined): number {
     );
   }
   return seconds * 1_000;
-}
-
-/**
- * `sslmode` and its files with the meaning that psql gives them; the drivers' own meanings differ. Undefined leaves the
- * decision to the driver: no TLS unless PGSSLMODE asks for it.
- */
-async function tlsOf(options: ReadonlyMap<string, string>, host: string): Promise<Tls | false | undefined> {
-  const text = options.get('sslmode');
-  const mode = SSL_MODES.find((known) => known === text);
-  if (text !== undefined && mode === undefined) {
-    throw new InvalidArgumentError(
-      `sslmode is one of ${SSL_MODES.join(', ')}. (Those of psql that fall back to no encryption are left out.)`,
-    );
-  }
-  if (mode === undefined || mode === 'disable') {
-    if (['sslrootcert', 'sslcert', 'sslkey'].some((name) => options.has(name))) {
-      throw new InvalidArgumentError('sslrootcert, sslcert and sslkey need sslmode=verify-full, or another.');
-    }
-    return mode === undefined ? undefined : false;
-  }
-  const ca = await contentOf('sslrootcert', options.get('sslrootcert'));
-  const cert = await contentOf('sslcert', options.get('sslcert'));
-  const key = await contentOf('sslkey', options.get('sslkey'));
-  return {
-    rejectUnauthorized: mode.startsWith('verify') || (mode === 'require' && ca !== undefined),
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
-    checkServerIdentity: (_, certificate) =>
-      mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
-  };
 }

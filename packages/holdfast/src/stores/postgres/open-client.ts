@@ -3,22 +3,13 @@
  * unhandled error event of an idle connection would end the process. They send no settings on connecting that a pooler
  * in transaction mode would refuse.
  */
-import type { PeerCertificate } from 'node:tls';
 import { ignore } from '../../protocol/ignore.js';
 import { type Candidate, importError, KEEP_ALIVE_MS, type OpenedClient } from '../clients/opened-client.js';
+import type { Tls } from '../clients/tls.js';
 import type { PostgresClient } from './index.js';
 
 const IDLE_MS = 60_000;
 const BACKOFF_SECONDS_MAX = 1;
-
-export interface Tls {
-  readonly rejectUnauthorized: boolean;
-  readonly ca?: string;
-  readonly cert?: string;
-  readonly key?: string;
-  /** Checks the host of the URL: given an address, one of the drivers would accept a certificate for `localhost`. */
-  readonly checkServerIdentity: (tried: string, certificate: PeerCertificate) => Error | undefined;
-}
 
 /** Undefined values come from PGHOST, PGUSER, PGPASSWORD and the like, as with psql. */
 export interface Target {
