@@ -67,6 +67,20 @@ export const FAMILIES = [
     emulator: false,
   },
   {
+    engine: 'mysql',
+    title: 'MySQL (MariaDB)',
+    subject: 'holdfast-mysql',
+    peers: ['verrou-mysql'],
+    minimums: ['minimum-mysql'],
+    patient: [],
+    holding: [],
+    idling: ['verrou-mysql'],
+    reach: 'network',
+    // Nobody is told there: processes that wait look again, and the run with 16 of them in 4 shows that.
+    without: ['handover', ...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY],
+    emulator: false,
+  },
+  {
     engine: 'dynamodb',
     title: 'DynamoDB (emulator)',
     subject: 'holdfast-dynamodb',

@@ -44,6 +44,7 @@ const PACKAGES = [
   'pg',
   'knex',
   'kysely',
+  'mysql2',
   '@aws-sdk/client-dynamodb',
   'dynamodb-lock-client',
   'aws-sdk',

@@ -1,10 +1,10 @@
 /**
  * The servers that a run needs: one of each engine for all contenders, private, started when the first run asks for it.
- * Each run finds it empty: Redis is flushed, in PostgreSQL it gets a database of its own, tables and streams are deleted.
- * PostgreSQL syncs every commit to the disk, as it does unless told otherwise; only where nobody looks at the figures it
- * is spared that. The emulator of DynamoDB keeps its tables in memory.
+ * Each run finds it empty: Redis is flushed, in PostgreSQL and MySQL it gets a database of its own, tables and streams are deleted.
+ * Both sync every commit to the disk, as they do unless told otherwise; only where nobody looks at the figures they are
+ * spared that. The emulator of DynamoDB keeps its tables in memory.
  */
-import { startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
+import { startDynamodb, startMariadb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { makeTable, openDynamodbApart } from './dynamodb-client.js';
 import { askJetstream, openNatsApart } from './nats-client.js';
@@ -37,6 +37,17 @@ async function postgres(durable) {
     pid: server.pid,
     url: () => server.createDatabase(),
     version: async () => server.version.split(' ')[0] ?? 'unknown',
+    stop: () => server.stop(),
+  };
+}
+
+/** @param {boolean} durable @returns {Promise<Server>} */
+async function mysql(durable) {
+  const server = await startMariadb({ own: true, fsync: durable });
+  return {
+    pid: server.pid,
+    url: () => server.createDatabase(),
+    version: async () => server.version(),
     stop: () => server.stop(),
   };
 }
@@ -118,7 +129,7 @@ async function nats() {
   };
 }
 
-const START = { redis, postgres, dynamodb, nats };
+const START = { redis, postgres, mysql, dynamodb, nats };
 
 /** @param {import('./types.d.ts').EngineName} engine @returns {engine is keyof typeof START} */
 function isServer(engine) {

@@ -5,6 +5,7 @@ export type EngineName =
   | 'sqlite'
   | 'redis'
   | 'postgres'
+  | 'mysql'
   | 'dynamodb'
   | 'nats'
   | 'service'

@@ -45,6 +45,7 @@ const WORKLOADS = {
     'many-keys',
     'sequential',
   ],
+  mysql: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
   dynamodb: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
   nats: ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'],
 } as const;
@@ -89,6 +90,12 @@ describe.runIf(isLongRun)('a quick benchmark runs every workload and keeps exclu
 
   test.runIf(available('postgres-15'))('on PostgreSQL', { timeout: LIMIT_MS + 10_000 }, async () => {
     checkSubject(await quick('--only', 'postgres/'), 'postgres');
+  });
+
+  test.runIf(available('mariadb', { own: true }))('on MariaDB', { timeout: LIMIT_MS + 10_000 }, async () => {
+    const report = await quick('--only', 'mysql/');
+    checkSubject(report, 'mysql');
+    expect(callsOf(report, 'minimum-mysql'), 'round trips of the hand-written minimum').toBe(2);
   });
 
   test.runIf(available('dynamodb', { own: true }))(

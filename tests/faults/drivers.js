@@ -109,13 +109,8 @@ const CONNECT = {
     const { createPool } = await import('mysql2/promise');
     const { mysqlStore } = await import('holdfast/mysql');
     const pool = createPool({ uri: url });
-    /** @type {Set<{ destroy(): void }>} */
-    const members = new Set();
-    pool.on('connection', (connection) => members.add(connection));
-    const abandon = async () => {
-      void Promise.allSettled([pool.end()]);
-      for (const connection of members) connection.destroy();
-    };
+    // It cannot end connections that are still being made.
+    const abandon = async () => process.exit();
     return { store: mysqlStore(pool), close: () => pool.end(), abandon };
   },
 

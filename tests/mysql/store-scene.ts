@@ -9,7 +9,7 @@ import { createPool as createCallbackPool } from 'mysql2';
 import mysql from 'mysql2/promise';
 import { atTheEnd } from '../scene.js';
 
-export { runSuite } from '../store-talk.js';
+export { claimOf, releaseOf, renewOf, runSuite, say } from '../store-talk.js';
 
 const CONNECTIONS = 4;
 
@@ -37,6 +37,13 @@ export function mysql2Pool(url: string, more: mysql.PoolOptions = {}): mysql.Poo
   return pool;
 }
 
+export async function mysql2Connection(url: string): Promise<mysql.Connection> {
+  const { connectionLimit: _, ...options } = optionsOf(url);
+  const connection = await mysql.createConnection(options);
+  atTheEnd(() => connection.destroy());
+  return connection;
+}
+
 export function callbackPool(url: string): MysqlClient {
   const pool = createCallbackPool(optionsOf(url));
   atTheEnd(() => pool.promise().end());
@@ -50,7 +57,8 @@ export function mariadbPool(url: string, more: MariadbConfig = {}): MariadbPool 
 }
 
 export async function tableIn(url: string): Promise<void> {
-  const connection = await mysql.createConnection(optionsOf(url));
+  const { connectionLimit: _, ...options } = optionsOf(url);
+  const connection = await mysql.createConnection(options);
   try {
     await createTable(connection);
   } finally {

@@ -15,6 +15,8 @@ import { type Controls, type Plan, supervise } from './supervise.js';
 
 export interface MariadbServer extends Controls {
   readonly url: string;
+  /** Such as `10.11.6`. */
+  version(): Promise<string>;
   /** Makes an empty database. Returns its URL. */
   createDatabase(): Promise<string>;
 }
@@ -49,6 +51,8 @@ async function makeDataFolder(binary: string, data: string): Promise<void> {
   const args = [
     '--no-defaults',
     `--datadir=${data}`,
+    // Temporary tables of several that start at once have the same names.
+    `--tmpdir=${dirname(data)}`,
     `--user=${userInfo().username}`,
     '--auth-root-authentication-method=normal',
     '--skip-test-db',
@@ -67,6 +71,7 @@ function plan(binary: string, { fsync = false, settings = {} }: MariadbOptions):
       const args = [
         '--no-defaults',
         `--datadir=${data(folder)}`,
+        `--tmpdir=${folder}`,
         `--user=${userInfo().username}`,
         `--port=${port}`,
         '--bind-address=127.0.0.1',
@@ -86,6 +91,11 @@ function plan(binary: string, { fsync = false, settings = {} }: MariadbOptions):
   };
 }
 
+async function versionOf(url: string): Promise<string> {
+  const [row] = await query(url, 'SELECT VERSION() AS version');
+  return String(row?.version).split('-')[0] ?? 'unknown';
+}
+
 async function createDatabase(url: string): Promise<string> {
   const name = `holdfast_${randomName()}`;
   await query(url, `CREATE DATABASE \`${name}\``);
@@ -95,6 +105,7 @@ async function createDatabase(url: string): Promise<string> {
 async function useGiven(given: string): Promise<MariadbServer> {
   const made: string[] = [];
   return Object.assign(borrowed('mariadb', given), {
+    version: () => versionOf(given),
     createDatabase: async () => {
       const url = await createDatabase(given);
       made.push(url);
@@ -113,5 +124,9 @@ export async function startMariadb(options: MariadbOptions = {}): Promise<Mariad
   if (given !== undefined) return useGiven(given);
   const controls = await supervise(plan(await need('mariadb'), options));
   const url = urlAt(controls.port);
-  return Object.assign(controls, { url, createDatabase: () => createDatabase(url) });
+  return Object.assign(controls, {
+    url,
+    version: () => versionOf(url),
+    createDatabase: () => createDatabase(url),
+  });
 }

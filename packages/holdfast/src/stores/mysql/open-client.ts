@@ -1,5 +1,5 @@
 /** A pool of mysql2 set up for locks: few connections, opened when they are needed, with a limit on every wait. */
-import { isIP } from 'node:net';
+import { connect, isIP, type Socket } from 'node:net';
 import { InvalidArgumentError } from '../../protocol/index.js';
 import type { DatabaseTarget } from '../clients/database-url.js';
 import {
@@ -27,21 +27,26 @@ export const MYSQL_CLIENTS: readonly Candidate<Opener>[] = [
           // The driver would accept a certificate for `localhost`.
           throw new InvalidArgumentError('sslmode=verify-full needs the name of a host, not its address.');
         }
+        const sockets = new Set<Socket>();
         const pool = createPool({
           ...server,
           ...(tls && { ssl: { ...tls, verifyIdentity: tls.verifiesHost } }),
           connectionLimit: CONNECTIONS,
           connectTimeout: CONNECT_MS_MAX,
-          enableKeepAlive: true,
-          keepAliveInitialDelay: KEEP_ALIVE_MS,
-        });
-        const open = new Set<{ destroy(): void }>();
-        pool.on('connection', (connection) => {
-          open.add(connection);
-          connection.on('end', () => open.delete(connection));
+          // So that those of connections that are still being made can be ended, too.
+          stream: () => {
+            const socket = connect({
+              ...server,
+              keepAlive: true,
+              keepAliveInitialDelay: KEEP_ALIVE_MS,
+              noDelay: true,
+            });
+            sockets.add(socket.once('close', () => sockets.delete(socket)));
+            return socket;
+          },
         });
         return openedPool(pool, where, () => {
-          for (const connection of open) connection.destroy();
+          for (const socket of sockets) socket.destroy();
         });
       };
     },
