@@ -20,6 +20,7 @@ export const STORES = `STORES
   redis+cluster://HOST[:PORT],HOST[:PORT]            Redis Cluster; rediss+cluster:// with TLS
   redis+unix:///PATH                                 Redis by a Unix socket. Valkey: the same with valkey for redis
   postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE    PostgreSQL. Needs the package pg, or postgres; see migrate
+  mysql://[USER:PASSWORD@]HOST[:PORT]/DATABASE       MySQL or MariaDB. Needs the package mysql2; see migrate
   dynamodb://REGION/TABLE                            DynamoDB. Needs the package @aws-sdk/client-dynamodb; see migrate
   firestore://PROJECT/COLLECTION                     Firestore. Needs the package @google-cloud/firestore
   nats://[USER:PASSWORD@]HOST[:PORT][,HOST]/BUCKET   NATS; nats+tls:// with TLS. Needs the package @nats-io/transport-node
