@@ -28,7 +28,6 @@ const RATIOS = [
   { workload: 'in-flight', subject: 'holdfast-postgres', peer: 'minimum-postgres', atLeast: 3.5 },
   { workload: 'contended', subject: 'holdfast-postgres', atLeast: 10 },
   { workload: 'across', subject: 'holdfast-postgres', atLeast: 4 },
-  { workload: 'in-flight', subject: 'holdfast-mysql', peer: 'minimum-mysql', atLeast: 0.7 },
   { workload: 'contended', subject: 'holdfast-mysql', atLeast: 8 },
   { workload: 'in-flight', subject: 'holdfast-dynamodb', peer: 'minimum-dynamodb', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-dynamodb', atLeast: 8 },

@@ -9,6 +9,12 @@ const TABLE =
   'CREATE TABLE verrou (`key` varchar(255) PRIMARY KEY, owner varchar(255) NOT NULL, expiration bigint unsigned)';
 const CONNECTIONS = 10;
 
+/** @param {unknown} error */
+function deadlockIsBusy(error) {
+  if (error instanceof Error && 'code' in error && error.code === 'ER_LOCK_DEADLOCK') return false;
+  throw error;
+}
+
 /** @type {import('../types.d.ts').Contender} */
 export const contender = {
   async prepare({ url }) {
@@ -32,7 +38,11 @@ export const contender = {
         },
       },
     });
-    return openVerrou(knexStore({ connection, autoCreateTable: false }).factory(), {
+    const store = knexStore({ connection, autoCreateTable: false }).factory();
+    const save = store.save.bind(store);
+    // It throws on a deadlock of the server, which several processes cause within moments: here it is tried again.
+    store.save = (...given) => save(...given).catch(deadlockIsBusy);
+    return openVerrou(store, {
       ttlMs,
       retryMs: RETRY_MS,
       storeCalls: mysqlRoundTrips,

@@ -144,14 +144,15 @@ describe.runIf(available('mariadb'))('sessions of MariaDB', () => {
     const off = await mysql2Connection(url);
     await off.query('SET autocommit = 0');
     await expect(say(mysqlStore(off), claimOf('default/off', 'a'))).rejects.toThrow(
-      /autocommit off.*give mysqlStore a pool/,
+      /autocommit off.*Give mysqlStore a pool/,
     );
     await off.query('ROLLBACK');
     expect(await mysqlStore(plain).read('default/off')).toBeNull();
     const inside = await mysql2Connection(url);
     await inside.query('START TRANSACTION');
     const refused = say(mysqlStore(inside), claimOf('default/inside', 'a'));
-    await expect(refused).rejects.toThrow(UnsupportedError);
+    // It may be committed later, or not: nobody can say that it was not executed.
+    await expect(refused).rejects.not.toThrow(UnsupportedError);
     await expect(refused).rejects.toThrow(/inside a transaction/);
     await inside.query('ROLLBACK');
     expect(await mysqlStore(plain).read('default/inside')).toBeNull();

@@ -61,10 +61,10 @@ test('both variables are read with the first command, so that a program may set 
 });
 
 test('what keeps the store from opening is the error of every call', async () => {
-  const locks = await locksOf({ HOLDFAST_STORE: 'mysql://localhost' });
-  await expect(locks.acquire('k')).rejects.toThrow(/There is no store for "mysql:"/);
+  const locks = await locksOf({ HOLDFAST_STORE: 'mongo://localhost' });
+  await expect(locks.acquire('k')).rejects.toThrow(/There is no store for "mongo:"/);
   await expect(locks.tryAcquire('k')).rejects.toMatchObject({ name: 'StoreError' });
-  await expect(locks.inspect('k')).rejects.toThrow(/There is no store for "mysql:"/);
+  await expect(locks.inspect('k')).rejects.toThrow(/There is no store for "mongo:"/);
   await locks.close();
 });
 

@@ -2,10 +2,8 @@
  * Clients opened from a URL: the package is loaded on demand, the store's errors are explained with the state of its
  * connection, and closing the store ends the client.
  */
-import { ignore } from '../../protocol/ignore.js';
 import { HoldfastError, type Store, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { explain, messageOf } from './errors.js';
-import { within } from './within.js';
 
 /** A client package that can be used: its name, and how it is loaded and set up. */
 export interface Candidate<T> {
@@ -67,26 +65,6 @@ export async function loadFirst<T>(what: string, candidates: readonly Candidate<
     `A client package for ${what} is needed, and none is installed: npm install ${first}${instead}.`,
     { cause: missing[0] },
   );
-}
-
-/** A server that hangs does not answer a goodbye. */
-const END_MS_MAX = 1_000;
-
-/** A pool as an opened client. `destroy` ends the connections that are left when the pool did not end in time. */
-export function openedPool<P extends { end(): Promise<void> }>(
-  pool: P,
-  where: string,
-  destroy: () => void,
-): OpenedClient<P> {
-  let ended: Promise<void> | null = null;
-  const end = (): Promise<void> => {
-    ended ??= within(END_MS_MAX, pool.end(), () => new Error('The pool did not end.'))
-      // A pool whose connections broke need not end in order.
-      .catch(ignore)
-      .finally(destroy);
-    return ended;
-  };
-  return { client: pool, connection: { where, error: () => null, end } };
 }
 
 /** Makes a store on an opened client. Ends the client where the store refuses its options. */

@@ -1,10 +1,8 @@
 /**
  * Statements on a pool or a connection of mysql2 or mariadb, typed by the few methods that are used.
  *
- * They are plain text, one round trip each, with values as `hex` writes them: so no `sql_mode` and no character set of a
- * session changes them, and nothing has to be escaped. Prepared statements would take a round trip more on each new
- * connection, and bind it to this client behind a proxy that shares connections.
- *
+ * They are plain text, one round trip each, with values as `hex` writes them: no `sql_mode` and no character set of a
+ * session changes them. Prepared statements would take a round trip more on each new connection.
  * Every reply tells whether the session has autocommit. Where it is off, the store commits what it wrote, and reads in
  * transactions of its own. A statement that hangs is given up, and its connection destroyed (pooled.ts).
  */
@@ -35,14 +33,12 @@ interface Inside extends MysqlConnection, Pooled {
   readonly info?: { readonly status?: unknown };
 }
 
+const ADVICE = 'a rollback would undo a lock. Give mysqlStore a pool, or a connection of its own.';
 const COMMIT = { sql: 'COMMIT' };
 const IN_TRANSACTION = 1;
+const typeCast = (_field: unknown, next: () => unknown): unknown => next();
 /** Rows in the form that is expected here, whatever the options of the user's pool are. */
-const PLAIN_ROWS = {
-  rowsAsArray: false,
-  nestTables: false,
-  typeCast: (_field: unknown, next: () => unknown): unknown => next(),
-};
+const PLAIN_ROWS = { rowsAsArray: false, nestTables: false, typeCast };
 
 /** A literal of bytes. */
 export function hex(text: string): string {
@@ -77,7 +73,8 @@ export class Database {
       return (Array.isArray((result as unknown[])[0]) ? (result as unknown[])[0] : result) as Row[];
     });
     if (commits || Number(rows[0]?.autocommit) !== 0) return rows;
-    this.#commitFromNowOn();
+    if (!this.#pool) throw new UnsupportedError(`This connection has autocommit off: ${ADVICE}`);
+    this.#commits = true;
     return await this.rows(sql);
   }
 
@@ -87,17 +84,13 @@ export class Database {
       const result = await connection.query({ sql });
       const { insertId, serverStatus } = (Array.isArray(result) ? result[0] : result) as Row;
       const stamp = Number(insertId);
-      if (stamp > 0 && stamp % 2 === 0) this.#commitFromNowOn();
+      if (stamp > 0 && stamp % 2 === 0) this.#commits = true;
       const isOpen = (Number(serverStatus ?? connection.info?.status) & IN_TRANSACTION) !== 0;
-      if (isOpen && !this.#pool) throw notAlone('is inside a transaction');
+      // It may be committed later, or not.
+      if (isOpen && !this.#pool) throw new Error(`This connection is inside a transaction: ${ADVICE}`);
       if (isOpen || this.#commits) await connection.query(COMMIT);
       return stamp;
     });
-  }
-
-  #commitFromNowOn(): void {
-    if (!this.#pool) throw notAlone('has autocommit off');
-    this.#commits = true;
   }
 
   #use<T>(run: (connection: Inside) => Promise<T>): Promise<T> {
@@ -108,12 +101,6 @@ export class Database {
       'This pool has callbacks. Take one of the promise API: import mariadb instead of mariadb/callback.',
     );
   }
-}
-
-function notAlone(how: string): UnsupportedError {
-  return new UnsupportedError(
-    `This connection ${how}, and would undo a lock with it: give mysqlStore a pool, or a connection of its own.`,
-  );
 }
 
 function has(client: unknown, method: string): boolean {

@@ -10,13 +10,15 @@ import { MYSQL_CLIENTS } from './open-client.js';
 const PORT = 3306;
 
 export async function openStore(scheme: string, rest: string, clients = MYSQL_CLIENTS): Promise<Store> {
-  const { target, options } = await mysqlTarget(scheme, rest);
+  const target = await databaseTarget(scheme, rest, PORT, ['table']);
+  const options = optionsIn(target);
   return storeOn((await loadFirst('MySQL', clients))(target), (client) => mysqlStore(client, options));
 }
 
 export async function migrationOf(scheme: string, rest: string, asked: MigrationOptions): Promise<Migration> {
   refuseOptions(asked, ['supabase', 'timeToLive'], scheme);
-  const { target, options } = await mysqlTarget(scheme, rest);
+  const target = await databaseTarget(scheme, rest, PORT, ['table']);
+  const options = optionsIn(target);
   return {
     kind: 'table',
     name: options.table ?? 'holdfast',
@@ -28,13 +30,9 @@ export async function migrationOf(scheme: string, rest: string, asked: Migration
   };
 }
 
-async function mysqlTarget(
-  scheme: string,
-  rest: string,
-): Promise<{ readonly target: DatabaseTarget; readonly options: MysqlStoreOptions }> {
-  const target = await databaseTarget(scheme, rest, PORT, ['table']);
-  const options = given({ table: target.options.get('table') });
-  // Checks the name.
-  createTableSql(options);
-  return { target, options };
+/** The name of the table is checked before anything is opened. */
+function optionsIn({ options }: DatabaseTarget): MysqlStoreOptions {
+  const found = given({ table: options.get('table') });
+  createTableSql(found);
+  return found;
 }

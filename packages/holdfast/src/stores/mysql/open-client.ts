@@ -1,15 +1,9 @@
 /** A pool of mysql2 set up for locks: few connections, opened when they are needed, with a limit on every wait. */
-import { connect, isIP, type Socket } from 'node:net';
+import { isIP } from 'node:net';
 import { InvalidArgumentError } from '../../protocol/index.js';
 import type { DatabaseTarget } from '../clients/database-url.js';
-import {
-  type Candidate,
-  CONNECT_MS_MAX,
-  importError,
-  KEEP_ALIVE_MS,
-  type OpenedClient,
-  openedPool,
-} from '../clients/opened-client.js';
+import { type Candidate, CONNECT_MS_MAX, importError, type OpenedClient } from '../clients/opened-client.js';
+import { openedPool } from '../clients/opened-pool.js';
 import type { MysqlClient } from './database.js';
 
 /** Statements are short. */
@@ -27,27 +21,9 @@ export const MYSQL_CLIENTS: readonly Candidate<Opener>[] = [
           // The driver would accept a certificate for `localhost`.
           throw new InvalidArgumentError('sslmode=verify-full needs the name of a host, not its address.');
         }
-        const sockets = new Set<Socket>();
-        const pool = createPool({
-          ...server,
-          ...(tls && { ssl: { ...tls, verifyIdentity: tls.verifiesHost } }),
-          connectionLimit: CONNECTIONS,
-          connectTimeout: CONNECT_MS_MAX,
-          // So that those of connections that are still being made can be ended, too.
-          stream: () => {
-            const socket = connect({
-              ...server,
-              keepAlive: true,
-              keepAliveInitialDelay: KEEP_ALIVE_MS,
-              noDelay: true,
-            });
-            sockets.add(socket.once('close', () => sockets.delete(socket)));
-            return socket;
-          },
-        });
-        return openedPool(pool, where, () => {
-          for (const socket of sockets) socket.destroy();
-        });
+        const ssl = tls && { ssl: { ...tls, verifyIdentity: tls.verifiesHost } };
+        const bounds = { connectionLimit: CONNECTIONS, connectTimeout: CONNECT_MS_MAX };
+        return openedPool(server, where, (stream) => createPool({ ...server, ...ssl, ...bounds, stream }));
       };
     },
   },
