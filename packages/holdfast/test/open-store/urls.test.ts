@@ -68,7 +68,10 @@ it.each([
   ['redis+cluster://a:7000,,b:7001', /no redis\+cluster: URL/],
   ['postgres:db', /no postgres: URL/],
   ['postgresql://a,b/db', /takes one host/],
-  ['postgres://h/db?shema=x', /no option "shema" in a postgres: URL\. The options are: schema, layout, table, sslmode, /],
+  [
+    'postgres://h/db?shema=x',
+    /no option "shema" in a postgres: URL\. The options are: schema, layout, table, sslmode, /,
+  ],
   ['postgres://h/db?sslmode=prefer', /sslmode is one of disable, require, no-verify, verify-ca, verify-full/],
   ['postgres://h/db?sslrootcert=/ca.pem', /need sslmode/],
   ['postgres://h/db?sslmode=verify-full&sslrootcert=no-such.pem', /sslrootcert names cannot be read/],

@@ -6,8 +6,8 @@ import { type Candidate, CONNECT_MS_MAX, importError, type OpenedClient } from '
 import { openedPool } from '../clients/opened-pool.js';
 import type { MysqlClient } from './database.js';
 
-/** Statements are short. */
-const CONNECTIONS = 5;
+/** Every command is a statement of its own, and short. */
+const CONNECTIONS = 8;
 
 export type Opener = (target: DatabaseTarget) => OpenedClient<MysqlClient>;
 
