@@ -1,4 +1,4 @@
-/** Elements by id, and new ones. Text is only ever text: what locks are called is up to anybody. */
+/** Elements by id, new ones, and links. Text is only ever text: what locks are called is up to anybody. */
 
 /**
  * @template {Element} [T=HTMLElement]
@@ -60,4 +60,30 @@ export function splitKey(key) {
 export function keyElement(key) {
   const { start, name } = splitKey(key);
   return make('span', 'key', make('span', 'muted', start), make('b', '', name));
+}
+
+/** The view and what it shows: every view has an address, which can be pasted. */
+export function address() {
+  const hash = location.hash.startsWith('#/') ? location.hash.slice(2) : '';
+  const [view = '', query = ''] = hash.split('?');
+  return { view, query: new URLSearchParams(query) };
+}
+
+/**
+ * @param {string} view
+ * @param {Record<string, string>} [values] empty ones are left out
+ */
+export function addressOf(view, values = {}) {
+  const query = new URLSearchParams(Object.entries(values).filter(([, value]) => value !== ''));
+  return `#/${view}${query.size > 0 ? `?${query}` : ''}`;
+}
+
+/**
+ * @param {string} to
+ * @param {...(Node | string)} children
+ */
+export function link(to, ...children) {
+  const element = make('a', '', ...children);
+  element.href = to;
+  return element;
 }

@@ -3,7 +3,10 @@ import { countHolders } from './board.js';
 import { byId, make, setText } from './dom.js';
 import { evict, Refusal } from './service.js';
 
-/** @typedef {import('./board.js').Lock} Lock */
+/**
+ * @typedef {import('./board.js').Lock} Lock
+ * @typedef {import('./board.js').Holder} Holder
+ */
 
 export class EvictDialog {
   /** @param {(text: string) => void} onDone */
@@ -16,7 +19,7 @@ export class EvictDialog {
     /** @type {HTMLInputElement} */
     this.reason = byId('evict-reason');
     this.error = byId('evict-error');
-    /** @type {{ key: string, upToToken: number } | null} */
+    /** @type {{ key: string, fromToken: number, upToToken: number } | null} */
     this.asked = null;
     byId('evict-no').addEventListener('click', () => this.dialog.close());
     this.yes.addEventListener('click', () => this.confirm());
@@ -25,13 +28,17 @@ export class EvictDialog {
     });
   }
 
-  /** @param {Lock} lock */
-  ask(lock) {
-    const { key, holders } = lock;
-    const hidden = countHolders(lock) - holders.length;
+  /**
+   * @param {Lock} lock
+   * @param {Holder} [holder] only this one
+   */
+  ask(lock, holder) {
+    const { key } = lock;
+    const holders = holder ? [holder] : lock.holders;
+    const hidden = holder ? 0 : countHolders(lock) - holders.length;
     const upToToken = hidden > 0 ? lock.token : Math.max(...holders.map(({ token }) => token));
-    this.asked = { key, upToToken };
-    setText(byId('evict-title'), `Evict who holds ${key}?`);
+    this.asked = { key, fromToken: holder?.token ?? 0, upToToken };
+    setText(byId('evict-title'), holder ? `Evict ${holder.owner} from ${key}?` : `Evict who holds ${key}?`);
     const lines = holders.map(({ owner, token }) => make('li', '', make('b', '', owner), ` token ${token}`));
     if (hidden > 0) lines.push(make('li', '', `and ${hidden} more`));
     byId('evict-holders').replaceChildren(...lines);
@@ -41,21 +48,16 @@ export class EvictDialog {
     this.dialog.showModal();
   }
 
-  close() {
-    this.dialog.close();
-  }
-
   async confirm() {
     const { asked } = this;
     if (!asked) return;
     this.yes.disabled = true;
     setText(this.error, '');
     try {
-      const count = await evict(asked.key, asked.upToToken, this.reason.value.trim() || null);
+      const { key, fromToken, upToToken } = asked;
+      const count = await evict(key, fromToken, upToToken, this.reason.value.trim() || null);
       if (this.asked === asked) this.dialog.close();
-      this.onDone(
-        count > 0 ? `Evicted from ${asked.key}: ${count}.` : `Nobody was left to evict from ${asked.key}.`,
-      );
+      this.onDone(count > 0 ? `Evicted from ${key}: ${count}.` : `Nobody was left to evict from ${key}.`);
     } catch (error) {
       if (this.asked === asked) setText(this.error, wordsFor(error));
       else this.onDone(`${asked.key}: ${wordsFor(error)}`);

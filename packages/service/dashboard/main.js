@@ -1,14 +1,11 @@
 /** The page: what is shown in which state, and who tells whom. */
-import { Board } from './board.js';
-import { Chart } from './chart.js';
-import { Connection } from './connection.js';
-import { byId, setText } from './dom.js';
-import { EventLog } from './event-log.js';
-import { EvictDialog } from './evict.js';
+import { Chart, EventLog } from './activity.js';
+import { Board, storiesOf } from './board.js';
+import { addressOf, byId, make, setText } from './dom.js';
 import { LockRows } from './lock-rows.js';
-import { key, Refusal, session, setKey } from './service.js';
-import { storiesOf } from './stories.js';
+import { Connection, key, Refusal, session, setKey } from './service.js';
 import { after, clock, duration, every, forgetStoreTime, noteStoreTime, storeNow } from './time.js';
+import { listenToKeys, Views } from './views.js';
 
 /** A key may be revoked, and a token expire, while the stream is open. */
 const SESSION_MS = 30_000;
@@ -21,6 +18,8 @@ const SLOW = 'Reads of this store cost money: changes by other services, and exp
 const search = byId('search');
 /** @type {HTMLSelectElement} */
 const sort = byId('sort');
+/** @type {HTMLSelectElement} */
+const namespace = byId('namespace');
 /** @type {HTMLInputElement} */
 const renewals = byId('renewals');
 /** @type {HTMLInputElement} */
@@ -30,14 +29,19 @@ const board = new Board();
 const chart = new Chart();
 const log = new EventLog();
 const connection = new Connection({ onState, onEvent });
-const dialog = new EvictDialog(toast);
+/** @type {import('./evict.js').EvictDialog | null} */
+let dialog = null;
 const rows = new LockRows({
   list: byId('locks'),
   more: byId('more'),
   refuge: search,
-  onEvict: (row) => dialog.ask(row.lock),
+  onEvict: (row) => evict(row.lock),
   isAdmin,
 });
+const views = new Views(
+  { board, isLive, isTold: () => isTold, draw, toast, evict, isAdmin, failed },
+  showList,
+);
 
 /** @typedef {'connecting' | 'live' | 'trouble' | 'lost' | 'login' | 'forbidden'} Shown */
 /** @type {Readonly<Record<Shown, { status: string, title: string }>>} */
@@ -55,9 +59,11 @@ let isTold = false;
 let isDrawn = true;
 let retryAtMs = 0;
 let knownAtMs = 0;
+let pageNumber = 1;
+let namespaceNames = '';
 let hideToast = () => {};
 
-/** @param {import('./connection.js').State} state */
+/** @param {import('./service.js').State} state */
 function onState(state) {
   switch (state.kind) {
     case 'connecting':
@@ -106,6 +112,7 @@ function ready() {
   show('live');
   rows.askAgain();
   void greet();
+  void views.page?.refresh();
   draw();
 }
 
@@ -129,7 +136,8 @@ function show(next, why = '') {
   setText(byId('banner-title'), title);
   const asOf = isTold && next !== 'forbidden' ? `State of ${clock(knownAtMs)}. ` : '';
   byId('banner-text').textContent = title === '' ? '' : `${why} ${asOf}`;
-  if (next !== 'live') dialog.close();
+  byId('views').hidden = next === 'login';
+  if (next !== 'live') dialog?.dialog.close();
   draw();
 }
 
@@ -138,9 +146,13 @@ function draw() {
   isDrawn = false;
   requestAnimationFrame(() => {
     isDrawn = true;
-    const found = board.select(search.value, /** @type {import('./board.js').Order} */ (sort.value));
-    rows.show(found);
+    offerNamespaces();
+    const order = /** @type {import('./board.js').Order} */ (sort.value);
+    const found = board.select(namespace.value, search.value, order);
+    rows.show(found, pageNumber, (page) => listAddress(page));
     setText(byId('notice'), noticeFor(found.length));
+    byId('first').hidden = !isTold || board.locks.size > 0;
+    views.page?.update();
     tick();
   });
 }
@@ -149,7 +161,8 @@ function draw() {
 function noticeFor(count) {
   if (count > 0) return '';
   if (!isTold) return shown === 'connecting' ? 'Reading the locks…' : 'Nothing is known yet.';
-  if (board.locks.size > 0) return `Nothing matches “${search.value.trim()}”.`;
+  const words = search.value.trim() || namespace.value;
+  if (board.locks.size > 0) return `Nothing matches “${words}”.`;
   const who = key() === null ? '' : ' that this key may see';
   return `No lock${who} is held. The next one appears here by itself.`;
 }
@@ -166,13 +179,94 @@ function tick() {
     chart.note(shown === 'live' ? figures : null);
     chart.draw();
   }
-  document.title =
-    figures.waiting > 0 && shown === 'live' ? `${figures.waiting} waiting · Holdfast` : 'Holdfast';
+  const waiting = figures.waiting > 0 && shown === 'live' ? [`${figures.waiting} waiting`] : [];
+  document.title = [...(views.page ? [views.page.title] : waiting), 'Holdfast'].join(' · ');
   if (shown === 'lost') {
     const leftMs = retryAtMs - performance.now();
     setText(byId('retry'), leftMs > 500 ? `Try now (${Math.round(leftMs / 1000)} s)` : 'Trying…');
   }
-  rows.tick();
+  if (views.page) views.page.tick();
+  else rows.tick();
+}
+
+/** The list that the address names. @param {URLSearchParams} query */
+function showList(query) {
+  search.value = query.get('search') ?? '';
+  const order = query.get('sort') ?? 'name';
+  sort.value = [...sort.options].some(({ value }) => value === order) ? order : 'name';
+  offerNamespaces(query.get('namespace') ?? '');
+  pageNumber = Math.max(Number.parseInt(query.get('page') ?? '', 10) || 1, 1);
+  filterLog();
+  draw();
+}
+
+/**
+ * @param {number} page
+ */
+function listAddress(page) {
+  const order = sort.value === 'name' ? '' : sort.value;
+  const what = { namespace: namespace.value, search: search.value, sort: order };
+  return addressOf('', { ...what, page: page > 1 ? String(page) : '' });
+}
+
+/** What was chosen becomes the address. Every letter of a search is not a step to go back to. @param {boolean} isStep */
+function choose(isStep) {
+  pageNumber = 1;
+  history[isStep ? 'pushState' : 'replaceState'](null, '', listAddress(1));
+  filterLog();
+  draw();
+}
+
+function filterLog() {
+  log.search(search.value, namespace.value);
+}
+
+/** One that is chosen stays, also without locks. @param {string} [chosen] */
+function offerNamespaces(chosen = namespace.value) {
+  const names = [...new Set([...board.namespaces.keys(), chosen])].filter(Boolean).sort();
+  if (names.join('/') !== namespaceNames) {
+    namespaceNames = names.join('/');
+    namespace.replaceChildren(...['', ...names].map((name) => option(name)));
+    namespace.value = chosen;
+  }
+  if (namespace.value !== chosen) namespace.value = chosen;
+}
+
+/** @param {string} name */
+function option(name) {
+  const element = make('option', '', name || 'All namespaces');
+  element.value = name;
+  return element;
+}
+
+function isLive() {
+  return shown === 'live';
+}
+
+/**
+ * Asks first. @param {import('./board.js').Lock} lock @param {import('./board.js').Holder} [holder]
+ */
+async function evict(lock, holder) {
+  try {
+    const { EvictDialog } = await import('./evict.js');
+    dialog ??= new EvictDialog(toast);
+    if (isLive()) dialog.ask(lock, holder);
+  } catch (error) {
+    toast(`Not evicted: ${error instanceof Error ? error.message : error}`);
+  }
+}
+
+/**
+ * What a page asked for was not answered.
+ * @param {unknown} error
+ * @param {Element} place
+ */
+function failed(error, place) {
+  if (error instanceof Refusal && error.status === 401) return askForKey(error.message);
+  setText(
+    place,
+    error instanceof Refusal ? error.message : 'No answer. It is asked for again with the connection.',
+  );
 }
 
 /** @param {string} why */
@@ -242,19 +336,27 @@ byId('retry').addEventListener('click', () =>
   shown === 'forbidden' ? connection.open() : connection.hurry(),
 );
 addEventListener('online', () => connection.hurry());
-search.addEventListener('input', () => {
-  log.search(search.value);
-  draw();
-});
-sort.addEventListener('change', draw);
-document.addEventListener('keydown', (event) => {
-  const isTyping = event.target instanceof HTMLInputElement || event.target instanceof HTMLSelectElement;
-  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey || shown === 'login')
-    return;
-  event.preventDefault();
-  search.focus();
-});
+search.addEventListener('input', () => choose(false));
+sort.addEventListener('change', () => choose(true));
+namespace.addEventListener('change', () => choose(true));
+for (const way of document.querySelectorAll('.skip, #to-events')) {
+  way.addEventListener('click', (event) => {
+    // The address stays that of the view.
+    event.preventDefault();
+    const target = views.page?.heading ?? byId(way.id === 'to-events' ? 'events-title' : 'locks-title');
+    target.scrollIntoView();
+    target.focus({ preventScroll: true });
+  });
+}
+const here = new URL('.', location.href).href;
+setText(byId('first-cli'), `holdfast run first --store ${here.slice(0, -1)} -- sleep 60`);
+setText(
+  byId('first-curl'),
+  `curl -H 'content-type: application/json' ${here}v2/locks/demo/first/acquire -d '{"ttl": "60s", "owner": "you"}'`,
+);
+listenToKeys(views, search, () => shown === 'login');
 every(1_000, tick);
+views.open();
 every(SESSION_MS, () => {
   if (shown === 'live') void greet();
 });

@@ -1,5 +1,4 @@
 /** Runs the service from a configuration. Closes what it opened. */
-import { readFileSync } from 'node:fs';
 import { openStore } from 'holdfast';
 import { type Logger, pino } from 'pino';
 import { auditFile, checkAuditFile } from './auth/audit.js';
@@ -9,6 +8,7 @@ import { type Cancel, within } from './clock.js';
 import { type ServiceConfig, shownConfig } from './config/index.js';
 import { auditLog } from './http/audit.js';
 import type { Authenticator } from './http/principal.js';
+import { version } from './http/version.js';
 import { createService, type Service } from './service.js';
 import { checkStore } from './store-check.js';
 
@@ -70,12 +70,6 @@ function startOf(config: ServiceConfig, url: string): object {
     tls: tls !== null,
     audit: audit ?? 'log',
   };
-}
-
-function version(): string {
-  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  const known = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
-  return known ? String(manifest.version) : 'unknown';
 }
 
 function authOf(config: ServiceConfig, log: Logger): Authenticator | undefined {

@@ -70,7 +70,7 @@ const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   auth: ['clock', 'service-events', 'http'],
   openapi: ['http'],
   health: ['http', 'openapi'],
-  dashboard: ['http'],
+  dashboard: ['service-events', 'http'],
   metrics: ['clock', 'service-events', 'http', 'openapi'],
   v1: ['clock', 'http', 'waiting', 'openapi'],
   v2: ['clock', 'history', 'http', 'waiting', 'openapi'],

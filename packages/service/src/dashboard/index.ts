@@ -7,9 +7,10 @@ import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { PollIntervals } from '../http/poll-intervals.js';
 import { Problem } from '../http/problem.js';
-import type { Part } from '../http/service-parts.js';
+import type { Part, ServiceParts } from '../http/service-parts.js';
+import { version } from '../http/version.js';
+import { StoreLatency } from './store-latency.js';
 
 interface Asset {
   readonly headers: Readonly<Record<string, string>>;
@@ -20,6 +21,18 @@ interface Asset {
 
 const FOLDER = new URL('../../dashboard/', import.meta.url);
 const PAGE = 'index.html';
+/** Fetched when they are needed, not with the page. */
+export const FETCHED_LATER = [
+  ...[
+    'evict.js',
+    'help.js',
+    'history-page.js',
+    'lock-page.js',
+    'pages.css',
+    'past-holds.js',
+    'service-page.js',
+  ],
+] as const;
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',
@@ -42,11 +55,11 @@ const PAGE_HEADERS: Readonly<Record<string, string>> = {
 
 export const dashboard: Part = {
   name: 'dashboard',
-  register(app, { intervals }) {
+  register(app, parts) {
     const page = readText(PAGE);
     // What the page names, and nothing else that lies in the folder.
     const files = [...page.matchAll(/"dashboard\/([\w.-]+)"/g)].map(([, name = '']) => name);
-    const assets = new Map([PAGE, ...files].map((name) => [name, readAsset(name)]));
+    const assets = new Map([PAGE, ...files, ...FETCHED_LATER].map((name) => [name, readAsset(name)]));
     app.route({
       method: 'GET',
       url: '/',
@@ -59,15 +72,16 @@ export const dashboard: Part = {
       config: { needs: 'public' },
       handler: (request, reply) => send(request, reply, assets.get(request.params.file)),
     });
-    sessionRoute(app, intervals);
+    sessionRoute(app, parts);
   },
 };
 
 /**
- * The user, whether they may evict in a namespace, and how often the service reads all locks. Only for display: the API decides
- * about rights.
+ * The user, whether they may evict in a namespace, how often the service reads all locks, and which service this is. Only for
+ * display: the API decides about rights.
  */
-function sessionRoute(app: FastifyInstance, { roundMs }: PollIntervals): void {
+function sessionRoute(app: FastifyInstance, { intervals, events, history }: ServiceParts): void {
+  const latency = new StoreLatency(events);
   const namespace = { type: 'string', maxLength: 577 };
   app.route<{ Querystring: { readonly namespace?: string } }>({
     method: 'GET',
@@ -79,7 +93,10 @@ function sessionRoute(app: FastifyInstance, { roundMs }: PollIntervals): void {
       return reply.send({
         principal: request.principal.id,
         admin: request.may('admin', request.query.namespace ?? ''),
-        roundMs,
+        roundMs: intervals.roundMs,
+        version: version(),
+        service: history.service,
+        storeMs: latency.median,
       });
     },
   });

@@ -1,14 +1,18 @@
-/** Contention since the page was opened, for at most five minutes: how many wait, and for how many locks. */
-import { byId, setText } from './dom.js';
+/** What happened since the page was opened: a chart and a log. */
+import { has, wordsOf } from './board.js';
+import { addressOf, byId, keyElement, link, make, setText } from './dom.js';
+import { clock } from './time.js';
 
 const SPAN_MS_MAX = 300_000;
 const MINUTE_MS = 60_000;
 const STEP_MS = 1_000;
 const WIDTH = 300;
 const HEIGHT = 60;
+const KEPT_MAX = 300;
 
 /** @typedef {{ atMs: number, waiting: number, contended: number }} Sample `waiting` -1: unknown. */
 
+/** Contention, for at most five minutes: how many wait, and for how many locks. */
 export class Chart {
   constructor() {
     /** @type {Sample[]} */
@@ -79,5 +83,52 @@ export class Chart {
       area += `M${from} ${HEIGHT}V${y}H${to}V${HEIGHT}z`;
     });
     return { line, area };
+  }
+}
+
+/** What happened, the newest first. */
+export class EventLog {
+  constructor() {
+    this.list = byId('events');
+    // It scrolls: the keyboard has to get there.
+    this.list.tabIndex = 0;
+    /** @type {string[]} */
+    this.words = [];
+    this.prefix = '';
+    /** @type {WeakMap<Element, string>} */
+    this.texts = new WeakMap();
+  }
+
+  /**
+   * @param {number} atMs
+   * @param {string} what
+   * @param {string} text
+   * @param {string} [key] without one it is about the connection
+   */
+  add(atMs, what, text, key) {
+    const time = make('time', 'muted', clock(atMs));
+    time.dateTime = new Date(atMs).toISOString();
+    const about = key === undefined ? [] : [link(addressOf('lock', { key }), keyElement(key)), ' '];
+    const item = make('li', what, time, ' ', ...about, make('span', 'what', what), ` ${text}`);
+    this.texts.set(item, `${key ?? ''}\n${what} ${text}`.toLowerCase());
+    this.filter(item);
+    this.list.prepend(item);
+    if (this.list.children.length > KEPT_MAX) this.list.lastElementChild?.remove();
+  }
+
+  /**
+   * @param {string} search
+   * @param {string} namespace
+   */
+  search(search, namespace) {
+    this.words = wordsOf(search);
+    this.prefix = namespace === '' ? '' : `${namespace}/`.toLowerCase();
+    for (const item of this.list.children) this.filter(/** @type {HTMLElement} */ (item));
+  }
+
+  /** @param {HTMLElement} item */
+  filter(item) {
+    const text = this.texts.get(item) ?? '';
+    item.hidden = !(text.startsWith(this.prefix) && has(text, this.words));
   }
 }
