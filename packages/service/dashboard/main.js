@@ -252,7 +252,7 @@ async function evict(lock, holder) {
     dialog ??= new EvictDialog(toast);
     if (isLive()) dialog.ask(lock, holder);
   } catch (error) {
-    toast(`Not evicted: ${error instanceof Error ? error.message : error}`);
+    toast(String(error));
   }
 }
 
@@ -263,10 +263,7 @@ async function evict(lock, holder) {
  */
 function failed(error, place) {
   if (error instanceof Refusal && error.status === 401) return askForKey(error.message);
-  setText(
-    place,
-    error instanceof Refusal ? error.message : 'No answer. It is asked for again with the connection.',
-  );
+  setText(place, error instanceof Refusal ? error.message : 'No answer.');
 }
 
 /** @param {string} why */
@@ -352,7 +349,7 @@ const here = new URL('.', location.href).href;
 setText(byId('first-cli'), `holdfast run first --store ${here.slice(0, -1)} -- sleep 60`);
 setText(
   byId('first-curl'),
-  `curl -H 'content-type: application/json' ${here}v2/locks/demo/first/acquire -d '{"ttl": "60s", "owner": "you"}'`,
+  `curl -H 'content-type: application/json' ${here}v2/locks/demo/first/acquire -d '{"ttl":"60s"}'`,
 );
 listenToKeys(views, search, () => shown === 'login');
 every(1_000, tick);

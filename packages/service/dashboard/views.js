@@ -56,7 +56,7 @@ export class Views {
    */
   async openPage(name, query, opened) {
     const place = byId('page');
-    place.replaceChildren(make('p', 'muted', 'Reading…'));
+    place.replaceChildren();
     try {
       const [module] = await Promise.all([PAGES[name]?.(), this.fetchStyles()]);
       // Somebody went on meanwhile.
