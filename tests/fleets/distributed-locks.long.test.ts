@@ -1,6 +1,9 @@
+import { seededRandom } from 'holdfast/testkit';
 import { available } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
-import { claimOf, freshName, say, until } from './fleet.js';
+import { Child } from '../faults/child.js';
+import { crowdings } from '../faults/journal.js';
+import { claimOf, freshName, pause, say, until } from './fleet.js';
 import { fleetCases, openFleet } from './postgres-fleet.js';
 import { DISTRIBUTED_LOCKS } from './postgres-software.js';
 
@@ -31,5 +34,49 @@ describe.runIf(available('postgres'))('a fleet on the layout distributed-locks',
     await until('cleaned up', isGone, 90_000);
     expect(await fleet.record(theirs)).not.toBeNull();
     expect(await fleet.record(held)).not.toBeNull();
+  });
+
+  it('processes of both kinds, killed with the lock in hand and replaced, never overlap', async ({
+    onTestFinished,
+  }) => {
+    const random = seededRandom(Date.now() % 1_000_000);
+    const key = freshName();
+    const all: Child[] = [];
+    onTestFinished(async () => {
+      for (const child of all) await child.kill();
+    });
+    const start = (kind: 'ours' | 'theirs'): Child => {
+      const name = `${kind}-${all.length}`;
+      const task = { url: kind === 'ours' ? fleet.url : fleet.databaseUrl, name, key };
+      const ours = {
+        driver: 'pg',
+        ttlMs: 1_500,
+        workMs: 5,
+        longMs: 5,
+        longEvery: 10,
+        restMs: 40,
+        capacity: 1,
+        contenders: 1,
+      };
+      const script = new URL(
+        kind === 'ours' ? '../faults/contender.js' : './old-contender.js',
+        import.meta.url,
+      );
+      const child = new Child(name, script, [JSON.stringify(kind === 'ours' ? { ...task, ...ours } : task)]);
+      all.push(child);
+      return child;
+    };
+    const live = { ours: [start('ours'), start('ours')], theirs: [start('theirs'), start('theirs')] };
+    for (let deaths = 0; deaths < 8; deaths++) {
+      for (const kind of ['ours', 'theirs'] as const) {
+        await live[kind][0]?.more(2);
+        await pause(random.between(0, 200));
+        await live[kind].shift()?.kill();
+        live[kind].push(start(kind));
+      }
+    }
+    await Promise.all([...live.ours, ...live.theirs].map((child) => child.more(1)));
+    for (const child of [...live.ours, ...live.theirs]) expect(await child.finish(), child.story).toBe(0);
+    expect(crowdings(all.flatMap(({ turns }) => turns))).toEqual([]);
   });
 });
