@@ -1,6 +1,7 @@
 /** What is special about the table `distributed_locks`: its rows, its functions and odd rows. */
 import { createLocks, LeaseLostError, openStore, UnsupportedError } from 'holdfast';
 import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
+import type { Command } from 'holdfast/protocol';
 import { available } from 'holdfast-test-servers';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
@@ -36,6 +37,32 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     const next = await locks.acquire(name);
     expect(next.token).toBeGreaterThan(lease.token);
     await next.release();
+  });
+
+  it('an uncontended claim, renewal and release are one statement each, also on a row that another process released', async () => {
+    const name = freshName();
+    let statements = 0;
+    const client = {
+      query: (query: pg.QueryConfig) => {
+        // Clean-up, and a look at the clock after a pause of this process, have no values.
+        if ((query.values ?? []).length > 0) statements += 1;
+        return fleet.pool.query(query);
+      },
+    };
+    const store = postgresStore(client, { layout: 'distributed-locks' });
+    const counted = async (command: Command): Promise<readonly unknown[]> => {
+      const before = statements;
+      const { kind } = await say(store, command);
+      return [kind, statements - before];
+    };
+    const claim = claimOf(name, 5_000);
+    const release = { kind: 'release', key: claim.key, hold: claim.hold, minHoldMs: 0 } as const;
+    const renew = { kind: 'renew', key: claim.key, hold: claim.hold, ttlMs: 6_000, block: false } as const;
+    expect(await counted(claim)).toEqual(['granted', 1]);
+    expect(await counted(renew)).toEqual(['renewed', 1]);
+    expect(await counted(release)).toEqual(['released', 1]);
+    await (await locksOf(fleet).acquire(name)).release();
+    expect(await counted(claimOf(name, 5_000))).toEqual(['granted', 1]);
   });
 
   it('the functions replace a free row and an expired row of ours, and our tokens still rise', async () => {
