@@ -7,6 +7,9 @@ import { claimOf, freshName, pause, say, until } from './fleet.js';
 import { fleetCases, openFleet } from './postgres-fleet.js';
 import { DISTRIBUTED_LOCKS } from './postgres-software.js';
 
+const OURS = new URL('../faults/contender.js', import.meta.url);
+const THEIRS = new URL('./old-contender.js', import.meta.url);
+
 describe.runIf(available('postgres'))('a fleet on the layout distributed-locks', () => {
   const fleet = openFleet(DISTRIBUTED_LOCKS);
   fleetCases(fleet);
@@ -58,10 +61,7 @@ describe.runIf(available('postgres'))('a fleet on the layout distributed-locks',
         capacity: 1,
         contenders: 1,
       };
-      const script = new URL(
-        kind === 'ours' ? '../faults/contender.js' : './old-contender.js',
-        import.meta.url,
-      );
+      const script = kind === 'ours' ? OURS : THEIRS;
       const child = new Child(name, script, [JSON.stringify(kind === 'ours' ? { ...task, ...ours } : task)]);
       all.push(child);
       return child;
