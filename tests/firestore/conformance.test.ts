@@ -1,6 +1,7 @@
 import type { Firestore } from '@google-cloud/firestore';
 import { available, type FirestoreServer, startFirestore } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe } from 'vitest';
+import { isLongRun } from '../long-run.js';
 import { runSuite } from '../store-talk.js';
 import { harnessOf, newCollection, warmClients } from './store-scene.js';
 
@@ -10,7 +11,7 @@ describe.runIf(available('firestore'))('the Firestore emulator', () => {
 
   beforeAll(async () => {
     server = await startFirestore();
-    clients = await warmClients(server, 6);
+    clients = await warmClients(server, 4);
   });
 
   afterAll(async () => {
@@ -19,8 +20,11 @@ describe.runIf(available('firestore'))('the Firestore emulator', () => {
   });
 
   const all = () => clients;
-  runSuite(harnessOf('with a queue', all, newCollection()), 1_000);
+  const isSlow = true;
+  // Java takes long to become fast: few sequences every day.
+  runSuite(harnessOf('with a queue', all, newCollection()), isLongRun ? 1_000 : 15, { isSlow });
   runSuite(harnessOf('without a queue', all, newCollection(), { queue: false }), 100, {
     when: 'long-run',
+    isSlow,
   });
 });

@@ -26,9 +26,9 @@ export async function warmClients(
   const clients = Array.from({ length: count }, () => clientOf(server));
   for (const client of clients) {
     // Without the limit of the store.
-    for (let round = 0; round < 5; round++) await client.collection('warm').doc('warm').set({ round });
+    for (let round = 0; round < 2; round++) await client.collection('warm').doc('warm').set({ round });
     const store = firestoreStore(client, { collection: 'warm' });
-    for (let round = 0; round < 10; round++) await store.probe();
+    for (let round = 0; round < 3; round++) await store.probe();
     await store.close();
   }
   return clients;
@@ -42,7 +42,7 @@ export function newCollection(): string {
 const idOf = (key: string): string => key.replaceAll('~', '~0').replaceAll('/', '~1');
 
 /** What a busy machine adds to a round trip, on both sides of the estimate. */
-const DOUBT_MS = 250;
+const DOUBT_MS = 400;
 
 export function harnessOf(
   name: string,

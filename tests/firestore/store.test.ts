@@ -20,7 +20,7 @@ describe.runIf(available('firestore'))('locks in Firestore', () => {
 
   beforeAll(async () => {
     server = await startFirestore();
-    clients = await warmClients(server, 5);
+    clients = await warmClients(server, 2);
     client = clients[0] ?? clientOf(server);
   });
 
@@ -126,11 +126,10 @@ describe.runIf(available('firestore'))('locks in Firestore', () => {
     const { server: name, findings } = await store.probe();
     expect(name).toMatch(/^Firestore/);
     expect(findings.map(({ text }) => text).join(' ')).toMatch(/Firestore's clock decides.*TTL policy/s);
-    const locks = createLocks(store);
-    const lease = await locks.acquire('k');
-    expect(await locks.tryAcquire('k')).toBeNull();
-    await lease.release();
-    await locks.close();
+    const claim = claimOf('k', 'p');
+    expect((await say(store, claim)).kind).toBe('granted');
+    expect((await say(store, claimOf('k', 'q', { queue: false }))).kind).toBe('busy');
+    expect((await say(store, releaseOf(claim))).kind).toBe('released');
     await store.close();
     await expect(store.read('k')).rejects.toBeInstanceOf(UnsupportedError);
   });

@@ -13,9 +13,6 @@ import { deleteAfter } from './documents.js';
 import { explainedError } from './errors.js';
 
 const FIELDS = 32;
-/** Closing waits for it. */
-const LISTEN_MS_MAX = 3_000;
-const LISTEN_AGAIN_MS = 5_000;
 const STOP_MS_MAX = 1_000;
 
 export class Inboxes {
@@ -47,7 +44,7 @@ export class Inboxes {
     let seen: ReturnType<FirestoreSnapshot['data']> = {};
     let unsubscribe: (() => void) | null = null;
     const receive = async (snapshot: FirestoreSnapshot): Promise<void> => {
-      // New, or deleted by a TTL policy.
+      // Deleted by a TTL policy.
       if (!snapshot.exists && unsubscribe) await document.set(freshFields({}));
       const fields = snapshot.data() ?? {};
       for (const [name, text] of Object.entries(fields)) {
@@ -60,15 +57,13 @@ export class Inboxes {
       new Promise((resolve, reject) => {
         const onSnapshot = (snapshot: FirestoreSnapshot): void =>
           void receive(snapshot).then(resolve, reject);
+        // The client reconnects by itself. An error is a refusal, and waiters poll from then on.
         unsubscribe = document.onSnapshot(onSnapshot, (error) => {
           reject(error);
+          this.error = error;
           onListening(false);
-          systemClock.timer(LISTEN_AGAIN_MS, startAgain).keepAlive(false);
         });
       });
-    const startAgain = (): void => {
-      if (unsubscribe) start().then(() => onListening(true), this.#onError);
-    };
     const stop = (): void => {
       this.#stops.delete(stop);
       unsubscribe?.();
@@ -76,7 +71,9 @@ export class Inboxes {
     };
     this.#stops.add(stop);
     try {
-      await answered('Firestore', start(), LISTEN_MS_MAX);
+      // First: it fails at once where there is no server, and a listener would wait for one.
+      await answered('Firestore', document.set(freshFields({})));
+      await answered('Firestore', start());
     } catch (error) {
       stop();
       throw explainedError(error);
