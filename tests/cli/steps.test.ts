@@ -70,8 +70,8 @@ describe('holdfast acquire, renew and release', () => {
   });
 
   it('exit 76 when the lease is over: its ttl, an eviction, a release', async () => {
-    const expired = await acquired('job', '--ttl', '50ms');
-    await expect.poll(async () => (await inspected('job')).holders, { timeout: 20_000 }).toEqual([]);
+    const expired = await acquired('job', '--ttl', '5s');
+    await expect.poll(async () => (await inspected('job')).holders, { timeout: 60_000 }).toEqual([]);
     const evicted = await acquired('job', '--ttl', '10m');
     await place.run(['evict', 'job', '--yes', '--reason', 'host retired']);
     const released = await acquired('job', '--ttl', '10m');

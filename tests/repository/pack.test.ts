@@ -179,4 +179,11 @@ it('the command, unpacked from its tarball beside the library, runs another comm
   ];
   const env = { HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}` };
   expect(await run(process.execPath, args, { cwd: folder, env })).toBe('only one of me\n');
+  // In one file, which is not there in the repository; and the service, which may be left out, from its own package.
+  expect(packed.get('cli')?.files.map(({ path }) => path)).toContain('dist/holdfast.cjs');
+  expect(existsSync(join(root, 'packages/cli/dist/holdfast.cjs'))).toBe(false);
+  const serving = run(process.execPath, [...args.slice(0, 1), 'serve'], { cwd: folder, env });
+  await expect(serving).rejects.toThrow(
+    /holdfast: the lock service is not installed: npm install holdfast-service/,
+  );
 });

@@ -133,4 +133,4 @@ async function main(args: readonly string[], stdout: Outlet, stderr: Outlet): Pr
 // Without a listener, USR1 would open Node's debugger.
 process.on('SIGUSR1', function goOn() {});
 // Exits at once: an open connection of a client would keep the process alive.
-process.exit(await main(process.argv.slice(2), stdout, stderr));
+void main(process.argv.slice(2), stdout, stderr).then((status) => process.exit(status));

@@ -7,6 +7,7 @@ import { Failure, failureOf, usageFailure } from './failure.js';
 import type { Options } from './options/options.js';
 import { redact, redactIn } from './printing/redaction.js';
 import { type Terminal, warn } from './printing/terminal.js';
+import { loadService } from './service.js';
 import { userName } from './user.js';
 
 /** Variables of LockServiceCentral that may name a store, in both of its spellings. */
@@ -55,10 +56,9 @@ export async function storeUrl(options: Options, environment: Environment): Prom
   return (await centralStoreIn(environment)) ?? defaultStoreUrl(environment);
 }
 
-/** Loads the service only when such variables are set: loading is slow. */
 async function centralStoreIn(environment: Environment): Promise<string | null> {
   if (!Object.keys(environment).some((name) => CENTRAL.test(name))) return null;
-  const { centralStore } = await import('holdfast-service');
+  const { centralStore } = await loadService();
   return centralStore(environment);
 }
 

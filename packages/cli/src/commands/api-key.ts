@@ -7,11 +7,9 @@ import { EXIT, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
 import { type Column, printable, type Terminal, table } from '../printing/terminal.js';
+import { loadService, type Service } from '../service.js';
 import { statePath } from '../session.js';
 import { userName } from '../user.js';
-
-/** Loaded only here, because loading is slow. */
-type Service = typeof import('holdfast-service');
 
 export const apiKey: Command = {
   name: 'api-key',
@@ -40,7 +38,7 @@ running service follows every change within a second.`,
   async run({ operands, options }, terminal) {
     const [action = '', subject] = operands;
     const change = actionOf(action, subject, options);
-    await change(await import('holdfast-service'), terminal);
+    await change(await loadService(), terminal);
     return EXIT.ok;
   },
 };

@@ -1,5 +1,4 @@
 /** `holdfast evict`: ends the leases of a key. Asks first, and ends only holders that the operator saw (F31). */
-import { createInterface } from 'node:readline';
 import { isatty } from 'node:tty';
 import type { EvictOptions, KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
@@ -73,6 +72,8 @@ type Answer = 'yes' | 'no' | 'left' | 'interrupted';
 
 /** Ctrl-D and a closed terminal mean no. Ctrl-C has its own status, as in a shell. */
 async function confirm(question: string): Promise<Answer> {
+  // Loaded only here, because few commands ask.
+  const { createInterface } = await import('node:readline');
   const prompt = createInterface({ input: process.stdin, output: process.stderr });
   const answer = await new Promise<Answer>((resolve) => {
     prompt.once('SIGINT', () => resolve('interrupted'));

@@ -6,10 +6,8 @@ import { EXIT, Failure, failureOf, usageFailure } from '../failure.js';
 import { type Options, SERVICE_OPTION_NAMES } from '../options/options.js';
 import { formatDuration } from '../printing/describe.js';
 import { redactIn } from '../printing/redaction.js';
+import { loadService, type Service } from '../service.js';
 import { defaultStoreUrl } from '../session.js';
-
-/** Loaded only here, because loading is slow. */
-type Service = typeof import('holdfast-service');
 
 export const serve: Command = {
   name: 'serve',
@@ -30,7 +28,7 @@ loopback only, unless --insecure is given. TERM, INT and HUP end it, after open 
   ],
 
   async run({ options }, terminal) {
-    const service = await import('holdfast-service');
+    const service = await loadService();
     const config = configOf(service, options);
     for (const note of config.notes) terminal.err(`holdfast: ${note}`);
     if (options.has('print-config')) {
