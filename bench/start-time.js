@@ -40,11 +40,11 @@ function install() {
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {
     if (!name.startsWith('holdfast')) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
   }
-  for (const [home, name] of [
+  for (const [home, name] of /** @type {const} */ ([
     ['holdfast', 'holdfast'],
     ['service', 'holdfast-service'],
     ['cli', 'holdfast-cli'],
-  ]) {
+  ])) {
     const [{ filename }] = JSON.parse(
       run('npm', ['pack', `./packages/${home}`, '--json', '--pack-destination', folder]),
     );
