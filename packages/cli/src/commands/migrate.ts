@@ -11,12 +11,12 @@ export const migrate: Command = {
   options: ['print', 'supabase', 'time-to-live'],
   summary: 'create or update what a store needs: a schema, a table or a bucket',
   about: `Creates what a store needs at its server before the first lock: in PostgreSQL a schema with tables and functions, in
-MySQL and DynamoDB a table, in NATS a bucket. Updates Holdfast's own tables and functions where they exist, and changes nothing
-else. It can be run again, and by several at once. The default name is "holdfast"; the URL may name another:
+MySQL and DynamoDB a table, in NATS a bucket. Updates Holdfast's own tables and functions where they exist, and changes
+nothing else. It can be run again, and by several at once. The default name is "holdfast"; the URL may name another:
 postgres://HOST/DATABASE?schema=NAME, mysql://HOST/DATABASE?table=NAME, dynamodb://REGION/TABLE, nats://HOST/BUCKET.
-With --print it prints SQL, a CloudFormation template or the configuration of a stream for another tool, without connecting. With --supabase it also
-grants what the Supabase store needs. With --time-to-live it also turns time to live on for an existing DynamoDB table:
-DynamoDB then deletes every item whose time has passed, also those of an application.`,
+With --print it prints SQL, a CloudFormation template or the configuration of a stream for another tool, without
+connecting. With --supabase it also grants what the Supabase store needs. With --time-to-live it also turns time to live
+on for an existing DynamoDB table: DynamoDB then deletes every item whose time has passed, also those of an application.`,
   examples: [
     ['holdfast migrate --store postgres://app@db.internal/app', 'once, before the first lock'],
     ['holdfast migrate --store "$DATABASE_URL" --print > holdfast.sql', 'for your own migration tool'],
