@@ -38,16 +38,19 @@ export class TimeEstimate {
   #apartMs = 0;
   #jumps = 0;
   #notedAtMs = Number.NEGATIVE_INFINITY;
+  /** When the clocks were last found to have jumped: between request and reply of an earlier sample, this machine slept. */
+  #jumpedAtMs = Number.NEGATIVE_INFINITY;
 
   constructor(allowanceMs = APART_MS, clock: Clock = systemClock) {
     this.#allowanceMs = allowanceMs;
     this.#clock = clock;
+    this.#apartMs = this.#compareClocks().apartMs;
   }
 
   /** Somewhere between these two moments of the monotonic clock, the store's time was between `from` and `until`. */
   note(sentMs: number, receivedMs: number, from: number, until: number): void {
-    const { apartMs, hasJumped } = this.#compareClocks();
-    if (hasJumped) this.#offset = null;
+    const apartMs = this.#forgetIfJumped();
+    if (sentMs < this.#jumpedAtMs) return;
     this.#apartMs = apartMs;
     const { low, high } = this.#offsetAt(receivedMs);
     const newLow = from - receivedMs;
@@ -71,14 +74,16 @@ export class TimeEstimate {
 
   /** At this moment of the monotonic clock, the store's time was at least `from`. */
   noteAtLeast(receivedMs: number, from: number): void {
-    if (this.#offset === null || this.#compareClocks().hasJumped) return;
+    this.#forgetIfJumped();
+    if (this.#offset === null) return;
     const newLow = from - receivedMs;
     const { low, high } = this.#offsetAt(receivedMs);
     if (newLow > low) this.#set(newLow, Math.max(high, newLow), receivedMs);
   }
 
   reading(): Reading | null {
-    if (this.#offset === null || this.#compareClocks().hasJumped) return null;
+    this.#forgetIfJumped();
+    if (this.#offset === null) return null;
     const now = this.#clock.monotonicMs();
     const { low, high } = this.#offsetAt(now);
     return {
@@ -88,7 +93,19 @@ export class TimeEstimate {
   }
 
   isFresh(): boolean {
-    return this.#clock.monotonicMs() - this.#notedAtMs <= FRESH_MS && !this.#compareClocks().hasJumped;
+    this.#forgetIfJumped();
+    return this.#offset !== null && this.#clock.monotonicMs() - this.#notedAtMs <= FRESH_MS;
+  }
+
+  /** Returns how far the two clocks of this process are apart. */
+  #forgetIfJumped(): number {
+    const { apartMs, hasJumped } = this.#compareClocks();
+    if (hasJumped) {
+      this.#offset = null;
+      this.#apartMs = apartMs;
+      this.#jumpedAtMs = this.#clock.monotonicMs();
+    }
+    return apartMs;
   }
 
   #set(low: number, high: number, atMs: number): void {
