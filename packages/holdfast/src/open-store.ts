@@ -16,6 +16,7 @@ interface FromUrl {
 }
 
 const redis = (): Promise<FromUrl> => import('./stores/redis/from-url.js');
+const quorum = (): Promise<FromUrl> => import('./stores/quorum/from-url.js');
 const postgres = (): Promise<FromUrl> => import('./stores/postgres/from-url.js');
 const firestore = (): Promise<FromUrl> => import('./stores/firestore/from-url.js');
 const mysql = (): Promise<FromUrl> => import('./stores/mysql/from-url.js');
@@ -35,6 +36,10 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
   ['valkey+cluster', redis],
   ['valkeys+cluster', redis],
   ['valkey+unix', redis],
+  ['redis-quorum', quorum],
+  ['rediss-quorum', quorum],
+  ['valkey-quorum', quorum],
+  ['valkeys-quorum', quorum],
   ['postgres', postgres],
   ['postgresql', postgres],
   ['mysql', mysql],
@@ -48,7 +53,7 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
 ]);
 
 const KNOWN =
-  'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, redis+unix:///SOCKET, valkey://HOST, postgres://HOST/DATABASE, ' +
+  'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, redis+unix:///SOCKET, redis-quorum://HOST,HOST,HOST, valkey://HOST, postgres://HOST/DATABASE, ' +
   'mysql://HOST/DATABASE, dynamodb://REGION/TABLE, firestore://PROJECT/COLLECTION, nats://HOST/BUCKET or https://HOST of a service';
 
 /**
@@ -69,7 +74,7 @@ export async function migrationOf(url: string, options: MigrationOptions = {}): 
   const fromUrl = await SCHEMES.get(scheme)?.();
   if (!fromUrl?.migrationOf) {
     throw new InvalidArgumentError(
-      `There is nothing to migrate for "${scheme}:": only postgres://HOST/DATABASE, mysql://HOST/DATABASE, dynamodb://REGION/TABLE and nats://HOST/BUCKET need something at the server.`,
+      `There is nothing to migrate for "${scheme}:": only postgres://HOST/DATABASE, mysql://HOST/DATABASE, dynamodb://REGION/TABLE, nats://HOST/BUCKET and redis-quorum://HOST,HOST,HOST need something at the server.`,
     );
   }
   return fromUrl.migrationOf(scheme, rest, options);

@@ -9,6 +9,8 @@ export interface Client {
   readonly link: Link;
   readonly locks: Locks;
   readonly workload: Workload;
+  /** The servers of a quorum that it cannot reach now. */
+  readonly unreachable: Set<number>;
   /** `close` was called on its locks: its workers begin nothing new. */
   isClosing: boolean;
   /** The process id in its holds; empty until it has sent a claim. */

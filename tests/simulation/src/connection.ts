@@ -14,7 +14,7 @@ import {
 } from './library.js';
 import type { Link } from './network.js';
 import type { Schedule } from './schedule.js';
-import type { Server } from './server.js';
+import type { Server, StoreView } from './server.js';
 
 /** The share of unanswered requests that fail after a while; the others never settle. */
 const FAILS_SHARE = 0.5;
@@ -51,17 +51,88 @@ export interface ConnectionParts {
   readonly onHold: (hold: HoldId) => void;
 }
 
-export function connect({ server, link, schedule, variant, onWakeUp, onHold }: ConnectionParts): Store {
-  const { random } = link;
+/** Settles pending replies with an error after a while, or never. */
+type Fail = (answers: readonly Pick<PendingReply<unknown>, 'reject'>[], surely: boolean) => void;
 
-  function fail(answers: readonly Pick<PendingReply<unknown>, 'reject'>[], surely: boolean): void {
+function failuresOver({ link, schedule }: Pick<ConnectionParts, 'link' | 'schedule'>): Fail {
+  const { random } = link;
+  return (answers, surely) => {
     if (!surely && !random.chance(FAILS_SHARE)) return;
     const error = new Error('The connection was reset.');
     const atMs = schedule.nowMs + random.scaled(FAILS_MS);
     schedule.at(atMs, () =>
       link.process.deliver(() => answers.forEach((answer) => void answer.reject(error))),
     );
-  }
+  };
+}
+
+/** The way to one server of several. */
+export interface Way {
+  isCut(): boolean;
+  /** The server handles a request, now or later or never. */
+  receive(handle: () => void): void;
+}
+
+/** `work` is told whether the request arrived before. */
+export type Ask = <T>(keys: readonly string[], work: (isOnce: boolean) => T, way: Way) => Promise<T>;
+
+/** Sends a request over a way; the reply travels back over the same. */
+export function answersOver(parts: Pick<ConnectionParts, 'link' | 'schedule'>): Ask {
+  const { link } = parts;
+  const fail = failuresOver(parts);
+  return (keys, work, way) => {
+    const answer = new PendingReply<ReturnType<typeof work>>();
+    let isOnce = true;
+    const arrived = (): void =>
+      way.receive(() => {
+        const value = work(isOnce);
+        isOnce = false;
+        const isLost = way.isCut() || link.carry('reply', keys, () => answer.resolve(value)) === 'lost';
+        if (isLost) fail([answer], false);
+      });
+    const isLost = way.isCut() || link.carry('request', keys, arrived) === 'lost';
+    if (isLost) fail([answer], false);
+    return answer.promise;
+  };
+}
+
+export function listenOver({
+  server,
+  link,
+  schedule,
+  onWakeUp,
+}: Pick<ConnectionParts, 'link' | 'schedule' | 'onWakeUp'> & { readonly server: StoreView }) {
+  const { random } = link;
+  return async (inbox: string, wake: (key: string, why: Why) => void): Promise<Stop> => {
+    let listening = true;
+    const receive = (key: string, why: Why): void => {
+      link.carry('wake-up', [key], () => {
+        if (!listening) return;
+        wake(key, why);
+        onWakeUp(key, why);
+      });
+    };
+    const fails = !link.faultFree && (link.isCut || random.chance(LISTEN_FAILS_SHARE));
+    link.cannotListen = true;
+    await new Promise<void>((resolve) => {
+      schedule.at(schedule.nowMs + 2 * link.latencyMs(), () => link.process.deliver(resolve));
+    });
+    if (fails) throw new Error('The store could not be listened to.');
+    link.cannotListen = false;
+    link.note(server.states.keys());
+    server.listen(inbox, receive);
+    return async () => {
+      listening = false;
+      server.stopListening(inbox);
+    };
+  };
+}
+
+export function connect(parts: ConnectionParts): Store {
+  const { server, link, variant, onHold } = parts;
+  const { random } = link;
+  const fail = failuresOver(parts);
+  const listen = listenOver(parts);
 
   /** Sends a request once; the reply travels back over the same link. */
   function ask<T>(keys: readonly string[], work: () => T, answer: PendingReply<T>): void {
@@ -93,30 +164,6 @@ export function connect({ server, link, schedule, variant, onWakeUp, onHold }: C
     };
     if (link.carry('request', keys, arrived) === 'lost') fail(answers, false);
     return answers.map(({ promise }) => promise);
-  }
-
-  async function listen(inbox: string, wake: (key: string, why: Why) => void): Promise<Stop> {
-    let listening = true;
-    const receive = (key: string, why: Why): void => {
-      link.carry('wake-up', [key], () => {
-        if (!listening) return;
-        wake(key, why);
-        onWakeUp(key, why);
-      });
-    };
-    const fails = !link.faultFree && (link.isCut || random.chance(LISTEN_FAILS_SHARE));
-    link.cannotListen = true;
-    await new Promise<void>((resolve) => {
-      schedule.at(schedule.nowMs + 2 * link.latencyMs(), () => link.process.deliver(resolve));
-    });
-    if (fails) throw new Error('The store could not be listened to.');
-    link.cannotListen = false;
-    link.note(server.states.keys());
-    server.listen(inbox, receive);
-    return async () => {
-      listening = false;
-      server.stopListening(inbox);
-    };
   }
 
   async function* list(query: ListQuery): AsyncIterable<Snapshot> {

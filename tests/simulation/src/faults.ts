@@ -42,6 +42,7 @@ export function injectFaults(simulation: Simulation, client: Client): void {
     return true;
   }
 
+  injectPartialCuts(simulation, client);
   repeatAtRandom(simulation, faultIntervals.pauseMs, random, () => pause(false));
   repeatAtRandom(simulation, faultIntervals.suspendMs, random, () => pause(true));
   repeatAtRandom(simulation, faultIntervals.cutMs, random, () => {
@@ -92,6 +93,59 @@ export function injectFaults(simulation: Simulation, client: Client): void {
     simulation.crash(client);
     return false;
   });
+}
+
+/** The servers of a quorum are paused and crash, each by itself. */
+export function injectMemberFaults(simulation: Simulation): void {
+  const { members } = simulation.profile;
+  if (!members) return;
+  const random = simulation.random.fork();
+  for (const member of simulation.members) {
+    const stop = (kind: 'member paused' | 'member down', run: () => void) => (): boolean => {
+      if (member.phase !== 'up') return true;
+      simulation.result.fault(kind);
+      simulation.result.note(simulation.schedule.nowMs, `m${member.place}`, kind);
+      run();
+      simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(members.lastMs), () => {
+        simulation.noteFault();
+        simulation.result.note(simulation.schedule.nowMs, `m${member.place}`, 'is back');
+        member.goOn();
+      });
+      return true;
+    };
+    repeatAtRandom(
+      simulation,
+      members.pauseMs,
+      random,
+      stop('member paused', () => member.pause()),
+    );
+    repeatAtRandom(
+      simulation,
+      members.crashMs,
+      random,
+      stop('member down', () => member.crash()),
+    );
+  }
+}
+
+/** A process is cut off from one server of the quorum, and reaches the others. */
+function injectPartialCuts(simulation: Simulation, { process, link, unreachable }: Client): void {
+  const { members } = simulation.profile;
+  if (!members) return;
+  const random = simulation.random.fork();
+  for (const { place } of simulation.members) {
+    repeatAtRandom(simulation, members.cutMs, random, () => {
+      if (process.phase === 'crashed') return false;
+      if (unreachable.has(place)) return true;
+      simulation.result.fault('member cut off');
+      unreachable.add(place);
+      simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(members.lastMs), () => {
+        link.note(simulation.server.states.keys());
+        unreachable.delete(place);
+      });
+      return true;
+    });
+  }
 }
 
 /** Operators evict every key now and then, through a random running process. */

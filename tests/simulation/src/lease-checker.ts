@@ -13,7 +13,7 @@ import type { DecisionChecker, HoldRecord } from './decision-checker.js';
 import { DRIFT_SHARE, type Lease } from './library.js';
 import type { SimulatedProcess } from './process.js';
 import type { RunResult } from './run-result.js';
-import { type Server, STORE_EPOCH_MS } from './server.js';
+import { STORE_EPOCH_MS, type StoreView } from './server.js';
 
 /** How long after a loss the signal may abort: timers are late, also after a pause. */
 const SIGNAL_MS = 100;
@@ -53,11 +53,11 @@ interface LeasesOfKey {
 
 export class LeaseChecker {
   readonly #byKey = new Map<string, LeasesOfKey>();
-  readonly #server: Server;
+  readonly #server: StoreView;
   readonly #decisions: DecisionChecker;
   readonly #result: RunResult;
 
-  constructor(server: Server, decisions: DecisionChecker, result: RunResult) {
+  constructor(server: StoreView, decisions: DecisionChecker, result: RunResult) {
     this.#server = server;
     this.#decisions = decisions;
     this.#result = result;

@@ -11,7 +11,7 @@ import { type HoldId, type State, type Waiter, WINDOW_MS } from './library.js';
 import type { Bounds } from './profile.js';
 import type { RunResult } from './run-result.js';
 import type { Schedule } from './schedule.js';
-import type { Server } from './server.js';
+import type { StoreView } from './server.js';
 
 /** An orphan is released within a round trip, plus a share for every fault meanwhile. */
 const ORPHAN_MS = 500;
@@ -36,7 +36,7 @@ interface Idle {
 
 interface Parts {
   readonly schedule: Schedule;
-  readonly server: Server;
+  readonly server: StoreView;
   readonly calls: Calls;
   readonly leases: LeaseChecker;
   readonly decisions: DecisionChecker;

@@ -59,11 +59,11 @@ export class SimulatedProcess {
   /** Called first after a pause, before any message and any timer. */
   onResume: () => void = () => {};
 
-  constructor(name: string, schedule: Schedule, random: RandomSource) {
+  constructor(name: string, schedule: Schedule, random: RandomSource, driftShare = DRIFT_SHARE) {
     this.name = name;
     this.#schedule = schedule;
     this.#random = random;
-    this.#rate = 1 + random.between(-DRIFT_SHARE, DRIFT_SHARE);
+    this.#rate = 1 + random.between(-driftShare, driftShare);
     this.#startMs = schedule.nowMs;
     this.#wallOffsetMs = 1_700_000_000_000 + random.between(-1e8, 1e8);
     this.clock = {

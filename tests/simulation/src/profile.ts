@@ -87,15 +87,33 @@ export interface Bounds {
   readonly idleShare: number;
 }
 
+/** The servers of a quorum, and the mean time between two faults of each; absent means never. */
+export interface Members {
+  readonly count: number;
+  /** How far their clocks may be from the simulation's. */
+  readonly apartMs: number;
+  readonly pauseMs?: number;
+  /** Down for a while; what it has accepted and promised stays. */
+  readonly crashMs?: number;
+  /** Cut off from one process, per pair of both. */
+  readonly cutMs?: number;
+  /** How long pauses, crashes and cut-offs last. */
+  readonly lastMs: Range;
+}
+
 export interface Profile {
   readonly name: string;
   readonly about: string;
   readonly durationMs: number;
   readonly variant: Variant;
+  /** The store is a quorum of servers, instead of one. */
+  readonly members?: Members;
   readonly keys: readonly [KeySpec, ...KeySpec[]];
   readonly workloads: readonly Workload[];
   readonly network: NetworkConditions;
   readonly faultIntervals: FaultIntervals;
+  /** How fast or slow the clocks of processes run. Default 0.9 %: just inside the margin of a holder. */
+  readonly driftShare?: number;
   readonly bounds: Bounds;
   /** All callers of a key make like requests, so that any of them may take over a place in the queue. */
   readonly alike: boolean;

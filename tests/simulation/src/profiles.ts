@@ -32,6 +32,9 @@ const BOUNDS: Bounds = {
 };
 const QUEUE_AND_PUSH = { queue: true, push: true } as const;
 
+/** What `TimeEstimate` allows for: with a faster or slower clock, no time can be estimated. */
+const QUORUM_DRIFT_SHARE = 0.000_4;
+
 const mutex = (name: string, weight = 1): KeySpec => ({ name, kind: 'mutex', weight });
 const semaphore = (name: string, capacity: number, weight = 1): KeySpec => {
   return { name, kind: 'semaphore', capacity, weight };
@@ -271,6 +274,54 @@ const NO_QUEUE: Profile = {
   bounds: { ...BOUNDS, waitMs: 25_000, idleMs: 1_000, idleShare: 0.05 },
 };
 
+const QUORUM: Profile = {
+  ...MIXED,
+  name: 'quorum',
+  durationMs: 45_000,
+  about: 'three servers with clocks seconds apart, each paused, down and cut off by itself',
+  members: {
+    count: 3,
+    apartMs: 3_000,
+    pauseMs: 15_000,
+    crashMs: 20_000,
+    cutMs: 20_000,
+    lastMs: [20, 5_000],
+  },
+  driftShare: QUORUM_DRIFT_SHARE,
+  bounds: {
+    ...BOUNDS,
+    waitMs: 25_000,
+    meanWaitMs: 3_000,
+    idleMs: 4_000,
+    idleMsWorst: 20_000,
+    idleShare: 0.2,
+  },
+};
+
+const QUORUM_OF_FIVE: Profile = {
+  ...CUT_OFF,
+  name: 'quorum-of-five',
+  durationMs: 100_000,
+  about: 'five servers with clocks an hour apart, and work longer than the ttl',
+  members: {
+    count: 5,
+    apartMs: 3_600_000,
+    pauseMs: 8_000,
+    crashMs: 15_000,
+    cutMs: 8_000,
+    lastMs: [20, 5_000],
+  },
+  driftShare: QUORUM_DRIFT_SHARE,
+  bounds: {
+    ...BOUNDS,
+    waitMs: 25_000,
+    meanWaitMs: 10_000,
+    idleMs: 60_000,
+    idleMsWorst: 120_000,
+    idleShare: 1,
+  },
+};
+
 export const PROFILES: readonly Profile[] = [
   MIXED,
   CUT_OFF,
@@ -282,4 +333,6 @@ export const PROFILES: readonly Profile[] = [
   LIMITS,
   NO_PUSH,
   NO_QUEUE,
+  QUORUM,
+  QUORUM_OF_FIVE,
 ];

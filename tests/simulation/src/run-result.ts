@@ -16,7 +16,10 @@ export type FaultKind =
   | 'crash'
   | 'clock jump'
   | 'abort'
-  | 'eviction';
+  | 'eviction'
+  | 'member paused'
+  | 'member down'
+  | 'member cut off';
 
 export interface Violation {
   readonly kind: string;

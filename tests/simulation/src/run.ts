@@ -1,5 +1,5 @@
 /** Runs one simulation from its seed to its end. */
-import { injectFaults, scheduleEvictions } from './faults.js';
+import { injectFaults, injectMemberFaults, scheduleEvictions } from './faults.js';
 import type { Profile } from './profile.js';
 import type { RunResult } from './run-result.js';
 import { Simulation } from './simulation.js';
@@ -31,6 +31,7 @@ export async function runSimulation({ profile, seed, onNote }: RunOptions): Prom
     for (const workload of profile.workloads)
       for (let at = 0; at < workload.processes; at++) simulation.start(workload);
     scheduleEvictions(simulation);
+    injectMemberFaults(simulation);
     await schedule.runUntil(profile.durationMs);
     if (result.violations.length === 0) await finish(simulation);
   } catch (error) {
@@ -48,7 +49,9 @@ export async function runSimulation({ profile, seed, onNote }: RunOptions): Prom
 async function finish(simulation: Simulation): Promise<void> {
   const { schedule, result, clients, calls } = simulation;
   simulation.isEnding = true;
-  for (const { link, process } of clients) {
+  for (const member of simulation.members) member.goOn();
+  for (const { link, process, unreachable } of clients) {
+    unreachable.clear();
     link.isCut = false;
     link.faultFree = true;
     link.lagMs = 0;

@@ -36,7 +36,17 @@ export interface Decided {
 /** Called for every decision, before its reply and wake-ups are sent. */
 export type OnDecision = (decided: Decided) => void;
 
-export class Server {
+/** What the checks look at. */
+export interface StoreView {
+  readonly states: ReadonlyMap<string, State>;
+  /** The store's time, with fractions; `decide` sees whole milliseconds. */
+  readonly exactMs: number;
+  readonly now: number;
+  listen(inbox: string, receive: Receive): void;
+  stopListening(inbox: string): void;
+}
+
+export class Server implements StoreView {
   readonly states = new Map<string, State>();
   readonly #inboxes = new Map<string, Receive>();
   readonly #schedule: Schedule;
@@ -48,7 +58,6 @@ export class Server {
     this.#onDecision = onDecision;
   }
 
-  /** With fractions; `decide` sees whole milliseconds. */
   get exactMs(): number {
     return STORE_EPOCH_MS + this.#schedule.nowMs;
   }

@@ -2,19 +2,22 @@
 
 import { ANSWERS_MS, type Call, Calls } from './calls.js';
 import type { Client } from './client.js';
-import { connect } from './connection.js';
+import { type ConnectionParts, connect } from './connection.js';
 import { DecisionChecker } from './decision-checker.js';
 import { type Begun, LeaseChecker, type TrackedLease } from './lease-checker.js';
 import type { Lease } from './library.js';
-import { HoldfastError, type HoldId, openLocks, type Waiter } from './library.js';
+import { HoldfastError, type HoldId, openLocks, type Store, type Waiter } from './library.js';
 import { LivenessChecker } from './liveness-checker.js';
 import { Link } from './network.js';
 import { SimulatedProcess } from './process.js';
 import { type KeySpec, NAMESPACE, type Profile, storeKeyOf, type Workload } from './profile.js';
+import { connectToQuorum } from './quorum-connection.js';
+import { QuorumServer } from './quorum-server.js';
 import { RandomSource } from './random-source.js';
 import { RunResult } from './run-result.js';
 import { Schedule } from './schedule.js';
-import { Server } from './server.js';
+import { type OnDecision, Server, type StoreView } from './server.js';
+import type { SimulatedMember } from './simulated-member.js';
 import { isExpected, work } from './workers.js';
 
 /** How often all leases, calls and keys are checked. */
@@ -29,7 +32,9 @@ export class Simulation {
   readonly random: RandomSource;
   readonly schedule = new Schedule();
   readonly result = new RunResult();
-  readonly server: Server;
+  readonly server: StoreView;
+  /** The servers of a quorum; none where the store is one server. */
+  readonly members: readonly SimulatedMember[];
   readonly leases: LeaseChecker;
   readonly calls: Calls;
   readonly clients: Client[] = [];
@@ -37,6 +42,7 @@ export class Simulation {
   isEnding = false;
   readonly #decisions: DecisionChecker;
   readonly #liveness: LivenessChecker;
+  readonly #connect: (parts: Omit<ConnectionParts, 'server'>, unreachable: ReadonlySet<number>) => Store;
   #count = 0;
   onStarted: (client: Client) => void = () => {};
 
@@ -45,7 +51,18 @@ export class Simulation {
     this.random = new RandomSource(seed);
     const { schedule, result } = this;
     this.#decisions = new DecisionChecker(schedule, result);
-    this.server = new Server(schedule, (decided) => this.#decisions.onDecision(decided));
+    const onDecision: OnDecision = (decided) => this.#decisions.onDecision(decided);
+    if (profile.members) {
+      const quorum = new QuorumServer(profile.members, schedule, this.random.fork(), result, onDecision);
+      this.members = quorum.members;
+      this.server = quorum;
+      this.#connect = (parts, unreachable) => connectToQuorum({ ...parts, server: quorum, unreachable });
+    } else {
+      const one = new Server(schedule, onDecision);
+      this.members = [];
+      this.server = one;
+      this.#connect = (parts) => connect({ ...parts, server: one });
+    }
     this.#decisions.onLeft = (key, waiter) => this.#leftLine(key, waiter);
     this.leases = new LeaseChecker(this.server, this.#decisions, result);
     this.calls = new Calls(schedule, result);
@@ -64,9 +81,9 @@ export class Simulation {
 
   /** Starts a process and its workers. */
   start(workload: Workload): Client {
-    const { schedule, result, server, profile } = this;
+    const { schedule, result, profile } = this;
     this.#count += 1;
-    const process = new SimulatedProcess(`p${this.#count}`, schedule, this.random.fork());
+    const process = new SimulatedProcess(`p${this.#count}`, schedule, this.random.fork(), profile.driftShare);
     const link = new Link(process, schedule, this.random.fork(), profile.network, result);
     const onWakeUp = (key: string, why: string): void => {
       result.note(schedule.nowMs, key, process.name, 'hears', why);
@@ -79,13 +96,15 @@ export class Simulation {
       const { suspendedMs } = process;
       if (!client.holds.has(number)) client.holds.set(number, { sinceMs: schedule.nowMs, suspendedMs });
     };
-    const store = connect({ server, link, schedule, variant: profile.variant, onWakeUp, onHold });
+    const unreachable = new Set<number>();
+    const store = this.#connect({ link, schedule, variant: profile.variant, onWakeUp, onHold }, unreachable);
     const locks = openLocks(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
     const client: Client = {
       process,
       link,
       locks,
       workload,
+      unreachable,
       holdProcess: '',
       holds: new Map(),
       isClosing: false,
@@ -102,6 +121,11 @@ export class Simulation {
     }
     this.onStarted(client);
     return client;
+  }
+
+  /** A fault of the store: it may be the reason for anything on any key. */
+  noteFault(): void {
+    for (const { link } of this.clients) link.note(this.server.states.keys());
   }
 
   crash(client: Client): void {

@@ -12,8 +12,8 @@ export interface MigrationOptions {
 }
 
 export interface Migration {
-  /** What is made: a schema of PostgreSQL, a table of DynamoDB or MySQL, a bucket of NATS. */
-  readonly kind: 'schema' | 'table' | 'bucket';
+  /** What is made: a schema of PostgreSQL, a table of DynamoDB or MySQL, a bucket of NATS, a quorum of Redis servers. */
+  readonly kind: 'schema' | 'table' | 'bucket' | 'quorum';
   readonly name: string;
   /** The same for other tools: SQL, a CloudFormation template, the configuration of a stream. */
   readonly script: string;

@@ -33,6 +33,7 @@ export class OfflineGuard {
   #error: unknown = null;
   /** How often the connection broke, or failed, since it was last ready. */
   #breaks: number;
+  #allBreaks = 0;
 
   /** `brokenEvent`: emitted when a connection breaks or fails. */
   static of(emitter: Emitter, brokenEvent: string | symbol, client: GuardedClient): OfflineGuard {
@@ -50,6 +51,11 @@ export class OfflineGuard {
     });
     emitter.on(brokenEvent, () => this.#onBroken());
     emitter.on('ready', () => this.#onReady());
+  }
+
+  /** How often the connection broke, or failed. */
+  get breaks(): number {
+    return this.#allBreaks;
   }
 
   get isReady(): boolean {
@@ -76,6 +82,7 @@ export class OfflineGuard {
 
   #onBroken(): void {
     this.#breaks += 1;
+    this.#allBreaks += 1;
     for (const { reject } of this.#waiting.splice(0)) reject(this.#notConnected());
   }
 

@@ -39,7 +39,7 @@ export async function probe(
   return { server: nameOf(first.info, servers.length), now: first.now, findings: distinct(findings) };
 }
 
-async function factsOf(server: Server): Promise<ServerFacts> {
+export async function factsOf(server: Server): Promise<ServerFacts> {
   const [time, info, ...config] = await Promise.all([
     server.send('TIME'),
     server.send('INFO'),
@@ -56,7 +56,7 @@ async function factsOf(server: Server): Promise<ServerFacts> {
 }
 
 /** Hosted servers forbid it, or do not know it. */
-async function configOf(server: Server, name: string): Promise<string | null> {
+export async function configOf(server: Server, name: string): Promise<string | null> {
   try {
     const reply = await server.send('CONFIG', 'GET', name);
     if (Array.isArray(reply)) return reply.length === 2 ? textOf(reply[1]) : null;
@@ -73,7 +73,7 @@ function infoOf(text: string): Facts {
   return new Map(lines.map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 1)]));
 }
 
-function nameOf(info: Facts, servers: number): string {
+export function nameOf(info: Facts, servers: number): string {
   const valkey = info.get('valkey_version');
   const name = valkey ? `Valkey ${valkey}` : `Redis ${info.get('redis_version') ?? 'of unknown version'}`;
   return servers > 1 ? `${name}, a cluster of ${servers}` : name;
@@ -136,7 +136,7 @@ function replicaFindings(info: Facts): readonly Finding[] {
   ];
 }
 
-function memoryFindings(info: Facts): readonly Finding[] {
+export function memoryFindings(info: Facts): readonly Finding[] {
   const policy = info.get('maxmemory_policy');
   const isLimited = Number(info.get('maxmemory') ?? 0) > 0;
   if (policy === undefined) return [note('The eviction policy could not be read.')];

@@ -112,8 +112,6 @@ return table.concat(answers or { now }, ';')
 
 export const SCRIPT = compiled(HEAD_LUA + USUAL_LUA + MAIN_LUA);
 
-const SCRIPT_SHA = createHash('sha1').update(SCRIPT).digest('hex');
-
 /** One encoded command per key. Keys are without the client's own prefix. */
 export type Call = <T>(
   keys: readonly string[],
@@ -122,13 +120,21 @@ export type Call = <T>(
 ) => Promise<T>;
 
 export function scriptCall(connection: Connection): Call {
-  return (keys, texts, decode) => {
-    const decoded = (reply: unknown) => decode(answersOf(reply, keys.length));
-    return attempt(connection, 'evalsha', SCRIPT_SHA, keys, texts).then(decoded, (error: unknown) => {
+  const run = scriptRunner(connection, SCRIPT);
+  return (keys, texts, decode) => run(keys, texts).then((reply) => decode(answersOf(reply, keys.length)));
+}
+
+/** Runs a script by its hash, and by its text where the server does not know it. */
+export function scriptRunner(
+  connection: Connection,
+  script: string,
+): (keys: readonly string[], texts: readonly string[]) => Promise<unknown> {
+  const sha = createHash('sha1').update(script).digest('hex');
+  return (keys, texts) =>
+    attempt(connection, 'evalsha', sha, keys, texts).catch((error: unknown) => {
       if (!startsWith(error, 'NOSCRIPT')) throw explained(error, connection);
-      return connection.run('eval', SCRIPT, keys, texts).then(decoded);
+      return connection.run('eval', script, keys, texts);
     });
-  };
 }
 
 /** A client that throws has sent nothing of this call; the other calls of the batch go on. */

@@ -1,0 +1,96 @@
+/**
+ * Who belongs to the quorum. A server that lost data has forgotten promises, and must not vote before the others have made
+ * up for it:
+ *
+ * 1. Find the members that still vote. At first there are none, and all servers are enrolled under a new id.
+ * 2. A majority has to vote. Read every key that any of them has, so that a majority of them accepts its value again:
+ *    then nothing that the lost server had accepted is needed any more.
+ * 3. Enrol the server at its place.
+ */
+import { systemClock } from '../../clock.js';
+import { type ListQuery, StoreError } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
+import type { RedisClient } from '../redis/clients.js';
+import { scanKeys } from '../redis/key-scan.js';
+import { Quorum } from './quorum.js';
+import type { RedisMember } from './redis-member.js';
+import { QuorumRegister } from './register.js';
+import { membersOf, type QuorumStoreOptions } from './store.js';
+
+export interface Enrolment {
+  /** Places of the servers that were enrolled now, from 1. Empty where all were enrolled already. */
+  readonly enrolled: readonly number[];
+  /** Whether the quorum was made now. */
+  readonly isNew: boolean;
+}
+
+const ALL_KEYS: ListQuery = { prefix: '' };
+/** Keys that are copied at once. */
+const PAGE = 64;
+
+/**
+ * Makes the servers one quorum, once, when all of them answer. Later it enrols servers again that lost their data or
+ * were replaced, in the place where they are in the list; every other server has to answer then.
+ */
+export async function enrolMembers(
+  clients: readonly RedisClient[],
+  options: QuorumStoreOptions = {},
+): Promise<Enrolment> {
+  const members = membersOf(clients, options);
+  const quorum = new Quorum(members, systemClock);
+  const greetings = await Promise.all(
+    members.map(async (member) => {
+      try {
+        return await quorum.inTime(member.greetFully());
+      } catch (error) {
+        throw failed(`${member.name} does not answer (${messageOf(error)}), and every server has to`, error);
+      }
+    }),
+  );
+  const ids = new Set(greetings.flatMap(({ enrolled }) => (enrolled === '' ? [] : [enrolled])));
+  if (ids.size > 1)
+    throw failed('the servers belong to different quorums: pass those that were enrolled together');
+  const [id = systemClock.randomId()] = ids;
+  const wrong = greetings.findIndex(({ enrolled, place }, index) => enrolled !== '' && place !== index + 1);
+  if (wrong !== -1) {
+    throw failed(
+      `server ${wrong + 1} was enrolled as server ${greetings[wrong]?.place}: keep the order of the servers`,
+    );
+  }
+  const lost = greetings.flatMap(({ quorum: voting }, index) => (voting === null ? [index] : []));
+  const isNew = ids.size === 0;
+  if (!isNew && lost.length > 0) await copyAll(quorum, members, lost);
+  for (const index of lost) {
+    const before = greetings[index]?.runBefore ?? '';
+    if (await members[index]?.enrol(id, index + 1, before)) continue;
+    throw failed(`server ${index + 1} was restarted, or enrolled by somebody else, meanwhile: try again`);
+  }
+  return { enrolled: lost.map((index) => index + 1), isNew };
+}
+
+async function copyAll(
+  quorum: Quorum,
+  members: readonly RedisMember[],
+  lost: readonly number[],
+): Promise<void> {
+  const voting = members.filter((_, index) => !lost.includes(index));
+  if (voting.length < quorum.majority) {
+    throw failed(
+      `only ${voting.length} of ${members.length} servers have kept their data, so locks may be forgotten. Stop everything ` +
+        `that uses them, or wait until every lease has ended; then delete the key "${members[0]?.enrolmentKey}" on ` +
+        'all servers, and enrol them again',
+    );
+  }
+  const register = new QuorumRegister(quorum, () => undefined);
+  const scans = await Promise.all(
+    voting.map(({ connection, keyPrefix }) => scanKeys(connection, keyPrefix, ALL_KEYS)),
+  );
+  const keys = [...new Set(scans.flat())];
+  for (let from = 0; from < keys.length; from += PAGE) {
+    await Promise.all(keys.slice(from, from + PAGE).map((key) => register.acceptAgain(key)));
+  }
+}
+
+function failed(text: string, cause?: unknown): StoreError {
+  return new StoreError(`The servers were not enrolled: ${text}.`, { operation: 'migrate', cause });
+}

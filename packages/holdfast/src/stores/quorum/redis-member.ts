@@ -1,0 +1,223 @@
+/**
+ * A Redis server as a member.
+ *
+ *   PREFIX key: KEY   hash: p promised ballot, a accepted ballot, f '1' where nobody holds the lock, v the state as JSON
+ *   PREFIX member     hash: the enrolment: id of the quorum, place in it, run id of the server
+ *
+ * Every request is one script, so it is atomic on its server. It first checks the enrolment: a server that was restarted
+ * may have lost promises, even if it loaded an older snapshot, so the run id must be the one enrolled. A restarted server
+ * that writes every change to disk before it answers has lost nothing, and is enrolled again by itself.
+ */
+import { NotExecutedError } from '../../protocol/index.js';
+import { listOf, numberOf, textOf } from '../redis/codec.js';
+import type { Connection, Server } from '../redis/connection.js';
+import { configOf } from '../redis/probe.js';
+import { scriptRunner } from '../redis/script.js';
+import type { Greeting, Member, MemberReply, Request } from './member.js';
+
+const HEAD_LUA = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + time[2] / 1000
+local stamp = time[1] .. '.' .. string.format('%06d', time[2])
+local enrolled = redis.call('HMGET', KEYS[1], 'quorum', 'place', 'run')
+local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+`;
+
+const GREET_LUA = `${HEAD_LUA}
+return { stamp, enrolled[1] or '', enrolled[2] or '', enrolled[3] or '', run }
+`;
+
+/** ARGV: id of the quorum, place, run id enrolled before ('' for none). Returns 1 where that is still so. */
+const ENROL_LUA = `${HEAD_LUA}
+if (enrolled[3] or '') ~= ARGV[3] then return 0 end
+redis.call('HSET', KEYS[1], 'quorum', ARGV[1], 'place', ARGV[2], 'run', run)
+return 1
+`;
+
+/** KEYS: enrolment, record. ARGV: id of the quorum, kind, ballot, until, keepMs; when, or next, f and v. */
+const ASK_LUA = `${HEAD_LUA}
+if enrolled[1] ~= ARGV[1] or enrolled[3] ~= run then return { stamp, 'stranger' } end
+local record = redis.call('HMGET', KEYS[2], 'p', 'a', 'f', 'v')
+local promised, accepted, free, value = record[1] or '', record[2] or '', record[3], record[4] or ''
+local kept = math.max(redis.call('PTTL', KEYS[2]), 0)
+local kind, ballot = ARGV[2], ARGV[3]
+
+local function isBelow(one, other)
+  if one == '' or other == '' then return one == '' and other ~= '' end
+  local count, proposer = string.match(one, '^(%d+)%.(%d+)$')
+  local otherCount, otherProposer = string.match(other, '^(%d+)%.(%d+)$')
+  if count == otherCount then return tonumber(proposer) < tonumber(otherProposer) end
+  return tonumber(count) < tonumber(otherCount)
+end
+
+local done = 0
+if kind ~= 'peek' and now <= tonumber(ARGV[4]) then
+  if kind == 'prepare' then
+    local when = ARGV[6]
+    local isMeant = when == 'always' or when == 'is:' .. accepted or (accepted ~= '' and free == '1')
+    if isMeant and isBelow(promised, ballot) then
+      redis.call('HSET', KEYS[2], 'p', ballot)
+      done = 1
+    end
+  elseif accepted == ballot then
+    done = 1
+  elseif not isBelow(ballot, promised) then
+    redis.call('HSET', KEYS[2], 'p', ARGV[6] == '' and ballot or ARGV[6], 'a', ballot, 'f', ARGV[7], 'v', ARGV[8])
+    done = 1
+  end
+  if done == 1 and tonumber(ARGV[5]) > kept then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
+end
+if kind == 'accept' then return { stamp, done, promised, accepted, '', '0' } end
+return { stamp, done, promised, accepted, value, tostring(kept) }
+`;
+
+/** Requests without an answer, of one store: a server that hangs gets no more, and they would fill the memory. */
+const UNANSWERED_MAX = 1_000;
+/** How often a server that is not a member is asked whether it may be one again. */
+const RETURN_MS = 1_000;
+
+interface FullGreeting extends Greeting {
+  readonly enrolled: string;
+  readonly runBefore: string;
+}
+
+export interface RedisMemberParts {
+  readonly connection: Connection;
+  readonly prefix: string;
+  readonly name: string;
+  readonly monotonicMs: () => number;
+}
+
+export class RedisMember implements Member {
+  readonly name: string;
+  readonly connection: Connection;
+  readonly #prefix: string;
+  readonly #monotonicMs: () => number;
+  readonly #greet: ReturnType<typeof scriptRunner>;
+  readonly #ask: ReturnType<typeof scriptRunner>;
+  readonly #enrol: ReturnType<typeof scriptRunner>;
+  #returnedMs = Number.NEGATIVE_INFINITY;
+  #unanswered = 0;
+
+  constructor({ connection, prefix, name, monotonicMs }: RedisMemberParts) {
+    this.name = name;
+    this.connection = connection;
+    this.#prefix = prefix;
+    this.#monotonicMs = monotonicMs;
+    this.#greet = scriptRunner(connection, GREET_LUA);
+    this.#ask = scriptRunner(connection, ASK_LUA);
+    this.#enrol = scriptRunner(connection, ENROL_LUA);
+  }
+
+  /** The prefix of the records in Redis. */
+  get keyPrefix(): string {
+    return `${this.connection.keyPrefix}${this.#prefix}key:`;
+  }
+
+  get enrolmentKey(): string {
+    return `${this.connection.keyPrefix}${this.#prefix}member`;
+  }
+
+  channelOf(inbox: string): string {
+    return `${this.connection.keyPrefix}${this.#prefix}inbox:${inbox}`;
+  }
+
+  /** A server that is not connected now carries no wake-up: its client would queue it and send it late. */
+  async publish(inbox: string, text: string): Promise<void> {
+    if (this.connection.offlineGuard?.isReady === false) return;
+    await (await this.server()).send('PUBLISH', this.channelOf(inbox), text);
+  }
+
+  async greet(): Promise<Greeting> {
+    const greeting = await this.greetFully();
+    return greeting.reason === RESTARTED && (await this.#return(greeting))
+      ? await this.greetFully()
+      : greeting;
+  }
+
+  async ask(request: Request, quorum: string): Promise<MemberReply> {
+    this.connection.checkUsable();
+    if (this.#unanswered >= UNANSWERED_MAX) {
+      throw new NotExecutedError(`it has not answered ${this.#unanswered} requests`, 'while-waiting');
+    }
+    const keys = [`${this.#prefix}member`, `${this.#prefix}key:${request.key}`];
+    const { offlineGuard } = this.connection;
+    const breaks = offlineGuard?.breaks;
+    this.#unanswered += 1;
+    const answer = this.#ask(keys, [quorum, ...textsOf(request)]).finally(() => {
+      this.#unanswered -= 1;
+    });
+    const [stamp, done, promised, accepted, value, keptMs] = listOf(await answer);
+    if (textOf(done) === 'stranger') {
+      const { reason } = await this.greet();
+      throw new NotExecutedError(reason || 'it has just been enrolled again', 'while-waiting');
+    }
+    return {
+      time: Number(textOf(stamp)) * 1_000,
+      isDone: numberOf(done) === 1,
+      promised: textOf(promised),
+      accepted: textOf(accepted),
+      value: textOf(value),
+      keptMs: numberOf(keptMs),
+      // Clients send a request again when the connection broke.
+      isOnce: breaks !== undefined && offlineGuard?.breaks === breaks,
+    };
+  }
+
+  /** Makes it a member from now on. False when somebody else did meanwhile. */
+  async enrol(quorum: string, place: number, runBefore: string): Promise<boolean> {
+    return numberOf(await this.#enrol([`${this.#prefix}member`], [quorum, String(place), runBefore])) === 1;
+  }
+
+  async server(): Promise<Server> {
+    const [server] = await this.connection.servers();
+    if (!server) throw new Error('The client knows no server.');
+    return server;
+  }
+
+  /** With the enrolment as it is stored, whether it still counts or not. */
+  async greetFully(): Promise<FullGreeting> {
+    this.connection.checkUsable();
+    const [stamp, quorum, place, runBefore, run] = listOf(
+      await this.#greet([`${this.#prefix}member`], []),
+    ).map(textOf);
+    const isEnrolled = quorum !== undefined && quorum !== '';
+    const isCurrent = isEnrolled && runBefore === run;
+    return {
+      time: Number(stamp) * 1_000,
+      quorum: isCurrent ? quorum : null,
+      place: Number(place),
+      reason: isCurrent ? '' : isEnrolled ? RESTARTED : NOT_ENROLLED,
+      enrolled: quorum ?? '',
+      runBefore: runBefore ?? '',
+    };
+  }
+
+  /** Enrols a restarted server again if it cannot have lost anything. */
+  async #return({ enrolled, place, runBefore }: FullGreeting): Promise<boolean> {
+    const nowMs = this.#monotonicMs();
+    if (nowMs - this.#returnedMs < RETURN_MS) return false;
+    this.#returnedMs = nowMs;
+    const server = await this.server();
+    const [appends, syncs] = await Promise.all(
+      ['appendonly', 'appendfsync'].map((name) => configOf(server, name)),
+    );
+    if (appends !== 'yes' || syncs !== 'always') return false;
+    return await this.enrol(enrolled, place, runBefore);
+  }
+}
+
+const NOT_ENROLLED =
+  'it is not enrolled in a quorum, or has lost its data. Enrol it: "holdfast migrate", or enrolMembers of holdfast/quorum';
+const RESTARTED =
+  'it was restarted, and may have lost its last changes, because it does not write each of them to disk before it ' +
+  'answers (appendonly yes, appendfsync always). Enrol it again: "holdfast migrate", or enrolMembers of holdfast/quorum';
+
+function textsOf(request: Request): readonly string[] {
+  if (request.kind === 'peek') return ['peek'];
+  const { kind, ballot, until, keepMs } = request;
+  const first = [kind, ballot, String(Math.floor(until)), String(keepMs)];
+  if (kind === 'accept') return [...first, request.next, request.isFree ? '1' : '0', request.value];
+  const { when } = request;
+  return [...first, typeof when === 'string' ? when : `is:${when.accepted}`];
+}
