@@ -4,7 +4,7 @@
  */
 
 /** @typedef {{ connection: { stream: import('node:net').Socket } }} Wired */
-/** @typedef {'ioredis' | 'node-redis' | 'pg' | 'postgres' | 'mysql2' | 'mariadb' | 'dynamodb' | 'firestore' | 'nats' | 'http'} Driver */
+/** @typedef {'ioredis' | 'node-redis' | 'quorum' | 'pg' | 'postgres' | 'mysql2' | 'mariadb' | 'dynamodb' | 'firestore' | 'nats' | 'http'} Driver */
 
 /**
  * @typedef {object} Place
@@ -55,6 +55,18 @@ const CONNECT = {
       subscriber?.destroy();
     };
     return { store, close, abandon: close };
+  },
+
+  // The host names the ports of all servers, so that a proxy before each can take its place: `ports-1-2-3`.
+  async quorum({ url }) {
+    const { Redis } = await import('ioredis');
+    const { quorumStore } = await import('holdfast/quorum');
+    const [, ...ports] = new URL(url).hostname.split('-');
+    const clients = ports.map((port) => new Redis(Number(port)).on('error', complaint));
+    const close = async () => {
+      for (const client of clients) client.disconnect();
+    };
+    return { store: quorumStore(clients), close, abandon: close };
   },
 
   async pg({ url, listenerUrl }) {

@@ -3,6 +3,7 @@ import { createLocks, type Locks } from 'holdfast';
 import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import type { Store } from 'holdfast/protocol';
 import { enrolMembers, quorumStore } from 'holdfast/quorum';
+import type { RedisClient } from 'holdfast/redis';
 import type { Harness } from 'holdfast/testkit';
 import { type ProxyTarget, type RedisServer, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
@@ -47,7 +48,7 @@ export class QuorumScene {
     return clients;
   }
 
-  async connectNodeRedis(): Promise<readonly ReturnType<typeof createClient>[]> {
+  async connectNodeRedis(): Promise<readonly RedisClient[]> {
     const clients = this.servers.map(({ url }) => createClient({ url }));
     for (const client of clients) {
       client.on('error', ignoreOutage);

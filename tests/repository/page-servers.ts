@@ -36,6 +36,7 @@ const HOLDFAST = join(root, 'packages/cli/bin/holdfast.js');
 const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
   REDIS_URL: ['redis'],
   REDIS_CLUSTER_NODES: ['redis'],
+  REDIS_QUORUM: ['redis'],
   DATABASE_URL: ['postgres'],
   SUPABASE_URL: ['postgres', 'postgrest'],
   SUPABASE_DB_URL: ['postgres', 'postgrest'],
@@ -54,7 +55,7 @@ const USES_FIRESTORE = /@google-cloud\/firestore|\bfirestore:\/\//;
 
 /** Servers that all blocks share, without a database for each: DynamoDB too. */
 const SHARED = new RegExp(
-  `${USES_DYNAMODB.source}|${USES_FIRESTORE.source}|\\b(?:REDIS_CLUSTER_NODES|SUPABASE_URL|SUPABASE_DB_URL|NATS_URL|HOLDFAST_URL)\\b`,
+  `${USES_DYNAMODB.source}|${USES_FIRESTORE.source}|\\b(?:REDIS_CLUSTER_NODES|REDIS_QUORUM|SUPABASE_URL|SUPABASE_DB_URL|NATS_URL|HOLDFAST_URL)\\b`,
 );
 
 function variablesIn(code: string): readonly string[] {
@@ -79,6 +80,7 @@ interface Project {
 export class PageServers {
   #redis: Promise<RedisServer> | null = null;
   #cluster: Promise<RedisCluster> | null = null;
+  #quorum: Promise<readonly RedisServer[]> | null = null;
   #postgres: Promise<PostgresServer> | null = null;
   #supabase: Promise<Project> | null = null;
   #nats: Promise<NatsServer> | null = null;
@@ -117,7 +119,7 @@ export class PageServers {
       this.#dynamodb,
       this.#firestore,
     ]);
-    for (const server of started) await server?.stop();
+    for (const server of [...started, ...((await this.#quorum) ?? [])]) await server?.stop();
     const project = await this.#supabase;
     project?.gateway.close();
     await project?.scene.stop();
@@ -131,6 +133,10 @@ export class PageServers {
       case 'REDIS_CLUSTER_NODES': {
         this.#cluster ??= startRedisCluster();
         return (await this.#cluster).nodes.map(({ url }) => url).join(',');
+      }
+      case 'REDIS_QUORUM': {
+        this.#quorum ??= Promise.all([1, 2, 3].map(() => startRedis({ own: true })));
+        return (await this.#quorum).map(({ host, port }) => `${host}:${port}`).join(',');
       }
       case 'SUPABASE_URL': {
         this.#supabase ??= startProject();

@@ -18,6 +18,7 @@ export const STORES = `STORES
   sqlite:PATH                                        a file, for all processes of this machine
   redis://[USER:PASSWORD@]HOST[:PORT][/DB]           Redis; rediss:// with TLS. Needs the package ioredis, or redis
   redis+cluster://HOST[:PORT],HOST[:PORT]            Redis Cluster; rediss+cluster:// with TLS
+  redis-quorum://HOST[:PORT],HOST[:PORT],HOST[:PORT] a quorum of independent Redis servers; see migrate
   redis+unix:///PATH                                 Redis by a Unix socket. Valkey: the same with valkey for redis
   postgres://[USER:PASSWORD@]HOST[:PORT]/DATABASE    PostgreSQL. Needs the package pg, or postgres; see migrate
   mysql://[USER:PASSWORD@]HOST[:PORT]/DATABASE       MySQL or MariaDB. Needs the package mysql2; see migrate

@@ -1,4 +1,4 @@
-/** `holdfast migrate`: creates what a store needs at its server (a schema, a table, a bucket), or prints it. */
+/** `holdfast migrate`: creates what a store needs at its server (a schema, a table, a bucket, a quorum), or prints it. */
 import { type Migration, migrationOf } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
@@ -9,9 +9,9 @@ export const migrate: Command = {
   name: 'migrate',
   operands: { min: 0, max: 0, text: '[--print] [--supabase] [--time-to-live]' },
   options: ['print', 'supabase', 'time-to-live'],
-  summary: 'create or update what a store needs: a schema, a table or a bucket',
+  summary: 'create or update what a store needs: a schema, a table, a bucket or a quorum',
   about: `Creates what a store needs at its server before the first lock: in PostgreSQL a schema with tables and functions, in
-MySQL and DynamoDB a table, in NATS a bucket. Updates Holdfast's own tables and functions where they exist, and changes
+MySQL and DynamoDB a table, in NATS a bucket; of Redis servers a quorum, in which servers that lost their data are enrolled again. Updates Holdfast's own tables and functions where they exist, and changes
 nothing else. It can be run again, and by several at once. The default name is "holdfast"; the URL may name another:
 postgres://HOST/DATABASE?schema=NAME, mysql://HOST/DATABASE?table=NAME, dynamodb://REGION/TABLE, nats://HOST/BUCKET.
 With --print it prints SQL, a CloudFormation template or the configuration of a stream for another tool, without
@@ -26,6 +26,7 @@ on for an existing DynamoDB table: DynamoDB then deletes every item whose time h
       'a table with on-demand capacity and time to live',
     ],
     ['holdfast migrate --store nats://nats.internal/locks?replicas=3', 'a bucket on three servers'],
+    ['holdfast migrate --store redis-quorum://a.internal,b.internal,c.internal', 'a quorum of Redis servers'],
   ],
 
   async run({ options }, terminal) {

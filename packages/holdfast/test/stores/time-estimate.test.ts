@@ -30,6 +30,25 @@ function told(clocks: Clocks, estimate: TimeEstimate, thereMs: number, backMs: n
 }
 
 describe('the time of a store that tells it with its replies', () => {
+  it('is not learnt from a reply that the machine slept through, nor from one that was sent before', () => {
+    const clocks = new Clocks();
+    const estimate = new TimeEstimate(0, clocks.clock);
+    const sent = clocks.monotonic;
+    clocks.pass(5);
+    const time = clocks.store;
+    // Asleep: the monotonic clock stands still.
+    clocks.wall += 2_000;
+    clocks.store += 2_000;
+    clocks.pass(5);
+    estimate.note(sent, clocks.monotonic, time, time);
+    expect(estimate.reading()).toBeNull();
+    estimate.note(sent, clocks.monotonic, time, time);
+    expect(estimate.reading()).toBeNull();
+    told(clocks, estimate, 1, 1);
+    expect(estimate.reading()?.latest).toBeGreaterThanOrEqual(clocks.store);
+    expect(estimate.jumps).toBe(0);
+  });
+
   it('is not known before it is told', () => {
     const { clock } = new Clocks();
     expect(new TimeEstimate(0, clock).reading()).toBeNull();
