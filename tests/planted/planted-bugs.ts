@@ -30,9 +30,6 @@ const CONTENDER = 'queue/contender.js';
 const RETRIED_COMMAND = 'store-client/retried-command.js';
 const DECIDE = 'protocol/decide.js';
 const WAITERS = 'protocol/waiters.js';
-const QUORUM = 'stores/quorum/quorum.js';
-const QUORUM_TIME = 'stores/quorum/quorum-time.js';
-const QUORUM_REGISTER = 'stores/quorum/register.js';
 
 /** So that blocks run out within a simulated minute; harmless by itself. */
 const SMALL_BLOCKS: Edit = {
@@ -48,23 +45,6 @@ const BLOCKS_OF_OLDER_ANSWERS: readonly Edit[] = [
     put: "this.unanswered -= 1;\n        if (!this.open && this.command.kind !== 'renew')",
   },
   { file: HOLD, find: 'if (block && block.token >= this.nextToken)', put: 'if (block)' },
-];
-
-/** Two processes decide on the same record of a quorum, or on one that is over. */
-const BROKEN_REGISTER = [
-  'not chosen',
-  'chosen all the same',
-  'ended by another',
-  'expiry moved back',
-  'decision order',
-  'token order',
-  'token twice',
-  'unknown token',
-  'overlap',
-  'permits',
-  'outlived',
-  'orphan',
-  'released while held',
 ];
 
 export const HARMLESS: PlantedBug = {
@@ -360,81 +340,5 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       { file: 'primitives/with-lock.js', find: "if (name === 'release' ||", put: 'if (' },
     ],
     shows: ['ended by inner work'],
-  },
-  {
-    name: 'a minority of the quorum is enough',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [
-      { file: QUORUM, find: 'Math.floor(members.length / 2) + 1', put: 'Math.floor(members.length / 2)' },
-    ],
-    shows: BROKEN_REGISTER,
-  },
-  {
-    name: 'of two values of a quorum, the lower ballot counts',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [
-      {
-        file: QUORUM_REGISTER,
-        find: 'compareBallots(one.accepted, best.accepted) > 0',
-        put: "best.accepted === '' || (one.accepted !== '' && compareBallots(one.accepted, best.accepted) < 0)",
-      },
-    ],
-    shows: BROKEN_REGISTER,
-  },
-  {
-    name: 'a value that one member of the quorum accepted counts as refused',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [
-      { file: QUORUM_REGISTER, find: "isCertain && isUntouched ? 'refused' : 'unsure'", put: "'refused'" },
-    ],
-    shows: BROKEN_REGISTER,
-  },
-  {
-    name: 'a write that was overtaken is not overruled, and may be found later',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [
-      {
-        file: QUORUM_REGISTER,
-        find: "(overruled === '' || compareBallots(base.accepted, overruled) > 0)",
-        put: 'true',
-      },
-    ],
-    shows: BROKEN_REGISTER,
-  },
-  {
-    name: 'a ballot is used for two values',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [{ file: QUORUM_REGISTER, find: 'if (!ready || ready.isUsed ||', put: 'if (!ready ||' }],
-    shows: BROKEN_REGISTER,
-  },
-  {
-    name: 'a value that only some members of the quorum have accepted is returned as it is',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [{ file: QUORUM_REGISTER, find: 'count >= majority &&', put: '' }],
-    shows: BROKEN_REGISTER,
-  },
-  {
-    name: 'the clock of one member of the quorum decides',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [
-      {
-        file: QUORUM_TIME,
-        find: 'sort((a, b) => a - b)[this.#majority - 1]',
-        put: 'sort((a, b) => a - b)[0]',
-      },
-      {
-        file: QUORUM_TIME,
-        find: 'sort((a, b) => b - a)[this.#majority - 1]',
-        put: 'sort((a, b) => b - a)[0]',
-      },
-    ],
-    shows: BROKEN_REGISTER,
   },
 ];

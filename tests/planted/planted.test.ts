@@ -3,14 +3,16 @@ import { describe, expect, it } from 'vitest';
 import { isLongRun } from '../long-run.js';
 import { edited, simulateWith } from './plant.ts';
 import { HARMLESS, PLANTED_BUGS } from './planted-bugs.ts';
+import { PLANTED_QUORUM_BUGS } from './planted-quorum-bugs.ts';
 
 const CAUGHT_MS_MAX = 120_000;
 /** Every ninth in `npm test`, the others in `npm run test:long`. */
-const BUGS = PLANTED_BUGS.filter((_, index) => (index % 9 === 0) !== isLongRun);
+const ALL = [...PLANTED_BUGS, ...PLANTED_QUORUM_BUGS];
+const BUGS = ALL.filter((_, index) => (index % 9 === 0) !== isLongRun);
 
 describe('the planted bugs', () => {
   it('each edit is found once in the built library', async () => {
-    for (const { edits } of PLANTED_BUGS) for (const edit of edits) await edited(edit);
+    for (const { edits } of ALL) for (const edit of edits) await edited(edit);
   });
 });
 

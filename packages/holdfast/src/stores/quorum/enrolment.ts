@@ -25,8 +25,7 @@ export interface Enrolment {
 }
 
 const ALL_KEYS: ListQuery = { prefix: '' };
-/** Keys that are copied at once. */
-const PAGE = 64;
+const COPIED_AT_ONCE = 64;
 
 /**
  * Makes the servers one quorum, once, when all of them answer. Later it enrols servers again that lost their data or
@@ -86,8 +85,8 @@ async function copyAll(
     voting.map(({ connection, keyPrefix }) => scanKeys(connection, keyPrefix, ALL_KEYS)),
   );
   const keys = [...new Set(scans.flat())];
-  for (let from = 0; from < keys.length; from += PAGE) {
-    await Promise.all(keys.slice(from, from + PAGE).map((key) => register.acceptAgain(key)));
+  for (let from = 0; from < keys.length; from += COPIED_AT_ONCE) {
+    await Promise.all(keys.slice(from, from + COPIED_AT_ONCE).map((key) => register.acceptAgain(key)));
   }
 }
 

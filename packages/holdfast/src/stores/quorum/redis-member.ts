@@ -36,7 +36,7 @@ return 1
 
 /** KEYS: enrolment, record. ARGV: id of the quorum, kind, ballot, until, keepMs; when, or next, f and v. */
 const ASK_LUA = `${HEAD_LUA}
-if enrolled[1] ~= ARGV[1] or enrolled[3] ~= run then return { stamp, 'stranger' } end
+if enrolled[1] ~= ARGV[1] or enrolled[3] ~= run then return { stamp, 'refused' } end
 local record = redis.call('HMGET', KEYS[2], 'p', 'a', 'f', 'v')
 local promised, accepted, free, value = record[1] or '', record[2] or '', record[3], record[4] or ''
 local kept = math.max(redis.call('PTTL', KEYS[2]), 0)
@@ -148,7 +148,7 @@ export class RedisMember implements Member {
       this.#unanswered -= 1;
     });
     const [stamp, done, promised, accepted, value, keptMs] = listOf(await answer);
-    if (textOf(done) === 'stranger') {
+    if (textOf(done) === 'refused') {
       const { reason } = await this.greet();
       throw new NotExecutedError(reason || 'it has just been enrolled again', 'while-waiting');
     }

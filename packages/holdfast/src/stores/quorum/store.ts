@@ -43,7 +43,7 @@ export interface QuorumStoreOptions {
 
 const CLOCK_ERROR_MS = 15;
 /** Records that a list reads at once. */
-const PAGE = 32;
+const LISTED_AT_ONCE = 32;
 const MEMBERS_MIN = 3;
 const MEMBERS_MAX = 9;
 
@@ -118,8 +118,8 @@ export function quorumStore(clients: readonly RedisClient[], options: QuorumStor
         return scanKeys(connection, keyPrefix, query);
       });
       const keys = keysInOrder(new Set(found.flat()), query);
-      for (let from = 0; from < keys.length; from += PAGE) {
-        for (const one of await Promise.all(keys.slice(from, from + PAGE).map(snapshot))) {
+      for (let from = 0; from < keys.length; from += LISTED_AT_ONCE) {
+        for (const one of await Promise.all(keys.slice(from, from + LISTED_AT_ONCE).map(snapshot))) {
           if (!one) continue;
           yield one;
           left -= 1;
