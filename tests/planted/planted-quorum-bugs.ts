@@ -55,19 +55,6 @@ export const PLANTED_QUORUM_BUGS: readonly PlantedBug[] = [
     shows: BROKEN_REGISTER,
   },
   {
-    name: 'a write that was overtaken is not overruled, and may be found later',
-    profile: 'quorum',
-    seeds: 6,
-    edits: [
-      {
-        file: QUORUM_REGISTER,
-        find: "(overruled === '' || compareBallots(base.accepted, overruled) > 0)",
-        put: 'true',
-      },
-    ],
-    shows: BROKEN_REGISTER,
-  },
-  {
     name: 'a ballot is used for two values',
     profile: 'quorum',
     seeds: 6,

@@ -14,7 +14,7 @@ const ROUNDS = 400;
 function requestOf(random: ReturnType<typeof seededRandom>, key: string, now: number): Request {
   const ballot = (): string =>
     `${1_000 + Math.floor(random.between(0, 12))}.${Math.floor(random.between(1, 3))}`;
-  const until = random.chance(0.1) ? now - 1_000 : now + 60_000;
+  const until = random.chance(0.1) ? 0 : now + 3_600_000;
   const common = { key, ballot: ballot(), until, keepMs: Math.floor(random.between(60_000, 90_000)) };
   switch (random.pick(['peek', 'prepare', 'accept'] as const)) {
     case 'peek':

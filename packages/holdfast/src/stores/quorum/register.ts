@@ -22,7 +22,9 @@ import type { Quorum } from './quorum.js';
 const VALID_MS = 30_000;
 /** Members keep a record this much longer than anything in it matters: longer than any message with a lower ballot is valid. */
 const KEEP_MORE_MS = 3 * VALID_MS;
-const TRIES_MAX = 6;
+const TRIES_MAX = 24;
+/** From the second try on, a pause of up to this long for each: two proposers would overtake each other for ever. */
+const PAUSE_MS = 5;
 /** How many ids of writes a value carries. When more have been made meanwhile, the outcome of a write stays unknown. */
 const IDS_MAX = 8;
 const ID_LENGTH = 8;
@@ -151,6 +153,7 @@ export class QuorumRegister implements Register<Version> {
       if ('version' in prepared) return prepared;
       above = prepared.above;
       when = 'always';
+      if (tries > 1) await this.#pause(Math.min(tries, 10) * PAUSE_MS);
     }
     throw new NotExecutedError(tooManyRaces(key).message, 'at-once');
   }
@@ -234,6 +237,11 @@ export class QuorumRegister implements Register<Version> {
       ({ reply }) => !reply.isDone && (reply.isOnce || compareBallots(reply.accepted, ballot) < 0),
     );
     return isCertain && isUntouched ? 'refused' : 'unsure';
+  }
+
+  #pause(msMax: number): Promise<void> {
+    const { clock } = this.#quorum;
+    return new Promise((resolve) => void clock.timer(clock.random() * msMax, resolve));
   }
 
   /** A value that a majority has accepted, or null: then a write is under way, or was left half done. */
