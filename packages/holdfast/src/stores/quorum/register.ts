@@ -13,7 +13,7 @@
  * chosen under a higher ballot whose ids show that it was not built on it. See `#resolve`.
  */
 import { checkVersion, expendableAt, NotExecutedError, type State, type Wake } from '../../protocol/index.js';
-import { tooManyRaces } from '../compare-and-swap/contention.js';
+import { TRIES_MAX, tooManyRaces } from '../compare-and-swap/contention.js';
 import type { Found, Register, Written } from '../compare-and-swap/register.js';
 import { type Ballot, compareBallots, counterOf, type MemberReply, type Prepare } from './member.js';
 import type { Quorum } from './quorum.js';
@@ -22,7 +22,6 @@ import type { Quorum } from './quorum.js';
 const VALID_MS = 30_000;
 /** Members keep a record this much longer than anything in it matters: longer than any message with a lower ballot is valid. */
 const KEEP_MORE_MS = 3 * VALID_MS;
-const TRIES_MAX = 24;
 /** From the second try on, a pause of up to this long for each: two proposers would overtake each other for ever. */
 const PAUSE_MS = 5;
 /** How many ids of writes a value carries. When more have been made meanwhile, the outcome of a write stays unknown. */
