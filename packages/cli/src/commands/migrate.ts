@@ -13,6 +13,9 @@ export const migrate: Command = {
   about: `Creates what a store needs at its server before the first lock: in PostgreSQL a schema with tables and functions, in
 MySQL and DynamoDB a table, in NATS a bucket; of Redis servers a quorum, in which servers that lost their data are enrolled again. Updates Holdfast's own tables and functions where they exist, and changes
 nothing else. It can be run again, and by several at once. The default name is "holdfast"; the URL may name another:
+MySQL and DynamoDB a table, in NATS a bucket; of Redis servers a quorum, in which servers that lost their data are
+enrolled again. Updates Holdfast's own tables and functions where they exist, and changes nothing else. It can be run
+again, and by several at once. The default name is "holdfast"; the URL may name another:
 postgres://HOST/DATABASE?schema=NAME, mysql://HOST/DATABASE?table=NAME, dynamodb://REGION/TABLE, nats://HOST/BUCKET.
 With --print it prints SQL, a CloudFormation template or the configuration of a stream for another tool, without
 connecting. With --supabase it also grants what the Supabase store needs. With --time-to-live it also turns time to live
