@@ -11,8 +11,6 @@ export const migrate: Command = {
   options: ['print', 'supabase', 'time-to-live'],
   summary: 'create or update what a store needs: a schema, a table, a bucket or a quorum',
   about: `Creates what a store needs at its server before the first lock: in PostgreSQL a schema with tables and functions, in
-MySQL and DynamoDB a table, in NATS a bucket; of Redis servers a quorum, in which servers that lost their data are enrolled again. Updates Holdfast's own tables and functions where they exist, and changes
-nothing else. It can be run again, and by several at once. The default name is "holdfast"; the URL may name another:
 MySQL and DynamoDB a table, in NATS a bucket; of Redis servers a quorum, in which servers that lost their data are
 enrolled again. Updates Holdfast's own tables and functions where they exist, and changes nothing else. It can be run
 again, and by several at once. The default name is "holdfast"; the URL may name another:
