@@ -9,6 +9,7 @@ export default async function setup({ name }: TestProject): Promise<() => void> 
     'pgbouncer',
     'nats',
     'mariadb',
+    'etcd',
     'dynamodb',
     'firestore',
     'chromium',

@@ -21,6 +21,7 @@ const postgres = (): Promise<FromUrl> => import('./stores/postgres/from-url.js')
 const firestore = (): Promise<FromUrl> => import('./stores/firestore/from-url.js');
 const mysql = (): Promise<FromUrl> => import('./stores/mysql/from-url.js');
 const nats = (): Promise<FromUrl> => import('./stores/nats/from-url.js');
+const etcd = (): Promise<FromUrl> => import('./stores/etcd/from-url.js');
 const http = (): Promise<FromUrl> => import('./stores/http/from-url.js');
 
 const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
@@ -48,13 +49,16 @@ const SCHEMES: ReadonlyMap<string, () => Promise<FromUrl>> = new Map([
   ['firestore', firestore],
   ['nats', nats],
   ['nats+tls', nats],
+  ['etcd', etcd],
+  ['etcds', etcd],
   ['http', http],
   ['https', http],
 ]);
 
 const KNOWN =
   'memory:, sqlite:PATH, redis://HOST, redis+cluster://HOST,HOST, redis+unix:///SOCKET, redis-quorum://HOST,HOST,HOST, valkey://HOST, postgres://HOST/DATABASE, ' +
-  'mysql://HOST/DATABASE, dynamodb://REGION/TABLE, firestore://PROJECT/COLLECTION, nats://HOST/BUCKET or https://HOST of a service';
+  'mysql://HOST/DATABASE, dynamodb://REGION/TABLE, firestore://PROJECT/COLLECTION, nats://HOST/BUCKET, etcd://HOST,HOST/PREFIX ' +
+  'or https://HOST of a service';
 
 /**
  * Opens the store that a URL names. An unreachable server is not an error: the store opens, and its commands are answered

@@ -10,6 +10,7 @@ const VARIABLES = {
   postgres: 'HOLDFAST_TEST_POSTGRES_URL',
   nats: 'HOLDFAST_TEST_NATS_URL',
   mariadb: 'HOLDFAST_TEST_MYSQL_URL',
+  etcd: 'HOLDFAST_TEST_ETCD_URL',
   dynamodb: 'HOLDFAST_TEST_DYNAMODB_URL',
   firestore: 'HOLDFAST_TEST_FIRESTORE_URL',
 } as const;
@@ -18,6 +19,7 @@ const PORTS = {
   postgres: 5432,
   nats: 4222,
   mariadb: 3306,
+  etcd: 2379,
   dynamodb: 8000,
   firestore: 8080,
 } as const;

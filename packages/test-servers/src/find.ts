@@ -17,6 +17,7 @@ export type ServerName =
   | 'postgrest'
   | 'nats'
   | 'mariadb'
+  | 'etcd'
   | 'dynamodb'
   | 'firestore'
   | 'chromium'
@@ -63,6 +64,8 @@ const findRedisServer = (): string | undefined =>
 const findNatsServer = (): string | undefined => named('HOLDFAST_NATS_SERVER') ?? findOnPath('nats-server');
 
 const findMariadb = (): string | undefined => named('HOLDFAST_MARIADB_SERVER') ?? findOnPath('mariadbd');
+
+const findEtcd = (): string | undefined => named('HOLDFAST_ETCD_SERVER') ?? findOnPath('etcd');
 
 const findJava = (): string | undefined => named('HOLDFAST_JAVA') ?? findOnPath('java');
 
@@ -154,6 +157,8 @@ export function find(server: ServerName): string | undefined {
       return findNatsServer();
     case 'mariadb':
       return findMariadb();
+    case 'etcd':
+      return findEtcd();
     case 'dynamodb':
       return findDynamodbJar() === undefined ? undefined : findJava();
     case 'firestore':

@@ -1,5 +1,13 @@
 /** Private real servers for tests and benchmarks. */
 export { type DynamodbOptions, type DynamodbServer, startDynamodb } from './dynamodb.js';
+export {
+  type EtcdCluster,
+  type EtcdNode,
+  type EtcdOptions,
+  type EtcdServer,
+  startEtcd,
+  startEtcdCluster,
+} from './etcd.js';
 export type { ServerName } from './find.js';
 export { type FirestoreServer, startFirestore } from './firestore.js';
 export { closeRun, openRun } from './folders.js';

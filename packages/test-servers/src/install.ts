@@ -20,6 +20,7 @@ const APT_PACKAGES: Readonly<Record<ServerName, string | undefined>> = {
   nats: 'nats-server',
   // Without the package that runs it at once, and makes a database in the system's folders.
   mariadb: 'mariadb-server-core mariadb-client-core',
+  etcd: 'etcd-server',
   dynamodb: 'openjdk-17-jre-headless',
   // Java alone: the emulator is in no package of Debian.
   firestore: 'openjdk-17-jre-headless',

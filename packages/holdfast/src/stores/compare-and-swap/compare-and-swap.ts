@@ -194,7 +194,7 @@ export class CompareAndSwap<V> {
       const taken = register.take && !certain && isFree(base.state) ? onlyClaim(commands) : null;
       const written = await (taken && register.take
         ? register.take(taken, next, reading.latest)
-        : register.write(key, next, base, reading.latest));
+        : register.write(key, next, base, reading.latest, outcome.wakes));
       if (written.kind === 'written') {
         if (this.#time.jumps !== jumps && next.holders.length > 0) {
           // The holder would count a whole ttl from now, and everybody else from a time long ago.
@@ -202,8 +202,8 @@ export class CompareAndSwap<V> {
             `A clock stood still while the record of "${key}" was written: that of the ${this.#name} store or of this machine.`,
           );
         }
-        const { version, lateMs, state = next } = written;
-        return finish({ version, lateMs, state }, outcome);
+        const { version, lateMs, state = next, woken } = written;
+        return finish({ version, lateMs, state }, woken ? { ...outcome, wakes: [] } : outcome);
       }
       if (certain) races += 1;
       const pauseMs = pauseMsMax(attempt(), outcome.urgent);

@@ -22,6 +22,8 @@ export type Written<V> =
       readonly lateMs: number;
       /** The record that is there now, where it is more than what was written. */
       readonly state?: State;
+      /** The wake-ups were sent with the record. */
+      readonly woken?: boolean;
     }
   /** Another record was there, and nothing was written. Null: the engine does not return it. */
   | { readonly kind: 'changed'; readonly found: Found<V> | null };
@@ -34,14 +36,17 @@ export interface Register<V> {
   readonly repeats?: boolean;
   /** The current record; never a stale copy. */
   read(key: string): Promise<Found<V>>;
-  /** Replaces the record if it is still `seen`. `now` is the time that `next` was decided at: the latest it may be. */
-  write(key: string, next: State, seen: Found<V>, now: number): Promise<Written<V>>;
+  /**
+   * Replaces the record if it is still `seen`. `now` is the time that `next` was decided at: the latest it may be. An
+   * engine that can may send `wakes` in the same step; else `wake` is called after it.
+   */
+  write(key: string, next: State, seen: Found<V>, now: number, wakes: readonly Wake[]): Promise<Written<V>>;
   /**
    * Where the engine has richer conditions than "still as seen": grants this claim on a key that is absent; or that is
    * free, with a lower token than the holder's in `next`, a lower decision, and no mark of this hold. Keeps the marks.
    */
   take?(claim: Claim, next: State, now: number): Promise<Written<V>>;
-  /** Sends wake-ups, after the write that caused them. Never throws, never waits. */
+  /** Sends wake-ups, after the write or the read that caused them. Never throws, never waits. */
   wake?(key: string, wakes: readonly Wake[]): void;
   /** Throws an `UnsupportedError` for a command that a record of this layout cannot store. */
   check?(command: Command): void;

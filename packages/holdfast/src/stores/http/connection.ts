@@ -4,8 +4,9 @@
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
+import type { RequestLike, ResponseLike } from '../clients/fetch.js';
 import { errorOfStatus, notJson, notReached, problemIn } from './errors.js';
-import type { CheckedOptions, RequestLike, ResponseLike } from './options.js';
+import type { CheckedOptions } from './options.js';
 
 /** Where there is another service, one that answers nothing for this long is left. */
 const SILENCE_MS = 1_000;

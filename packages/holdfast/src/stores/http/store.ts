@@ -17,11 +17,12 @@
  * connections alive; an open stream keeps the process alive until the store is closed.
  */
 import type { Store, Traits } from '../../protocol/index.js';
+import { wakeListeners } from '../clients/wake-streams.js';
 import { CommandRequests } from './command-requests.js';
 import { Connection } from './connection.js';
 import { checkOptions, type HttpStoreOptions } from './options.js';
 import { probe, reads } from './reads.js';
-import { wakeListeners } from './wake-listener.js';
+import { wakeStream } from './wake-stream.js';
 
 /** True for every service; `probe` reports the rest about its store. */
 const TRAITS: Traits = {
@@ -40,8 +41,8 @@ const TRAITS: Traits = {
  */
 export function httpStore(options: HttpStoreOptions): Store {
   const checked = checkOptions(options);
-  const connection = new Connection(checked, (url) => listeners.onServiceLeft(url));
-  const listeners = wakeListeners(connection);
+  const connection = new Connection(checked, (url) => listeners.onServerLeft(url));
+  const listeners = wakeListeners(connection.serviceCount, (...args) => wakeStream(connection, ...args));
   const requests = new CommandRequests(connection);
   const isExposed = checked.hasCredential && checked.urls.some(isPlainHttp);
 

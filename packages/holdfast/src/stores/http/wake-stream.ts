@@ -1,5 +1,6 @@
 /** One open stream of wake-ups, from the request to its end. */
 import { systemClock, type Timer } from '../../clock.js';
+import type { WakeStream } from '../clients/wake-streams.js';
 import { isWhy, type OnListening, type OnWake } from '../clients/wake-up.js';
 import type { Connection } from './connection.js';
 import { EventStream, type ServerEvent } from './event-stream.js';
@@ -8,16 +9,6 @@ import { EventStream, type ServerEvent } from './event-stream.js';
 const READY_MS_MAX = 10_000;
 /** The service sends something every 15 s. A connection that is silent three times as long is gone. */
 const SILENCE_MS_MAX = 45_000;
-
-export interface WakeStream {
-  /** The service it comes from. */
-  readonly url: string;
-  /** Resolves when the service listens; rejects when it never will. */
-  readonly ready: Promise<void>;
-  /** Resolves with the reason, once the stream has ended. */
-  readonly ended: Promise<unknown>;
-  end(why: string): void;
-}
 
 /** `onListening` is called when the service's own store stops receiving wake-ups, and when it does again. */
 export function wakeStream(

@@ -1,20 +1,32 @@
 /**
- * Receives wake-ups: one stream per inbox. A lost stream costs only time, because waiters also poll. It is opened again
- * at once, at every service in turn; when all fail, a timer tries again.
+ * Receives wake-ups over HTTP: one stream per inbox. A lost stream costs only time, because waiters also poll. It is opened
+ * again at once, at every server in turn; when all fail, a timer tries again.
  */
 import { systemClock, type Timer } from '../../clock.js';
 import { type Stop, UnsupportedError } from '../../protocol/index.js';
-import type { OnListening, OnWake } from '../clients/wake-up.js';
-import type { Connection } from './connection.js';
-import { type WakeStream, wakeStream } from './wake-stream.js';
+import type { OnListening, OnWake } from './wake-up.js';
+
+/** One open stream of wake-ups, from the request to its end. */
+export interface WakeStream {
+  /** The server it comes from. */
+  readonly url: string;
+  /** Resolves when the server listens; rejects when it never will. */
+  readonly ready: Promise<void>;
+  /** Resolves with the reason, once the stream has ended. */
+  readonly ended: Promise<unknown>;
+  end(why: string): void;
+}
+
+export type OpenWakeStream = (inbox: string, onWake: OnWake, onListening: OnListening) => WakeStream;
 
 /** The pause after a failed attempt, doubling. */
 const OPEN_AGAIN_MS = 250;
 const OPEN_AGAIN_MS_MAX = 5_000;
-/** The pause after a refusal: the service has no wake-ups until it gets another store. */
+/** The pause after a refusal: such a server has no wake-ups until it is set up in another way. */
 const REFUSED_MS = 60_000;
 
-export function wakeListeners(connection: Connection) {
+/** `open` opens a stream at the server that is asked now. */
+export function wakeListeners(serverCount: number, open: OpenWakeStream) {
   const listeners = new Set<WakeListener>();
 
   function remove(listener: WakeListener): void {
@@ -23,9 +35,9 @@ export function wakeListeners(connection: Connection) {
   }
 
   return {
-    /** Resolves when the service listens; rejects when that is not possible now. */
+    /** Resolves when the server listens; rejects when that is not possible now. */
     async listen(inbox: string, onWake: OnWake, onListening: OnListening): Promise<Stop> {
-      const listener = new WakeListener(connection, inbox, onWake, onListening);
+      const listener = new WakeListener(serverCount, open, inbox, onWake, onListening);
       listeners.add(listener);
       try {
         await listener.begin();
@@ -35,9 +47,9 @@ export function wakeListeners(connection: Connection) {
       }
       return async () => remove(listener);
     },
-    /** Ends the streams of a service that no longer answers. */
-    onServiceLeft(url: string): void {
-      for (const listener of listeners) listener.onServiceLeft(url);
+    /** Ends the streams of a server that no longer answers. */
+    onServerLeft(url: string): void {
+      for (const listener of listeners) listener.onServerLeft(url);
     },
     /** Why a listener receives nothing now; null when all receive. */
     error: (): unknown => [...listeners].find(({ error }) => error)?.error ?? null,
@@ -48,7 +60,7 @@ export function wakeListeners(connection: Connection) {
 }
 
 class WakeListener {
-  readonly #connection: Connection;
+  readonly #serverCount: number;
   readonly #connectStream: () => WakeStream;
   readonly #onListening: OnListening;
   #stream: WakeStream | null = null;
@@ -58,14 +70,19 @@ class WakeListener {
   #stopped = false;
   error: unknown = null;
 
-  constructor(connection: Connection, inbox: string, onWake: OnWake, onListening: OnListening) {
-    this.#connection = connection;
+  constructor(
+    serverCount: number,
+    open: OpenWakeStream,
+    inbox: string,
+    onWake: OnWake,
+    onListening: OnListening,
+  ) {
+    this.#serverCount = serverCount;
     this.#onListening = onListening;
-    this.#connectStream = () =>
-      wakeStream(connection, inbox, onWake, (listening) => this.#setListening(listening));
+    this.#connectStream = () => open(inbox, onWake, (listening) => this.#setListening(listening));
   }
 
-  /** A store without wake-ups behind the service is no failure: `onListening` is told. */
+  /** A server without wake-ups is no failure: `onListening` is told. */
   async begin(): Promise<void> {
     try {
       await this.#connect();
@@ -76,8 +93,8 @@ class WakeListener {
     }
   }
 
-  onServiceLeft(url: string): void {
-    if (this.#stream?.url === url) this.#stream.end(`The service at ${url} does not answer.`);
+  onServerLeft(url: string): void {
+    if (this.#stream?.url === url) this.#stream.end(`The server at ${url} does not answer.`);
   }
 
   stop(): void {
@@ -108,9 +125,9 @@ class WakeListener {
     void this.#reconnect();
   }
 
-  /** One attempt per service, since the one that failed may be the only one that is gone. */
+  /** One attempt per server, since the one that failed may be the only one that is gone. */
   async #reconnect(): Promise<void> {
-    for (let left = this.#connection.serviceCount; left > 0 && !this.#stopped; left -= 1) {
+    for (let left = this.#serverCount; left > 0 && !this.#stopped; left -= 1) {
       try {
         await this.#connect();
         this.#setListening(true);

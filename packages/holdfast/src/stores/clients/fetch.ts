@@ -1,0 +1,18 @@
+/** The part of `fetch` that is used: Node's own, or a function like it. */
+export type FetchLike = (url: string, request: RequestLike) => Promise<ResponseLike>;
+
+export interface RequestLike {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  /** A followed redirect would turn a POST into a GET, and send the API key to another host. */
+  readonly redirect: 'manual';
+  readonly signal: AbortSignal;
+}
+
+export interface ResponseLike {
+  readonly status: number;
+  readonly headers: { get(name: string): string | null };
+  readonly body: AsyncIterable<Uint8Array> | null;
+  text(): Promise<string>;
+}

@@ -1,0 +1,37 @@
+/** `etcd://` and `etcds://`: the store on etcd's gateway, the latter over TLS. */
+import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { connectedStore } from '../clients/opened-client.js';
+import { given, hostAndPort, parseServerUrl } from '../clients/url.js';
+import { type EtcdClientOptions, type EtcdStoreOptions, etcdClient, etcdStore } from './index.js';
+
+const PORT = 2379;
+
+export async function openStore(scheme: string, rest: string): Promise<Store> {
+  const { client, options } = etcdTarget(scheme, rest);
+  // The connections are those of `fetch`: nothing to end.
+  const end = async (): Promise<void> => undefined;
+  const store = etcdStore(etcdClient(client), options);
+  return connectedStore(store, { where: client.endpoints.join(', '), error: () => null, end });
+}
+
+interface EtcdTarget {
+  readonly client: EtcdClientOptions;
+  readonly options: EtcdStoreOptions;
+}
+
+export function etcdTarget(scheme: string, rest: string): EtcdTarget {
+  const url = parseServerUrl(scheme, rest, `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX`, []);
+  const { user, password, path } = url;
+  if (user !== null && password === null) {
+    throw new InvalidArgumentError(`A user of etcd needs a password: ${scheme}://USER:PASSWORD@HOST.`);
+  }
+  const addresses = url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses;
+  const endpoints = addresses.map(
+    ({ host, port }) =>
+      `${scheme === 'etcds' ? 'https' : 'http'}://${hostAndPort(host || 'localhost', port ?? PORT)}`,
+  );
+  return {
+    client: { endpoints, ...given({ user: user ?? undefined, password: password ?? undefined }) },
+    options: given({ prefix: path === '' ? undefined : `${path.replace(/\/+$/, '')}/` }),
+  };
+}

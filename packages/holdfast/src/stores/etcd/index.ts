@@ -1,0 +1,171 @@
+/**
+ * Locks in etcd, over its JSON gateway with `fetch`.
+ *
+ * Layout: below the prefix, `k/KEY` has the state of a lock as JSON, `w/INBOX/REASON` the last wake-up of an inbox, and
+ * `clock` the offsets of the members' clocks (etcd-time.ts).
+ *
+ * Atomic: this process decides, with `decide`, and a transaction stores the result only if the key's `mod_revision` is
+ * still the one decided on. A majority of the members stores it before etcd answers. Reads are linearizable. A key that
+ * was never used, or that this process used last, costs one call, and so does a busy try.
+ *
+ * Clock: that of one member, the reference, from the header `Date` of the replies. Other members count by the offset of
+ * their clocks, which is measured and stored before it is used. So clocks may be hours apart, but each has to run on: one
+ * that is set contradicts the others, and then the majority decides, or nobody gets a lock.
+ *
+ * A lost reply (connection, leader or majority lost): the transaction may be applied or not, and the core asks again with
+ * the same hold. One that is delayed fails by its condition, or because its etcd lease is gone (register.ts).
+ */
+import {
+  InvalidArgumentError,
+  keysInOrder,
+  type Snapshot,
+  type Store,
+  snapshotOf,
+} from '../../protocol/index.js';
+import { checkOptionNames } from '../../protocol/option-names.js';
+import type { FetchLike } from '../clients/fetch.js';
+import { wakeListeners } from '../clients/wake-streams.js';
+import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { CLOCK_ERROR_MS, timeOf } from './etcd-time.js';
+import { type Answer, Gateway } from './gateway.js';
+import { probe } from './probe.js';
+import { EtcdRegister, NotALockError, stateIn } from './register.js';
+import { encoded, RANGE, rangeOf, textOf } from './requests.js';
+import { wakeStreamOn } from './wake-stream.js';
+
+export type { FetchLike, RequestLike, ResponseLike } from '../clients/fetch.js';
+
+export interface EtcdClientOptions {
+  /** Client URLs of the members, such as http://10.0.0.1:2379. When one does not answer, the next is asked. */
+  readonly endpoints: readonly string[];
+  /** With `password`: a user of etcd. */
+  readonly user?: string;
+  readonly password?: string;
+  /** Default: Node's `fetch`. One with an agent of its own for client certificates. */
+  readonly fetch?: FetchLike;
+}
+
+/** Made by `etcdClient`. Stores on one client share its login, its choice of an endpoint and what it knows of the time. */
+export interface EtcdClient {
+  readonly endpoints: readonly string[];
+}
+
+export interface EtcdStoreOptions {
+  /** What all keys of the store begin with. Default 'holdfast/'. Processes that share locks use the same. */
+  readonly prefix?: string;
+}
+
+/** Keys that a list reads at once. */
+const PAGE = 256;
+
+/** A client for the gateway of an etcd cluster. It has nothing to close: the connections are those of `fetch`. */
+export function etcdClient(options: EtcdClientOptions): EtcdClient {
+  checkOptionNames(options, ['endpoints', 'user', 'password', 'fetch']);
+  const { endpoints, user, password, fetch = globalThis.fetch } = options;
+  if (!Array.isArray(endpoints) || endpoints.length === 0 || !endpoints.every(isEndpoint)) {
+    throw new InvalidArgumentError(
+      'endpoints has to be a list of client URLs of etcd, such as ["http://127.0.0.1:2379"], without user names.',
+    );
+  }
+  if ((user === undefined) !== (password === undefined)) {
+    throw new InvalidArgumentError('A user of etcd needs both user and password.');
+  }
+  if (typeof fetch !== 'function') throw new InvalidArgumentError("fetch has to be a function like Node's.");
+  const urls = endpoints.map((url: string) => new URL(url).href.replace(/\/+$/, ''));
+  // Called as a plain function: Node's `fetch` rejects another `this`.
+  const call: FetchLike = (url, request) => fetch(url, request);
+  return new Gateway({ endpoints: [...new Set(urls)], user, password, fetch: call });
+}
+
+/** Nothing is sent before the first command. */
+export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): Store {
+  const { gateway, prefix } = checked(client, options);
+  const time = timeOf(gateway, prefix);
+  const register = new EtcdRegister(gateway, time, prefix);
+  const listeners = wakeListeners(gateway.endpoints.length, wakeStreamOn(gateway, prefix));
+  const { onServerLeft } = listeners;
+  gateway.onLeft.add(onServerLeft);
+  const adapter = new CompareAndSwap(register, time, { name: 'etcd', queue: true });
+
+  function snapshotIn({ key, value }: NonNullable<Answer['kvs']>[number], now: number): Snapshot | null {
+    const name = textOf(key).slice(register.nameOf('').length);
+    try {
+      return snapshotOf(name, stateIn(textOf(value), name), now);
+    } catch (error) {
+      // A list leaves out values that are not locks; a command on one fails.
+      if (error instanceof NotALockError) return null;
+      throw error;
+    }
+  }
+
+  return {
+    name: 'etcd',
+    traits: {
+      clock: 'estimate',
+      clockErrorMs: CLOCK_ERROR_MS,
+      push: true,
+      queue: true,
+      shared: 'network',
+      durable: true,
+      livenessPollMs: null,
+    },
+    apply: (commands) => adapter.apply(commands),
+    async listen(inbox, onWake, onListening = () => undefined) {
+      adapter.checkOpen();
+      return await listeners.listen(inbox, onWake, onListening);
+    },
+    read: (key) => adapter.read(key),
+    async *list(query) {
+      const { range_end } = rangeOf(register.nameOf(query.prefix));
+      const [from = query.prefix] = keysInOrder([query.prefix, `${query.after ?? ''}\0`], {
+        prefix: '',
+      }).slice(-1);
+      let key = encoded(register.nameOf(from));
+      for (let left = query.limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
+        const { earliest } = await adapter.now();
+        const { kvs = [], more } = await gateway.call(RANGE, { key, range_end, limit: String(PAGE) });
+        for (const kv of kvs) {
+          const snapshot = snapshotIn(kv, earliest);
+          if (!snapshot) continue;
+          yield snapshot;
+          left -= 1;
+          if (left <= 0) return;
+        }
+        const last = kvs.at(-1);
+        if (!more || !last) return;
+        key = encoded(`${textOf(last.key)}\0`);
+      }
+    },
+    async probe() {
+      adapter.checkOpen();
+      await time.sample();
+      const { earliest } = await adapter.now();
+      return await probe(gateway, time, earliest, listeners.error() ?? register.error ?? time.error);
+    },
+    async close() {
+      adapter.close();
+      listeners.close();
+      gateway.onLeft.delete(onServerLeft);
+    },
+  };
+}
+
+function checked(client: EtcdClient, options: EtcdStoreOptions) {
+  checkOptionNames(options, ['prefix']);
+  if (!(client instanceof Gateway)) {
+    throw new InvalidArgumentError('The client is not one of etcd: pass etcdClient({ endpoints }).');
+  }
+  const { prefix = 'holdfast/' } = options;
+  if (typeof prefix !== 'string' || !/^[\x21-\x7e]+$/.test(prefix)) {
+    throw new InvalidArgumentError(
+      'The prefix of the keys has to be text without spaces, such as "holdfast/".',
+    );
+  }
+  return { gateway: client, prefix };
+}
+
+function isEndpoint(text: unknown): boolean {
+  if (typeof text !== 'string' || !URL.canParse(text)) return false;
+  const { protocol, username, password, search } = new URL(text);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}` === '';
+}
