@@ -4,7 +4,7 @@
  */
 
 /** @typedef {{ connection: { stream: import('node:net').Socket } }} Wired */
-/** @typedef {'ioredis' | 'node-redis' | 'quorum' | 'pg' | 'postgres' | 'mysql2' | 'mariadb' | 'dynamodb' | 'firestore' | 'nats' | 'http'} Driver */
+/** @typedef {'ioredis' | 'node-redis' | 'quorum' | 'pg' | 'postgres' | 'mysql2' | 'mariadb' | 'dynamodb' | 'firestore' | 'nats' | 'etcd' | 'http'} Driver */
 
 /**
  * @typedef {object} Place
@@ -175,6 +175,19 @@ const CONNECT = {
     const store = natsStore(connection, { bucket: pathname.slice(1), replicas });
     const close = () => connection.close();
     return { store, close, abandon: close };
+  },
+
+  // The prefix is the URL's path; further endpoints are told behind it.
+  async etcd({ url, listenerUrl }) {
+    const { etcdClient, etcdStore } = await import('holdfast/etcd');
+    const { origin, pathname, searchParams } = new URL(url);
+    const hints = listenerUrl === undefined ? undefined : new URL(listenerUrl).origin;
+    /** @type {import('holdfast/etcd').FetchLike} */
+    const split = (where, request) =>
+      fetch(hints !== undefined && where.endsWith('/v3/watch') ? `${hints}/v3/watch` : where, request);
+    const client = etcdClient({ endpoints: [origin, ...searchParams.getAll('endpoint')], fetch: split });
+    const store = etcdStore(client, { prefix: `${pathname.slice(1)}/` });
+    return { store, close: async () => undefined, abandon: async () => undefined };
   },
 
   async http({ url, listenerUrl }) {

@@ -5,6 +5,7 @@
 import { join } from 'node:path';
 import { borrowed, givenUrl } from './borrowed.js';
 import { randomName, timeout, until } from './clock.js';
+import { type EtcdPeers, startEtcdPeers } from './etcd-peers.js';
 import { need } from './install.js';
 import { freePort } from './ports.js';
 import { type Controls, type Plan, supervise } from './supervise.js';
@@ -31,6 +32,10 @@ export interface EtcdCluster {
   readonly nodes: readonly EtcdNode[];
   /** The node that leads now, and the others. */
   ranks(): Promise<{ readonly leader: EtcdNode; readonly followers: readonly EtcdNode[] }>;
+  /** Cuts a node off from the others; clients still reach it. */
+  cutOff(node: EtcdNode): Promise<void>;
+  /** Ends `cutOff`. */
+  heal(): void;
   /** Waits until all nodes are back, and answer. */
   settle(): Promise<void>;
   stop(): Promise<void>;
@@ -56,13 +61,15 @@ interface Setup {
   readonly name: string;
   /** All members: name=URL,… */
   readonly members: string;
+  readonly peerPort: number;
+  /** Where its peers reach it. */
   readonly peerUrl: string;
   readonly options: EtcdOptions;
   /** With TLS, says whether the server is ready. */
   readonly plainPort: number;
 }
 
-function plan(binary: string, { name, members, peerUrl, options, plainPort }: Setup): Plan {
+function plan(binary: string, { name, members, peerPort, peerUrl, options, plainPort }: Setup): Plan {
   const { args = [], tls } = options;
   return {
     name: 'etcd',
@@ -73,7 +80,7 @@ function plan(binary: string, { name, members, peerUrl, options, plainPort }: Se
       const all = [
         ...['--name', name, '--data-dir', join(folder, 'data'), '--logger', 'zap', '--log-level', 'warn'],
         ...['--listen-client-urls', urls, '--advertise-client-urls', url, '--initial-cluster', members],
-        ...['--listen-peer-urls', peerUrl, '--initial-advertise-peer-urls', peerUrl],
+        ...['--listen-peer-urls', peerUrlAt(peerPort), '--initial-advertise-peer-urls', peerUrl],
         ...(tls ? ['--cert-file', tls.cert, '--key-file', tls.key] : []),
         ...args,
       ];
@@ -92,8 +99,10 @@ const peerUrlAt = (port: number): string => `http://127.0.0.1:${port}`;
 async function startPrivate(options: EtcdOptions): Promise<EtcdServer> {
   const binary = await need('etcd');
   const name = `etcd-${randomName()}`;
-  const peerUrl = peerUrlAt(await freePort());
-  const setup = { name, members: `${name}=${peerUrl}`, peerUrl, options, plainPort: await freePort() };
+  const peerPort = await freePort();
+  const peerUrl = peerUrlAt(peerPort);
+  const members = `${name}=${peerUrl}`;
+  const setup = { name, members, peerPort, peerUrl, options, plainPort: await freePort() };
   const controls = await supervise(plan(binary, setup));
   const url = `${options.tls ? 'https' : 'http'}://${controls.host}:${controls.port}`;
   const server = Object.assign(controls, { url });
@@ -114,23 +123,29 @@ export async function startEtcd(options: EtcdOptions = {}): Promise<EtcdServer> 
   return given === undefined || own ? startPrivate(options) : borrowed('etcd', given);
 }
 
+interface Started {
+  readonly nodes: readonly EtcdNode[];
+  readonly peers: EtcdPeers;
+}
+
 /** All or none: when one does not start, the others are stopped. */
-async function startNodes(binary: string, triesLeft = TRIES_MAX): Promise<readonly EtcdNode[]> {
-  const peers: { readonly name: string; readonly peerUrl: string }[] = [];
-  while (peers.length < NODES) {
-    peers.push({ name: `etcd-${randomName()}`, peerUrl: peerUrlAt(await freePort()) });
-  }
-  const members = peers.map(({ name, peerUrl }) => `${name}=${peerUrl}`).join(',');
+async function startNodes(binary: string, triesLeft = TRIES_MAX): Promise<Started> {
+  const ports: number[] = [];
+  while (ports.length < NODES) ports.push(await freePort());
+  const peers = await startEtcdPeers(ports);
+  const names = ports.map(() => `etcd-${randomName()}`);
+  const members = names.map((name, index) => `${name}=${peers.urls[index]}`).join(',');
   const starts = await Promise.allSettled(
-    peers.map(async (peer) => {
-      const controls = await supervise(plan(binary, { ...peer, members, options: {}, plainPort: 0 }));
-      const { name } = peer;
+    names.map(async (name, index) => {
+      const ways = { peerPort: ports[index] as number, peerUrl: peers.urls[index] as string };
+      const controls = await supervise(plan(binary, { name, members, ...ways, options: {}, plainPort: 0 }));
       return Object.assign(controls, { name, url: `http://${controls.host}:${controls.port}` });
     }),
   );
   const nodes = starts.flatMap((start) => (start.status === 'fulfilled' ? [start.value] : []));
-  if (nodes.length === NODES) return nodes;
+  if (nodes.length === NODES) return { nodes, peers };
   await Promise.all(nodes.map((node) => node.stop()));
+  await peers.stop();
   // Another process may have taken the port of a peer meanwhile.
   if (triesLeft > 1) return startNodes(binary, triesLeft - 1);
   throw new AggregateError(
@@ -145,9 +160,14 @@ interface Status {
 }
 
 export async function startEtcdCluster(): Promise<EtcdCluster> {
-  const nodes = await startNodes(await need('etcd'));
+  const { nodes, peers } = await startNodes(await need('etcd'));
   const stop = async (): Promise<void> => {
     await Promise.all(nodes.map((node) => node.stop()));
+    await peers.stop();
+  };
+  const cutOff: EtcdCluster['cutOff'] = async (node) => {
+    const { header } = await ask<Status>(node.url, '/v3/maintenance/status');
+    peers.cutOff(nodes.indexOf(node), header.member_id);
   };
   const settle = (): Promise<void> =>
     until('three nodes of etcd answer', SETTLE_MS_MAX, async () =>
@@ -167,5 +187,5 @@ export async function startEtcdCluster(): Promise<EtcdCluster> {
     await stop();
     throw error;
   }
-  return { nodes, ranks, settle, stop };
+  return { nodes, ranks, cutOff, heal: peers.heal, settle, stop };
 }
