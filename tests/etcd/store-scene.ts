@@ -37,7 +37,7 @@ export async function valuesOf(url: string, prefix: string): Promise<ReadonlyMap
   return new Map(kvs.map(({ key, value }) => [textOf(key), textOf(value)]));
 }
 
-export async function leasesOf(url: string, key: string): Promise<string> {
+export async function leaseOf(url: string, key: string): Promise<string> {
   const { kvs = [] } = await ask<Ranged>(url, '/v3/kv/range', { key: encoded(key) });
   return kvs[0]?.lease ?? '';
 }

@@ -3,7 +3,14 @@ import { type AddressInfo, connect, createServer, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
-import { available, type PostgresServer, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
+import {
+  available,
+  type PostgresServer,
+  startEtcd,
+  startNats,
+  startPostgres,
+  startRedis,
+} from 'holdfast-test-servers';
 import { Client } from 'pg';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { migrationOf } from '../../packages/holdfast/src/open-store.js';
@@ -37,7 +44,7 @@ async function freePort(): Promise<number> {
   return typeof address === 'object' && address ? address.port : 0;
 }
 
-const hasServer = (server: 'redis' | 'postgres' | 'nats'): boolean =>
+const hasServer = (server: 'redis' | 'postgres' | 'nats' | 'etcd'): boolean =>
   available(server) && hasCommand('openssl');
 
 /** A NATS server greets in plain text, and asks for TLS there: this one says so for a server that does without. */
@@ -78,6 +85,25 @@ it.runIf(hasServer('nats'))('nats+tls: checks the certificate and the name', asy
     expect(other.stderr).toMatch(/is not trusted/);
   } finally {
     listener.close();
+    await server.stop();
+  }
+});
+
+it.runIf(hasServer('etcd'))('etcds: checks the certificate and the name', async () => {
+  const server = await startEtcd({ tls: { cert: certificate, key } });
+  try {
+    const url = `etcds://localhost:${server.port}`;
+    const refused = await place.run(['ls', '--store', url]);
+    expect(refused.status).toBe(69);
+    expect(refused.stderr).toMatch(/is not trusted: name its authority in NODE_EXTRA_CA_CERTS/);
+    const trusting = { NODE_EXTRA_CA_CERTS: certificate };
+    const trusted = await place.run(['ls', '--store', url, '--json'], trusting);
+    expect(trusted).toMatchObject({ status: 0, stdout: '[]\n' });
+    const other = await place.run(['ls', '--store', `etcds://127.0.0.1:${server.port}`], trusting);
+    expect(other.stderr).toMatch(/is not trusted/);
+    const plain = await place.run(['ls', '--store', `etcd://localhost:${server.port}`]);
+    expect(plain.status).toBe(69);
+  } finally {
     await server.stop();
   }
 });

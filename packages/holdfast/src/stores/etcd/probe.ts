@@ -3,7 +3,7 @@ import type { Guarantees } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
 import type { EtcdTime } from './etcd-time.js';
-import type { Answer, Gateway, Member } from './gateway.js';
+import type { Gateway, Member } from './gateway.js';
 
 /** Clocks further apart than this are worth a look, though locks are safe. */
 const APART_MS = 2_000;
@@ -19,14 +19,13 @@ export async function probe(
   const [status, list, alarms] = await Promise.all([
     gateway.call('/v3/maintenance/status', {}),
     gateway.call('/v3/cluster/member/list', {}),
-    // Only the root user may ask for them.
-    gateway.call('/v3/maintenance/alarm', { action: 'GET' }).catch((refused: unknown) => ({ refused })),
+    gateway.call('/v3/maintenance/alarm', { action: 'GET' }),
   ]);
   const members = list.members ?? [];
   const voters = members.filter(({ isLearner }) => !isLearner);
   const silent = await silentOf(gateway);
   const size = Number(status.dbSize ?? 0);
-  const raised = 'refused' in alarms ? [] : ((alarms as Answer).alarms as { alarm: string }[] | undefined);
+  const raised = (alarms.alarms ?? []) as readonly { readonly alarm: string }[];
   const findings = findingsOf(
     voters.length >= 3
       ? good(
@@ -41,14 +40,13 @@ export async function probe(
     silent.length > 0 && warning(`These endpoints do not answer: ${silent.join(', ')}.`),
     gateway.endpoints.length < Math.min(voters.length, 2) &&
       note('Only one endpoint is named: its loss stops this process. Name all members.'),
-    ...(raised ?? []).map(({ alarm }) =>
+    ...raised.map(({ alarm }) =>
       warning(
         alarm === 'NOSPACE'
           ? 'The alarm NOSPACE is raised: etcd refuses writes. Compact and defragment it, then disarm the alarm.'
           : `The alarm ${alarm} is raised.`,
       ),
     ),
-    'refused' in alarms && note('Alarms (such as NOSPACE) could not be read: only the root user may.'),
     size > SIZE_BYTES_MAX &&
       warning(
         `The database has ${Math.round(size / 2 ** 20)} MiB: compact its history (--auto-compaction-retention).`,
