@@ -97,8 +97,11 @@ describe.runIf(available('etcd', { own: true }))('wake-ups of etcd', () => {
     await until(() => states.includes(false), 'it notices');
     await server.restart();
     await until(async () => {
-      await wake('back').catch(() => undefined);
-      return heard.includes('turn:back');
+      const sent = await wake('back').then(
+        () => true,
+        () => false,
+      );
+      return sent && heard.includes('turn:back');
     }, 'it hears');
   });
 });

@@ -10,6 +10,7 @@ import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import {
   available,
   type DynamodbServer,
+  type EtcdServer,
   type FirestoreServer,
   type MariadbServer,
   type NatsServer,
@@ -18,6 +19,7 @@ import {
   type RedisServer,
   type ServerName,
   startDynamodb,
+  startEtcd,
   startFirestore,
   startMariadb,
   startNats,
@@ -42,6 +44,7 @@ const NEEDS: Readonly<Record<string, readonly ServerName[]>> = {
   SUPABASE_DB_URL: ['postgres', 'postgrest'],
   SUPABASE_SERVICE_ROLE_KEY: [],
   NATS_URL: ['nats'],
+  ETCD_URL: ['etcd'],
   MYSQL_URL: ['mariadb'],
   OBJECTS_URL: [],
   HOLDFAST_URL: [],
@@ -55,7 +58,7 @@ const USES_FIRESTORE = /@google-cloud\/firestore|\bfirestore:\/\//;
 
 /** Servers that all blocks share, without a database for each: DynamoDB too. */
 const SHARED = new RegExp(
-  `${USES_DYNAMODB.source}|${USES_FIRESTORE.source}|\\b(?:REDIS_CLUSTER_NODES|REDIS_QUORUM|SUPABASE_URL|SUPABASE_DB_URL|NATS_URL|HOLDFAST_URL)\\b`,
+  `${USES_DYNAMODB.source}|${USES_FIRESTORE.source}|\\b(?:REDIS_CLUSTER_NODES|REDIS_QUORUM|SUPABASE_URL|SUPABASE_DB_URL|NATS_URL|ETCD_URL|HOLDFAST_URL)\\b`,
 );
 
 function variablesIn(code: string): readonly string[] {
@@ -84,6 +87,7 @@ export class PageServers {
   #postgres: Promise<PostgresServer> | null = null;
   #supabase: Promise<Project> | null = null;
   #nats: Promise<NatsServer> | null = null;
+  #etcd: Promise<EtcdServer> | null = null;
   #mariadb: Promise<MariadbServer> | null = null;
   #objects: Promise<ObjectServer> | null = null;
   #dynamodb: Promise<DynamodbServer> | null = null;
@@ -114,6 +118,7 @@ export class PageServers {
       this.#cluster,
       this.#postgres,
       this.#nats,
+      this.#etcd,
       this.#mariadb,
       this.#objects,
       this.#dynamodb,
@@ -150,6 +155,10 @@ export class PageServers {
       case 'NATS_URL': {
         this.#nats ??= startNats({ own: true });
         return (await this.#nats).url;
+      }
+      case 'ETCD_URL': {
+        this.#etcd ??= startEtcd({ own: true });
+        return (await this.#etcd).url;
       }
       case 'MYSQL_URL': {
         this.#mariadb ??= startMariadb();

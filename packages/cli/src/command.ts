@@ -25,6 +25,7 @@ export const STORES = `STORES
   dynamodb://REGION/TABLE                            DynamoDB. Needs the package @aws-sdk/client-dynamodb; see migrate
   firestore://PROJECT/COLLECTION                     Firestore. Needs the package @google-cloud/firestore
   nats://[USER:PASSWORD@]HOST[:PORT][,HOST]/BUCKET   NATS; nats+tls:// with TLS. Needs the package @nats-io/transport-node
+  etcd://[USER:PASSWORD@]HOST[:PORT][,HOST]/PREFIX   etcd; etcds:// with TLS
   https://HOST[:PORT][,HOST]                         a lock service; its API key is in $HOLDFAST_API_KEY`;
 
 /** Statuses and their meaning: for the help, the man page and docs/cli.md. */

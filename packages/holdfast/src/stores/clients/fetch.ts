@@ -16,3 +16,6 @@ export interface ResponseLike {
   readonly body: AsyncIterable<Uint8Array> | null;
   text(): Promise<string>;
 }
+
+/** The resolution of the header `Date`: a reply names a second, in which its time lies. */
+export const SECOND_MS = 1_000;

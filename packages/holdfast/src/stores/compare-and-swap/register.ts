@@ -40,7 +40,7 @@ export interface Register<V> {
    * Replaces the record if it is still `seen`. `now` is the time that `next` was decided at: the latest it may be. An
    * engine that can may send `wakes` in the same step; else `wake` is called after it.
    */
-  write(key: string, next: State, seen: Found<V>, now: number, wakes: readonly Wake[]): Promise<Written<V>>;
+  write(key: string, next: State, seen: Found<V>, now: number, wakes?: readonly Wake[]): Promise<Written<V>>;
   /**
    * Where the engine has richer conditions than "still as seen": grants this claim on a key that is absent; or that is
    * free, with a lower token than the holder's in `next`, a lower decision, and no mark of this hold. Keeps the marks.

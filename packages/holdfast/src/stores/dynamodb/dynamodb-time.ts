@@ -6,13 +6,12 @@
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
 import { notExecuted } from '../clients/errors.js';
+import { SECOND_MS } from '../clients/fetch.js';
 import type { StoreTime } from '../compare-and-swap/register.js';
 import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import type { DynamodbClient } from './client.js';
 import { noteUnsent } from './errors.js';
 
-/** The resolution of the header. */
-const SECOND_MS = 1_000;
 /** Replies come from many servers, whose clocks differ by far less than this. */
 const ALLOWANCE_MS = 25;
 /** The error after one reply that took a second. Many replies make it far smaller. */

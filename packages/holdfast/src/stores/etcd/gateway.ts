@@ -5,7 +5,7 @@
 import { systemClock } from '../../clock.js';
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { messageOf, notExecuted } from '../clients/errors.js';
-import type { FetchLike, ResponseLike } from '../clients/fetch.js';
+import { type FetchLike, type ResponseLike, SECOND_MS } from '../clients/fetch.js';
 import type { ClockReply } from '../compare-and-swap/server-clocks.js';
 
 export interface GatewayOptions {
@@ -56,11 +56,9 @@ const CODE = {
   unauthenticated: 16,
 } as const;
 const AUTHENTICATE = '/v3/auth/authenticate';
-/** The resolution of the header `Date`. */
-const SECOND_MS = 1_000;
 /** After this time without an answer the outcome is unknown. Shorter where another endpoint can be asked. */
-const ANSWER_MS_MAX = 2_000;
-const ANSWER_MS_MAX_OF_SEVERAL = 1_000;
+const CALL_MS_MAX = 2_000;
+const CALL_MS_MAX_OF_SEVERAL = 1_000;
 
 /** etcd refused the call before it was executed. */
 export class EtcdRefusal extends NotExecutedError {
@@ -111,7 +109,7 @@ export class Gateway {
 
   async ask(url: string, path: string, body: object): Promise<DatedAnswer> {
     const controller = new AbortController();
-    const waitMs = this.endpoints.length > 1 ? ANSWER_MS_MAX_OF_SEVERAL : ANSWER_MS_MAX;
+    const waitMs = this.endpoints.length > 1 ? CALL_MS_MAX_OF_SEVERAL : CALL_MS_MAX;
     const timer = systemClock.timer(waitMs, () => {
       controller.abort(new Error(`etcd at ${url} did not answer within ${waitMs} ms and is silent`));
     });

@@ -46,7 +46,7 @@ export class EtcdRegister implements Register<string> {
     next: State,
     seen: Found<string>,
     now: number,
-    wakes: readonly Wake[],
+    wakes: readonly Wake[] = [],
   ): Promise<Written<string>> {
     const name = this.nameOf(key);
     const value = JSON.stringify(next);
