@@ -4,9 +4,17 @@
  * Both sync every commit to the disk, as they do unless told otherwise; only where nobody looks at the figures they are
  * spared that. The emulator of DynamoDB keeps its tables in memory.
  */
-import { startDynamodb, startMariadb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
+import {
+  startDynamodb,
+  startEtcd,
+  startMariadb,
+  startNats,
+  startPostgres,
+  startRedis,
+} from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { makeTable, openDynamodbApart } from './dynamodb-client.js';
+import { encoded, post } from './etcd-client.js';
 import { askJetstream, openNatsApart } from './nats-client.js';
 import { cpuUsOf } from './process-cpu.js';
 
@@ -129,7 +137,22 @@ async function nats() {
   };
 }
 
-const START = { redis, postgres, mysql, dynamodb, nats };
+/** @returns {Promise<Server>} */
+async function etcd() {
+  const server = await startEtcd({ own: true });
+  return {
+    pid: server.pid,
+    async url() {
+      // All keys.
+      await post(fetch, `${server.url}/v3/kv/deleterange`, { key: encoded('\0'), range_end: encoded('\0') });
+      return server.url;
+    },
+    version: async () => String((await post(fetch, `${server.url}/v3/maintenance/status`, {})).version),
+    stop: () => server.stop(),
+  };
+}
+
+const START = { redis, postgres, mysql, dynamodb, nats, etcd };
 
 /** @param {import('./types.d.ts').EngineName} engine @returns {engine is keyof typeof START} */
 function isServer(engine) {

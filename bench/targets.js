@@ -33,6 +33,8 @@ const RATIOS = [
   { workload: 'contended', subject: 'holdfast-dynamodb', atLeast: 8 },
   { workload: 'in-flight', subject: 'holdfast-nats', peer: 'minimum-nats', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-nats', atLeast: 8 },
+  { workload: 'in-flight', subject: 'holdfast-etcd', peer: 'minimum-etcd', atLeast: 0.9 },
+  { workload: 'contended', subject: 'holdfast-etcd', atLeast: 8 },
   { workload: 'in-flight', subject: 'service-v2', peer: 'bare-fastify', atLeast: 0.6 },
   { workload: 'in-flight', subject: 'holdfast-http', peer: 'minimum-http', atLeast: 3 },
 ];

@@ -8,6 +8,7 @@ export type EngineName =
   | 'mysql'
   | 'dynamodb'
   | 'nats'
+  | 'etcd'
   | 'service'
   | 'http';
 

@@ -48,6 +48,7 @@ const WORKLOADS = {
   mysql: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
   dynamodb: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
   nats: ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'],
+  etcd: ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'],
 } as const;
 
 /** A run that failed exits with 1 and says in the report which it was. */
@@ -120,6 +121,14 @@ describe.runIf(isLongRun)('a quick benchmark runs every workload and keeps exclu
     expect(callsOf(report, 'minimum-nats'), 'round trips of the hand-written minimum').toBe(2);
     // The first cycle of a process also looks at the bucket and asks for the time.
     expect(callsOf(report, 'holdfast-nats'), 'round trips').toBeLessThan(4);
+  });
+
+  test.runIf(available('etcd', { own: true }))('on etcd', { timeout: LIMIT_MS + 10_000 }, async () => {
+    const report = await quick('--only', 'etcd/');
+    checkSubject(report, 'etcd');
+    expect(callsOf(report, 'minimum-etcd'), 'round trips of the hand-written minimum').toBe(2);
+    // The first cycle of a process also compares the clocks and makes an etcd lease.
+    expect(callsOf(report, 'holdfast-etcd'), 'round trips').toBeLessThan(6);
   });
 });
 
