@@ -42,7 +42,7 @@ const ignored = read('deploy/Dockerfile.dockerignore')
   });
 export const isIgnored = (file: string): boolean => ignored.some((pattern) => pattern.test(file));
 
-const STEP_MS_MAX = 300_000;
+const STEP_MS_MAX = 600_000;
 /** Paths inside the image: at the beginning of a word, or of a value. */
 const ABSOLUTE = /(?<=^|[\s="':])\/(?=\w)/g;
 

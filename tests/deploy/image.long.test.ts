@@ -12,7 +12,7 @@ const place = usePlace();
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-image-'));
 const image = new Image(folder);
 
-beforeAll(() => image.build(), 900_000);
+beforeAll(() => image.build(), 1_300_000);
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 /** As the user of the image, who can write to /data and to nothing else of it. */
