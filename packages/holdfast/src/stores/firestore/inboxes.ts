@@ -10,7 +10,7 @@ import { refusalOf } from '../clients/grpc-calls.js';
 import { deliverWake, type OnListening, type OnWake } from '../clients/wake-up.js';
 import type { FirestoreCollection, FirestoreFields, FirestoreSnapshot } from './client.js';
 import { deleteAfter } from './documents.js';
-import { explainedError } from './errors.js';
+import { rethrow } from './errors.js';
 
 const FIELDS = 32;
 const STOP_MS_MAX = 1_000;
@@ -18,6 +18,7 @@ const STOP_MS_MAX = 1_000;
 export class Inboxes {
   readonly #inboxes: FirestoreCollection;
   readonly #stops = new Set<() => void>();
+  #closed = false;
   /** The last error that no caller was told; undefined for none. */
   error: unknown;
 
@@ -38,14 +39,17 @@ export class Inboxes {
     }
   }
 
-  /** Resolves when Firestore pushes; rejects when it refuses to. */
+  /** Resolves when the inbox is there: wake-ups that come before the listener's first snapshot are in that snapshot. */
   async listen(inbox: string, onWake: OnWake, onListening: OnListening): Promise<Stop> {
     const document = this.#inboxes.doc(idOf(inbox));
+    await answered('Firestore', document.set(freshFields({}))).catch(rethrow);
+    if (this.#closed) throw new Error('The store was closed before it could listen.');
     let seen: ReturnType<FirestoreSnapshot['data']> = {};
-    let unsubscribe: (() => void) | null = null;
-    const receive = async (snapshot: FirestoreSnapshot): Promise<void> => {
+    const onSnapshot = (snapshot: FirestoreSnapshot): void => {
       // Deleted by a TTL policy.
-      if (!snapshot.exists && unsubscribe) await document.set(freshFields({}));
+      if (!snapshot.exists && this.#stops.has(stop)) {
+        document.set(freshFields({})).then(undefined, this.#onError);
+      }
       const fields = snapshot.data() ?? {};
       for (const [name, text] of Object.entries(fields)) {
         if (typeof text !== 'string' || text === seen?.[name]) continue;
@@ -53,31 +57,15 @@ export class Inboxes {
       }
       seen = fields;
     };
-    const start = (): Promise<void> =>
-      new Promise((resolve, reject) => {
-        const onSnapshot = (snapshot: FirestoreSnapshot): void =>
-          void receive(snapshot).then(resolve, reject);
-        // The client reconnects by itself. An error is a refusal, and waiters poll from then on.
-        unsubscribe = document.onSnapshot(onSnapshot, (error) => {
-          reject(error);
-          this.error = error;
-          onListening(false);
-        });
-      });
+    // The client reconnects by itself. An error is a refusal, and waiters poll from then on.
+    const unsubscribe = document.onSnapshot(onSnapshot, (error) => {
+      this.error = error;
+      onListening(false);
+    });
     const stop = (): void => {
-      this.#stops.delete(stop);
-      unsubscribe?.();
-      unsubscribe = null;
+      if (this.#stops.delete(stop)) unsubscribe();
     };
     this.#stops.add(stop);
-    try {
-      // First: it fails at once where there is no server, and a listener would wait for one.
-      await answered('Firestore', document.set(freshFields({})));
-      await answered('Firestore', start());
-    } catch (error) {
-      stop();
-      throw explainedError(error);
-    }
     return async () => {
       stop();
       await Promise.allSettled([answered('Firestore', document.delete(), STOP_MS_MAX)]);
@@ -85,6 +73,7 @@ export class Inboxes {
   }
 
   close(): void {
+    this.#closed = true;
     for (const stop of this.#stops) stop();
   }
 
