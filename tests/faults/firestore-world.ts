@@ -28,6 +28,7 @@ export function firestoreWorld(): World {
     driver: 'firestore',
     durable: false,
     oneServer: true,
+    http2: true,
     startServer,
     openPlace: startServer,
     async close() {

@@ -81,7 +81,7 @@ export class Scene<P extends Place = Place> {
 
   async proxy(): Promise<TcpProxy> {
     const { host, port } = this.server;
-    const proxy = await startProxy({ host, port });
+    const proxy = await startProxy({ host, port }, { http2: this.world.http2 ?? false });
     this.proxies.push(proxy);
     return proxy;
   }

@@ -36,6 +36,8 @@ export interface World {
   readonly exclusive?: boolean;
   /** Whether all cases have the same server: those that break it come one after the other. */
   readonly oneServer?: boolean;
+  /** Whether its clients speak HTTP/2. */
+  readonly http2?: boolean;
   /** A server for a case that breaks it. */
   startServer(): Promise<Server>;
   /** For a case that leaves the server alone: it may be shared with others, until `close`. */

@@ -77,10 +77,17 @@ function openWay(from: () => Socket | undefined, to: () => Socket | undefined): 
  * Connects to the target only when something may pass: a hanging proxy opens no connection there. While it hangs, neither
  * side learns that the other one has closed.
  */
-export function openLink(client: Socket, target: { host: string; port: number }, events: Events): Link {
+export function openLink(
+  client: Socket,
+  target: { host: string; port: number },
+  events: Events,
+  http2 = false,
+): Link {
   let mode: Mode = { kind: 'hang' };
   let server: Socket | undefined;
   let ended = false;
+  /** Whether replies are missing: then nothing that follows makes sense to the client. */
+  let isTorn = false;
   const requests = openWay(
     () => client,
     () => server,
@@ -118,7 +125,11 @@ export function openLink(client: Socket, target: { host: string; port: number },
   const attach = (socket: Socket, way: Way): void => {
     socket.on('data', (piece: Buffer) => {
       if (ended) return;
-      if (way === answers && mode.kind === 'lose replies') return lose();
+      if (way === answers && mode.kind === 'lose replies') {
+        if (!http2) return lose();
+        isTorn = true;
+        return events.onLoss();
+      }
       way.push(piece);
       way.flush(mode);
     });
@@ -136,7 +147,7 @@ export function openLink(client: Socket, target: { host: string; port: number },
     change: (next) => {
       mode = next;
       if (ended) return;
-      if (next.kind === 'cut') return end();
+      if (next.kind === 'cut' || (isTorn && next.kind !== 'lose replies')) return end();
       if (next.kind !== 'hang' && server === undefined) {
         server = connect({ host: target.host, port: target.port, noDelay: true, allowHalfOpen: true });
         attach(server, answers);

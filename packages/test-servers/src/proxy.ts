@@ -11,6 +11,14 @@ export interface ProxyTarget {
   readonly port: number;
 }
 
+export interface ProxyOptions {
+  /**
+   * For HTTP/2, where the server speaks first and many calls share a connection: lost replies are dropped, and the
+   * connection is reset only when the next mode comes. Else no request of a new connection would go through.
+   */
+  readonly http2?: boolean;
+}
+
 export interface TcpProxy {
   readonly host: string;
   readonly port: number;
@@ -34,7 +42,10 @@ export interface TcpProxy {
   stop(): Promise<void>;
 }
 
-export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
+export async function startProxy(
+  target: ProxyTarget,
+  { http2 = false }: ProxyOptions = {},
+): Promise<TcpProxy> {
   const links = new Set<Link>();
   let mode: Mode = { kind: 'pass' };
   let lost = 0;
@@ -50,7 +61,7 @@ export async function startProxy(target: ProxyTarget): Promise<TcpProxy> {
     if (lossesLeft <= 0) change({ kind: 'pass' });
   };
   const accept = (client: Socket): void => {
-    const link = openLink(client, target, { onLoss, onEnd: () => links.delete(link) });
+    const link = openLink(client, target, { onLoss, onEnd: () => links.delete(link) }, http2);
     links.add(link);
     link.change(mode);
   };
