@@ -298,8 +298,9 @@ describe.runIf(available('postgres'))('the environment of LockServiceCentral', (
     const postgres = await startPostgres();
     const database = await postgres.createDatabase();
     const { hostname, port, username, password, pathname } = new URL(database);
-    await place.run(['migrate', '--store', database]);
-    const { url, stderr } = await served([], {
+    const store = `${database}?layout=lock-service-central`;
+    await place.run(['migrate', '--store', store]);
+    const { url } = await served([], {
       HOLDFAST_STORE: '',
       SPRING_PROFILES_ACTIVE: 'postgres',
       LOCKER_POSTGRES_HOST: hostname,
@@ -311,8 +312,7 @@ describe.runIf(available('postgres'))('the environment of LockServiceCentral', (
     });
     const answer = await post(`${url}/v1/shop/lock/stock/acquire`, { instanceId: 'one', leaseDuration: 60 });
     expect([answer.status, await answer.json()]).toMatchObject([200, { success: true, owner: 'anonymous' }]);
-    expect(stderr()).toContain('in the schema "holdfast"');
-    const { stdout } = await place.run(['ls', '--store', database, '--namespace', 'shop', '--json']);
+    const { stdout } = await place.run(['ls', '--store', store, '--namespace', 'shop', '--json']);
     expect(JSON.parse(stdout)).toMatchObject([{ key: 'stock' }]);
     await postgres.stop();
   });

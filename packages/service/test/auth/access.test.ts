@@ -107,6 +107,16 @@ const WRITTEN: Readonly<Record<string, Row>> = {
     foreign: NEVER,
     call: get((namespace) => `/v2/locks?namespace=${namespace}`),
   },
+  'GET /v2/history': {
+    own: READ,
+    foreign: NEVER,
+    call: get((namespace) => `/v2/history?namespace=${namespace}`),
+  },
+  'GET /v2/history/summary': {
+    own: READ,
+    foreign: NEVER,
+    call: get((namespace) => `/v2/history/summary?namespace=${namespace}`),
+  },
   'GET /v2/probe': { own: KNOWN, foreign: KNOWN, call: get(() => '/v2/probe') },
   // Permission is checked key by key: see below.
   'POST /v2/batch': {
