@@ -9,6 +9,12 @@ import { claimOf, connectTo, recordOf, releaseOf, say, tapped } from './store-sc
 
 const HOUR_MS = 3_600_000;
 
+/** The wall clock of this process, from now on. It goes on as clocks do. */
+function setClock(offMs: number): void {
+  const right = Date.now.bind(Date);
+  vi.spyOn(Date, 'now').mockImplementation(() => right() + offMs);
+}
+
 describe.runIf(available('nats'))('time on NATS', () => {
   let server: NatsServer;
   let connection: NatsConnection;
@@ -19,7 +25,7 @@ describe.runIf(available('nats'))('time on NATS', () => {
   });
 
   afterAll(async () => {
-    vi.useRealTimers();
+    vi.restoreAllMocks();
     await connection?.close();
     await server?.stop();
   });
@@ -32,7 +38,7 @@ describe.runIf(available('nats'))('time on NATS', () => {
       const claim = claimOf(theirs, 'right', { ttlMs: 2_000 });
       await say(right, claim);
       const trueNow = Date.now();
-      vi.useFakeTimers({ toFake: ['Date'], now: trueNow + offMs });
+      setClock(offMs);
       try {
         const wrong = natsStore(connection);
         const busy = await say(wrong, claimOf(theirs, 'wrong', { queue: false }));
@@ -44,7 +50,7 @@ describe.runIf(available('nats'))('time on NATS', () => {
         expect(Math.abs((await wrong.probe()).now - trueNow)).toBeLessThan(60_000);
         await wrong.close();
       } finally {
-        vi.useRealTimers();
+        vi.restoreAllMocks();
       }
       expect((await say(right, claimOf(ours, 'right', { queue: false }))).kind).toBe('busy');
       await sleep(2_200);
@@ -59,13 +65,13 @@ describe.runIf(available('nats'))('time on NATS', () => {
     const trueNow = Date.now();
     await say(store, claimOf('set', 'holder', { ttlMs: 60_000 }));
     for (const offMs of [HOUR_MS, -HOUR_MS]) {
-      vi.useFakeTimers({ toFake: ['Date'], now: trueNow + offMs });
+      setClock(offMs);
       try {
         const busy = await say(store, claimOf('set', 'other', { queue: false }));
         expect(busy.kind).toBe('busy');
         expect(Math.abs(busy.now - trueNow)).toBeLessThan(60_000);
       } finally {
-        vi.useRealTimers();
+        vi.restoreAllMocks();
       }
     }
     await store.close();

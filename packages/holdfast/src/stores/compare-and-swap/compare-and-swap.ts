@@ -49,6 +49,7 @@ export interface CompareAndSwapOptions {
 }
 
 const CACHED_MAX = 50_000;
+const SAMPLES_MAX = 3;
 /** A write on an older cached record is likely to fail where many wait, so the record is read first. */
 const FRESH_MS = 100;
 
@@ -234,9 +235,12 @@ export class CompareAndSwap<V> {
   }
 
   async #sampled(): Promise<Reading> {
-    await this.#sample.run();
-    const reading = this.#time.reading();
-    if (reading) return reading;
+    // A reply during which this machine slept, or its clock was set, is no sample.
+    for (let tries = 0; tries < SAMPLES_MAX; tries++) {
+      await this.#sample.run();
+      const reading = this.#time.reading();
+      if (reading) return reading;
+    }
     throw new Error(`The time of the ${this.#name} store is not known: this machine's clock was just set.`);
   }
 }
