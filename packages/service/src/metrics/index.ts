@@ -64,6 +64,8 @@ function countersOf(registry: Registry, events: ServiceEvents): void {
   const waits = seconds('acquire_wait', 'Duration of an acquire until it was granted or refused.', WAITS, [
     'outcome',
   ]);
+  // A rate needs the number from before the first one.
+  for (const outcome of ['granted', 'refused']) waits.zero({ outcome });
   const contended = counter('contended_total', 'Acquires that found the lock held by others.');
   const released = counter('released_total', 'Releases, by whether the lock was still held.', ['held']);
   const lost = counter(
