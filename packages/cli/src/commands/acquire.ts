@@ -23,10 +23,13 @@ is written to a file that only its user can read, and nothing is printed. If the
 exits 75.`,
   examples: [
     [
-      'export HOLDFAST_HANDOFF=$(holdfast acquire deploy:web --ttl 15m)',
+      'HOLDFAST_HANDOFF=$(holdfast acquire deploy:web --ttl 15m) || exit; export HOLDFAST_HANDOFF',
       'in a variable, for the later steps of a script',
     ],
-    ['holdfast acquire deploy:web --ttl 15m --handoff lease', 'in a file, for the later steps of a pipeline'],
+    [
+      'holdfast acquire deploy:web --ttl 15m --handoff lease || exit',
+      'in a file, for the later steps of a pipeline',
+    ],
     [
       'holdfast acquire deploy:web --ttl 15m --wait 1h --metadata build=42',
       'waits longer, and says what for',

@@ -17,7 +17,7 @@ export const renew: Command = {
 again, or for --ttl. Exits 76 when the lease is over: it was not renewed in time, was released or was evicted. Then
 stop, because another may hold the lock.`,
   examples: [
-    ['holdfast renew --handoff lease', 'before every step that takes long'],
+    ['holdfast renew --handoff lease || exit', 'before every step that takes long'],
     ['holdfast renew --handoff lease --ttl 1h && ./migrate.sh', 'a longer ttl for a longer step'],
     ["holdfast renew --handoff lease --json | jq '.[0].token'", 'the fencing token'],
   ],
