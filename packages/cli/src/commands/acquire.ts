@@ -4,7 +4,7 @@ import type { Command } from '../command.js';
 import { EXIT, Failure, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import type { Terminal } from '../printing/terminal.js';
-import { giveBack, leaseJson, writeHandoffs } from '../run/handoffs.js';
+import { checkUnused, giveBack, leaseJson, writeHandoffs } from '../run/handoffs.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire as acquireLocks, readLockRequest } from '../run/request.js';
 import type { Session } from '../session.js';
@@ -19,8 +19,8 @@ export const acquire: Command = {
   summary: 'acquire KEY for later steps: it stays locked when this command ends',
   about: `Acquires the lock KEY, prints the lease as a string, and ends. The lock stays taken until \`release\`, or until the
 ttl is over unless \`renew\` gives it a new one. The string is a secret: whoever has it holds the lock. With --handoff it
-is written to a file that only its user can read, and nothing is printed. If the lock is not acquired in time, acquire
-exits 75.`,
+is written to a file that only its user can read, and nothing is printed; a file with a lease in it is refused. If the
+lock is not acquired in time, acquire exits 75.`,
   examples: [
     [
       'HOLDFAST_HANDOFF=$(holdfast acquire deploy:web --ttl 15m) || exit; export HOLDFAST_HANDOFF',
@@ -43,6 +43,8 @@ exits 75.`,
         'acquire needs --ttl TIME: how long the lock stays taken unless it is renewed or released',
       );
     const request = readLockRequest(invocation);
+    const file = options.text('handoff');
+    if (file !== undefined) checkUnused(file);
     return interruptible(options, request.keys, terminal, async (session, relay) => {
       if (session.store.traits.shared === 'process')
         throw usageFailure(`a lock in ${session.url} ends with this command; give another --store`);

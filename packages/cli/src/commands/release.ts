@@ -2,7 +2,7 @@
 import { LeaseLostError } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
-import { forEachHandoff, keepHandoffs, readHandoffs } from '../run/handoffs.js';
+import { forEachHandoff, keepingHandoffs, readHandoffs } from '../run/handoffs.js';
 import { quoted } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 
@@ -22,26 +22,23 @@ meanwhile.`,
   run({ options }, terminal) {
     const handoffs = readHandoffs(options);
     return interruptible(options, [], terminal, async (session) => {
-      const released: string[] = [];
-      const left = new Set(handoffs);
-      try {
+      // Those that the store did not answer for are left for another try.
+      await keepingHandoffs(options, handoffs, terminal, async (left) => {
+        const released: string[] = [];
         await forEachHandoff(handoffs, session, async (handoff) => {
           try {
             const lease = await session.locks.adopt(handoff);
             await lease.release();
             released.push(lease.key);
-            left.delete(handoff);
           } catch (error) {
-            if (error instanceof LeaseLostError) left.delete(handoff);
+            if (error instanceof LeaseLostError) left.splice(left.indexOf(handoff), 1);
             throw error;
           }
+          left.splice(left.indexOf(handoff), 1);
         });
-      } finally {
-        // Those that the store did not answer for are left for another try.
-        keepHandoffs(options, [...left]);
-      }
-      if (options.has('json')) terminal.out(JSON.stringify({ released }));
-      else terminal.out(`Released ${quoted(released)}.`);
+        if (options.has('json')) terminal.out(JSON.stringify({ released }));
+        else terminal.out(`Released ${quoted(released)}.`);
+      });
       return EXIT.ok;
     });
   },

@@ -3,7 +3,7 @@ import type { Lease } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
-import { forEachHandoff, leaseJson, readHandoffs, writeHandoffs } from '../run/handoffs.js';
+import { forEachHandoff, keepingHandoffs, leaseJson, readHandoffs } from '../run/handoffs.js';
 import { quoted } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { ttlOf } from '../run/request.js';
@@ -25,30 +25,20 @@ stop, because another may hold the lock.`,
   run({ options }, terminal) {
     const handoffs = readHandoffs(options);
     const ttl = ttlOf(options);
-    const file = options.text('handoff');
     return interruptible(options, [], terminal, async (session) => {
-      const renewed: Renewed[] = [];
-      // The ttl is part of a handoff. Those that failed stay as they were: the store may only have been away.
-      const kept = [...handoffs];
-      try {
+      await keepingHandoffs(options, handoffs, terminal, async (left) => {
+        const renewed: Renewed[] = [];
         await forEachHandoff(handoffs, session, async (handoff) => {
           const lease = await session.locks.adopt(handoff, ttl === undefined ? {} : { ttl });
           const { remainingMs } = lease;
-          kept[handoffs.indexOf(handoff)] = await lease.handoff();
+          // The ttl is part of a handoff. Those that failed stay as they were: the store may only have been away.
+          left[handoffs.indexOf(handoff)] = await lease.handoff();
           renewed.push({ lease, remainingMs });
         });
-      } finally {
-        if (file !== undefined) writeHandoffs(file, kept);
-      }
-      if (options.has('json'))
-        terminal.out(
-          JSON.stringify(
-            renewed.map(({ lease }) => leaseJson(lease)),
-            null,
-            2,
-          ),
-        );
-      else for (const one of renewed) terminal.out(sentence(one));
+        const shown = renewed.map(({ lease }) => leaseJson(lease));
+        if (options.has('json')) terminal.out(JSON.stringify(shown, null, 2));
+        else for (const one of renewed) terminal.out(sentence(one));
+      });
       return EXIT.ok;
     });
   },

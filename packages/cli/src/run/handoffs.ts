@@ -2,7 +2,19 @@
  * Leases that outlive the command that acquired them: their handoff strings, one per line, in a file that only its user
  * can read, or in a variable. A handoff is a secret: it is never an argument, which others could see.
  */
-import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { HoldfastError, type Lease, type Locks } from 'holdfast';
 import { EXIT, Failure, failureOf, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
@@ -11,6 +23,8 @@ import { printable, type Terminal, warn } from '../printing/terminal.js';
 import type { Session } from '../session.js';
 
 const VARIABLE = 'HOLDFAST_HANDOFF';
+/** Only its user can read it. */
+const MODE = 0o600;
 
 /** The handoffs that --handoff or the variable has. */
 export function readHandoffs(options: Options): readonly string[] {
@@ -37,24 +51,104 @@ function contentOf(file: string): string {
   }
 }
 
-/** Replaces the file as a whole: a reader finds the old handoffs or the new ones. */
+/** A file that has the handoffs of other leases is refused: their locks could not be released any more. */
+export function checkUnused(file: string): void {
+  const found = change(file, 'written', () => statSync(file, { throwIfNoEntry: false }));
+  if (!found?.isFile() || found.size === 0) return;
+  const end = `\`holdfast release --handoff ${printable(file)}\``;
+  throw usageFailure(
+    `--handoff ${printable(file)} has something in it: end its lease with ${end}, remove the file, or give another`,
+  );
+}
+
+/** For leases that were just acquired. */
 export function writeHandoffs(file: string, handoffs: readonly string[]): void {
-  const draft = `${file}.${process.pid}`;
+  checkUnused(file);
+  change(file, 'written', () => write(file, handoffs));
+}
+
+/**
+ * Works on the handoffs of the file, and then leaves in it what the work left; none removes it. Where the work fails, a
+ * failed change of the file is only a warning.
+ */
+export async function keepingHandoffs(
+  options: Options,
+  handoffs: readonly string[],
+  terminal: Terminal,
+  work: (left: string[]) => Promise<void>,
+): Promise<void> {
+  const left = [...handoffs];
   try {
-    writeFileSync(draft, handoffs.map((handoff) => `${handoff}\n`).join(''), { mode: 0o600, flag: 'wx' });
-    renameSync(draft, file);
+    await work(left);
   } catch (error) {
-    rmSync(draft, { force: true });
-    throw new Failure(EXIT.other, `--handoff ${printable(file)}: ${reasonOf(error)}`);
+    try {
+      keep(options, handoffs, left);
+    } catch (failure) {
+      if (!(failure instanceof Failure)) throw failure;
+      terminal.warn(`warning: ${failure.message}`);
+    }
+    throw error;
+  }
+  keep(options, handoffs, left);
+}
+
+function keep(options: Options, before: readonly string[], after: readonly string[]): void {
+  const file = options.text('handoff');
+  if (file === undefined || before.join() === after.join()) return;
+  change(file, after.length > 0 ? 'written' : 'removed', () => {
+    // A pipe or a device that the handoffs came from has no use for them.
+    if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return;
+    if (after.length > 0 || !isRegular(file)) write(file, after);
+    else rmSync(file, { force: true });
+  });
+}
+
+function change<T>(file: string, what: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw new Failure(EXIT.other, `--handoff ${printable(file)} could not be ${what}: ${reasonOf(error)}`);
   }
 }
 
-/** Removes the file when none is left. */
-export function keepHandoffs(options: Options, handoffs: readonly string[]): void {
-  const file = options.text('handoff');
-  if (file === undefined) return;
-  if (handoffs.length > 0) writeHandoffs(file, handoffs);
-  else rmSync(file, { force: true });
+/** Also true where there is nothing yet. A link is not regular: it may be /dev/stdout. */
+function isRegular(file: string): boolean {
+  return lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
+}
+
+function write(file: string, handoffs: readonly string[]): void {
+  const text = handoffs.map((handoff) => `${handoff}\n`).join('');
+  if (isRegular(file)) replace(file, text);
+  else writeThrough(file, text);
+}
+
+/** Replaces the file as a whole: a reader finds the old handoffs or the new ones. */
+function replace(file: string, text: string): void {
+  const draft = `${file}.${process.pid}`;
+  const fd = openSync(draft, 'wx', MODE);
+  try {
+    try {
+      writeFileSync(fd, text);
+    } finally {
+      closeSync(fd);
+    }
+    renameSync(draft, file);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
+}
+
+/** Links, pipes and devices stay what they are. A pipe that nobody reads fails instead of blocking. */
+function writeThrough(file: string, text: string): void {
+  const { O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
+  const fd = openSync(file, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, MODE);
+  try {
+    if (fstatSync(fd).isFile()) fchmodSync(fd, MODE);
+    writeFileSync(fd, text);
+  } finally {
+    closeSync(fd);
+  }
 }
 
 function reasonOf(error: unknown): string {
