@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Claim, Release, Reply, State } from '../../src/protocol/index.js';
+import {
+  type Claim,
+  NotExecutedError,
+  type Release,
+  type Reply,
+  type State,
+  UnsupportedError,
+} from '../../src/protocol/index.js';
 import type { Register, Written } from '../../src/stores/compare-and-swap/index.js';
 import { CompareAndSwap } from '../../src/stores/compare-and-swap/index.js';
 import { Paper, paperRegister, paperStore } from './paper.js';
@@ -193,6 +200,42 @@ describe('races', () => {
     fail = false;
     expect(await say(swap, releaseOf('a'))).toMatchObject({ kind: 'released', held: false });
     expect((await say(swap, claimOf('a', 2))).kind).toBe('granted');
+  });
+});
+
+describe('F4: a write that the client may have sent twice came back refused, and the read after it fails', () => {
+  async function errorAfter(failure: Error, repeats: boolean): Promise<unknown> {
+    const paper = new Paper();
+    const plain = paperRegister(paper, { takes: false, tells: false });
+    const swap = swapOn({
+      ...plain,
+      repeats,
+      async write(key, next, seen, now) {
+        await plain.write(key, next, seen, now);
+        return { kind: 'changed', found: null };
+      },
+      read: () => Promise.reject(failure),
+    });
+    const error: unknown = await say(swap, claimOf('a')).catch((thrown: unknown) => thrown);
+    expect(paper.sheets.has('k'), 'the first one was executed').toBe(true);
+    return error;
+  }
+
+  const unsent = new NotExecutedError('nothing listens', 'while-waiting');
+  const refused = new UnsupportedError('Not allowed. Nothing was changed.', { cause: new Error('denied') });
+
+  it.each([unsent, refused])('$name: the outcome is unknown', async (failure) => {
+    const error = await errorAfter(failure, true);
+    expect(error).toBeInstanceOf(Error);
+    expect(error).not.toBeInstanceOf(NotExecutedError);
+    expect(error).not.toBeInstanceOf(UnsupportedError);
+    expect(error).toMatchObject({ cause: failure, message: expect.stringMatching(/is not known/) });
+  });
+
+  it('a client that sends each write once is believed, and so is a record that was read and is no lock', async () => {
+    expect(await errorAfter(unsent, false)).toBe(unsent);
+    const other = new UnsupportedError('This is not a lock.', { key: 'k' });
+    expect(await errorAfter(other, true)).toBe(other);
   });
 });
 

@@ -13,6 +13,7 @@
 import { type Clock, systemClock } from '../../clock.js';
 import {
   type Command,
+  NotExecutedError,
   type Reply,
   type Snapshot,
   snapshotOf,
@@ -214,7 +215,7 @@ export class CompareAndSwap<V> {
         });
       }
       // A record found before a pause is probably outdated after it.
-      base = (pauseMs > 0 ? null : written.found) ?? (await register.read(key));
+      base = (pauseMs > 0 ? null : written.found) ?? (await this.#readAfterRace(key));
       certain = true;
       // The client sent the write twice, and the first one had been executed (F4).
       const isTimely = this.#time.jumps === jumps;
@@ -223,6 +224,24 @@ export class CompareAndSwap<V> {
       }
     }
     throw tooManyRaces(key);
+  }
+
+  /**
+   * The record after a write that came back `changed`. Where the client may have sent the write twice, the first one may
+   * have been executed as long as no read was answered. An `UnsupportedError` without a cause is about a record that was
+   * read: it is another one.
+   */
+  async #readAfterRace(key: string): Promise<Found<V>> {
+    try {
+      return await this.#register.read(key);
+    } catch (error) {
+      const saysNothingChanged =
+        error instanceof NotExecutedError ||
+        (error instanceof UnsupportedError && (error.cause !== undefined || this.#closed));
+      if (!this.#register.repeats || !saysNothingChanged) throw error;
+      const message = `Whether "${key}" was changed is not known, because it could not be read: ${error.message}`;
+      throw new Error(message, { cause: error });
+    }
   }
 
   /** Null when the store has to be asked first: an expired holder is only replaced by a fresh reading. */
