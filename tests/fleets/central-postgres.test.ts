@@ -6,6 +6,8 @@ import { createService, type Service } from 'holdfast-service';
 import { available } from 'holdfast-test-servers';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { lockServiceCentral } from '../../packages/holdfast/src/stores/postgres/tables/lock-service-central.js';
+import { sqlOf } from '../../packages/holdfast/src/stores/postgres/tables/row-sql.js';
 import { shortRaceCase } from './cases-race.js';
 import { freshName, locksOf } from './fleet.js';
 import { CentralOnPostgres } from './foreign-central-postgres.js';
@@ -117,6 +119,20 @@ describe.runIf(available('postgres'))('the PostgreSQL table of LockServiceCentra
     for (const name of ['job:123', 'ab', 'a b c', 'x'.repeat(65), 'größe']) {
       await expect(locks.tryAcquire(name)).rejects.toThrow(UnsupportedError);
     }
+  });
+
+  it('clean-up deletes old rows of ours, and none of the service, whatever its instances are called', async () => {
+    const [ours, foreign, taken] = [freshName(), freshName(), freshName()];
+    for (const name of [ours, taken]) await (await locksOf(fleet).acquire(name)).release();
+    await theirs.acquire(foreign, 'somebody', 60_000, `holdfast-${'a'.repeat(40)}`);
+    // Our column stays in a row that the service takes.
+    expect(await theirs.acquire(taken, 'somebody', 60_000, 'holdfast-worker-3')).not.toBeNull();
+    for (const name of [ours, foreign, taken]) await fleet.change(name, 'expiry = 1');
+    const place = { layout: lockServiceCentral, schema: 'public', table: 'locks' };
+    await fleet.pool.query(sqlOf(place).cleanUp(1_000));
+    expect(await fleet.record(ours)).toBeNull();
+    expect(await fleet.record(foreign)).toMatchObject({ owner: 'somebody' });
+    expect(await fleet.record(taken)).toMatchObject({ instance_id: 'holdfast-worker-3' });
   });
 
   it('a lock acquired there is renewed, acquired again and released here', async () => {

@@ -5,6 +5,8 @@ import type { Command } from 'holdfast/protocol';
 import { available } from 'holdfast-test-servers';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
+import { distributedLocks } from '../../packages/holdfast/src/stores/postgres/tables/distributed-locks.js';
+import { sqlOf } from '../../packages/holdfast/src/stores/postgres/tables/row-sql.js';
 import { shortRaceCase } from './cases-race.js';
 import { claimOf, freshName, listed, locksOf, say } from './fleet.js';
 import { DistributedLocks } from './foreign-distributed-locks.js';
@@ -244,6 +246,32 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
       client.release();
     }
     await (await locksOf(fleet).acquire(name, { wait: '10s' })).release();
+  });
+
+  it('clean-up deletes old rows of ours, and none of other software, whatever its holders are called', async () => {
+    const day = "now() - interval '9 days'";
+    const old = `${day} + interval '1 minute'`;
+    const locks = locksOf(fleet);
+    const ours = [freshName(), freshName()];
+    const [released, held] = ours;
+    await (await locks.acquire(released ?? '')).release();
+    await say(fleet.store(), claimOf(held ?? '', 5_000));
+    for (const name of ours) await fleet.change(name, `acquired_at = ${day}, expires_at = ${old}`);
+    const theirs = ['holdfast-worker-3', 'holdfast-free', `holdfast-${'a'.repeat(40)} x`].map((holder) => ({
+      name: freshName(),
+      holder,
+    }));
+    for (const { name, holder } of theirs) await insert(name, holder, day, old);
+    // Software that updates rows leaves our column in them.
+    const updated = freshName();
+    await (await locks.acquire(updated)).release();
+    await fleet.change(updated, `holder_id = 'holdfast-worker-3', acquired_at = ${day}, expires_at = ${old}`);
+    const place = { layout: distributedLocks, schema: 'public', table: 'distributed_locks' };
+    await fleet.pool.query(sqlOf(place).cleanUp(1_000));
+    for (const name of ours) expect(await fleet.record(name)).toBeNull();
+    for (const { name, holder } of theirs)
+      expect(await fleet.record(name)).toMatchObject({ holder_id: holder });
+    expect(await fleet.record(updated)).toMatchObject({ holder_id: 'holdfast-worker-3' });
   });
 
   it('opens by URL, migrates by URL, and lists locks of both kinds', async () => {

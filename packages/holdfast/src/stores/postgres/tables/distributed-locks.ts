@@ -13,8 +13,8 @@
  */
 import type { Holder, Rest } from '../../../protocol/index.js';
 import { bareNameOf, keyOfBareName } from '../../compare-and-swap/foreign.js';
-import { OWN_PREFIX, secretOf } from '../../compare-and-swap/lock-service-central.js';
-import { boundedMs, FAR_MS, FREE, FREE_MS, type Row, type TableLayout } from './layout.js';
+import { secretOf } from '../../compare-and-swap/lock-service-central.js';
+import { boundedMs, FAR_MS, FREE, FREE_MS, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
 
 const NAME = 'distributed-locks';
 /** The length of `holder_id`, in letters. */
@@ -45,7 +45,7 @@ export const distributedLocks: TableLayout = {
 CREATE INDEX IF NOT EXISTS idx_locks_expires ON ${table} (expires_at);
 CREATE INDEX IF NOT EXISTS idx_locks_holder ON ${table} (holder_id);`,
   keySql: `'${keyOfBareName('')}' || r.lock_name`,
-  ownSql: `r.holder_id LIKE '${OWN_PREFIX}%'`,
+  ownSql: `r.holder_id ~ '^${OWN_SHAPE}( |$)'`,
   freeSql: `r.holder_id = '${FREE}' AND r.expires_at < clock_timestamp()`,
   expendableSql: `r.expires_at < clock_timestamp() - interval '${FREE_MS} milliseconds'`,
   nameOf: (key) => bareNameOf(key, NAME),

@@ -28,6 +28,8 @@ import { OWN_PREFIX } from '../../compare-and-swap/lock-service-central.js';
 /** The column that Holdfast adds. */
 export const OWN = 'holdfast';
 export const FREE = `${OWN_PREFIX}free`;
+/** Matches the texts of `secretOf`, and `FREE`, in SQL: other software may have names with the same beginning. */
+export const OWN_SHAPE = `${OWN_PREFIX}([0-9a-f]{40}|rest-[0-9]+|free)`;
 
 /** How long before it is expendable a released lock has expired: longer than any transaction of the other software. */
 export const FREE_MS = 24 * 60 * 60 * 1_000;
@@ -52,7 +54,7 @@ export interface TableLayout {
   create(table: string): string;
   /** The key of a row. */
   readonly keySql: string;
-  /** Whether Holdfast wrote the row, and whether it is free. */
+  /** Whether the holder of a row with our column is one of ours, and whether it is free. */
   readonly ownSql: string;
   readonly freeSql: string;
   /** Whether a row of ours is expendable. */

@@ -16,10 +16,9 @@ import {
   CENTRAL_LAYOUT,
   centralPartsIn,
   centralPartsOf,
-  OWN_PREFIX,
   secretOf,
 } from '../../compare-and-swap/lock-service-central.js';
-import { boundedMs, FREE, FREE_MS, type Row, type TableLayout } from './layout.js';
+import { boundedMs, FREE, FREE_MS, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
 
 const COLUMNS = ['namespace', 'lock_name', 'owner', 'instance_id', 'lease_duration', 'expiry'];
 /** The length of `owner`, in letters. */
@@ -43,7 +42,7 @@ export const lockServiceCentral: TableLayout = {
 );
 CREATE INDEX IF NOT EXISTS idx_locks_expiry ON ${table} (expiry);`,
   keySql: "replace(r.lock_id, ':', '/')",
-  ownSql: `r.instance_id LIKE '${OWN_PREFIX}%'`,
+  ownSql: `r.instance_id ~ '^${OWN_SHAPE}$'`,
   freeSql: `r.owner = '${FREE_OWNER}' AND r.instance_id = '${FREE}' AND r.lease_duration = 0`,
   expendableSql: `r.expiry < floor(extract(epoch FROM clock_timestamp()))::bigint - ${FREE_MS / 1_000}`,
   isKey: (key) => centralPartsIn(key) !== null,

@@ -68,7 +68,7 @@ export function sqlOf({ layout, schema, table: name }: Place) {
       SELECT ${inOrder} AS key, ${row} AS row FROM ${table} AS r
       WHERE starts_with(${layout.keySql}, $1::text) AND ${inOrder} > $2::text ORDER BY 1 LIMIT ${rows}) AS page) AS found`,
     cleanUp: (rows: number): string => `WITH gone AS (DELETE FROM ${table} WHERE ${key} = ANY (ARRAY(
-      SELECT r.${key} FROM ${table} AS r WHERE ${layout.ownSql} AND ${layout.expendableSql}
+      SELECT r.${key} FROM ${table} AS r WHERE r.${OWN} IS NOT NULL AND ${layout.ownSql} AND ${layout.expendableSql}
       LIMIT ${rows} FOR UPDATE SKIP LOCKED)) RETURNING 1) SELECT NULL AS now, count(*)::text AS found FROM gone`,
   };
 }
