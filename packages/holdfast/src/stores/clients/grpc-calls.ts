@@ -62,9 +62,12 @@ export function refusalOf(error: unknown): Refusal {
 /** The error, as a `NotExecutedError` where the call was certainly not sent. */
 export function unlessUnsent(error: unknown): unknown {
   const [, code] = NOT_SENT.exec(messageOf(error)) ?? [];
-  const known =
-    code === undefined ? error : Object.assign(new Error(messageOf(error), { cause: error }), { code });
-  return notExecuted(known) ?? error;
+  if (code !== undefined) {
+    return notExecuted(Object.assign(new Error(messageOf(error), { cause: error }), { code })) ?? error;
+  }
+  // A status is that of the last attempt only. A client that retries by itself may have sent an earlier one.
+  const isStatus = error instanceof Error && 'code' in error && typeof error.code === 'number';
+  return (isStatus ? null : notExecuted(error)) ?? error;
 }
 
 export class GrpcCalls {

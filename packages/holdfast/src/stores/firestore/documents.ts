@@ -19,7 +19,7 @@ import { idOf } from '../clients/escaped-id.js';
 import { refusalOf } from '../clients/grpc-calls.js';
 import type { Register } from '../compare-and-swap/register.js';
 import type { FirestoreCollection, FirestoreSnapshot, FirestoreTimestamp } from './client.js';
-import { explainedError } from './errors.js';
+import { explainedError, explainedWriteError } from './errors.js';
 import type { FirestoreTime } from './firestore-time.js';
 
 const KEPT_MS = 2 * 24 * 60 * 60 * 1_000;
@@ -60,7 +60,7 @@ export function documentRegister(
       } catch (error) {
         const refusal = refusalOf(error);
         if (refusal === 'changed' || refusal === 'missing') return { kind: 'changed', found: null };
-        throw explainedError(error, key);
+        throw explainedWriteError(error, key);
       }
     },
   };
