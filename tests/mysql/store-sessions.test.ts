@@ -1,11 +1,11 @@
 /** Sessions as the pools of applications may have them: none of their settings changes what the store does. */
 import { createLocks, UnsupportedError } from 'holdfast';
 import { type MysqlClient, mysqlStore } from 'holdfast/mysql';
-import type { Store } from 'holdfast/protocol';
+import { NotExecutedError, type Store } from 'holdfast/protocol';
 import { available, type MariadbServer, startMariadb } from 'holdfast-test-servers';
 import type mysql from 'mysql2/promise';
 import type { RowDataPacket } from 'mysql2/promise';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { clearScene } from '../scene.js';
 import {
   claimOf,
@@ -156,6 +156,21 @@ describe.runIf(available('mariadb'))('sessions of MariaDB', () => {
     await expect(refused).rejects.toThrow(/inside a transaction/);
     await inside.query('ROLLBACK');
     expect(await mysqlStore(plain).read('default/inside')).toBeNull();
+  });
+
+  it('while a statement on a single connection hangs, further commands fail at once, unsent; after it they work', async () => {
+    const own = await server.createDatabase();
+    await tableIn(own);
+    const blocker = await mysql2Connection(own);
+    const store = mysqlStore(await mysql2Connection(own));
+    await blocker.query('LOCK TABLES holdfast WRITE');
+    await expect(store.read('default/k')).rejects.toThrow(/is silent/);
+    const refused = say(store, claimOf('default/k', 'a'));
+    await expect(refused).rejects.toThrow(/hangs.*give mysqlStore a pool/);
+    await expect(refused).rejects.toBeInstanceOf(NotExecutedError);
+    await blocker.query('UNLOCK TABLES');
+    await vi.waitFor(() => store.read('default/k'), { timeout: 20_000, interval: 20 });
+    expect((await say(store, claimOf('default/k', 'a'))).kind).toBe('granted');
   });
 
   it('a pool of callbacks only is refused with advice', async () => {

@@ -4,9 +4,9 @@
  * They are plain text, one round trip each, with values as `hex` writes them: no `sql_mode` and no character set of a
  * session changes them. Prepared statements would take a round trip more on each new connection.
  * Every reply tells whether the session has autocommit. Where it is off, the store commits what it wrote, and reads in
- * transactions of its own. A statement that hangs is given up, and its connection destroyed (pooled.ts).
+ * transactions of its own. A statement that hangs is given up, and its connection destroyed if it is of a pool (pooled.ts).
  */
-import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
+import { InvalidArgumentError, NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { answered, onPooled, type Pooled } from '../clients/pooled.js';
 
 /** A connection of mysql2 (its promise API) or mariadb, with autocommit, that is not used for transactions. */
@@ -34,6 +34,8 @@ interface Inside extends MysqlConnection, Pooled {
 }
 
 const ADVICE = 'a rollback would undo a lock. Give mysqlStore a pool, or a connection of its own.';
+const HANGS =
+  'a statement on this connection hangs: open another connection, or give mysqlStore a pool, which replaces those that hang';
 const COMMIT = { sql: 'COMMIT' };
 const IN_TRANSACTION = 1;
 const typeCast = (_field: unknown, next: () => unknown): unknown => next();
@@ -50,6 +52,8 @@ export class Database {
   readonly #connection: MysqlConnection | null;
   /** Whether sessions without autocommit were seen. */
   #commits = false;
+  /** Whether a statement of the single connection was given up, and has not ended yet. */
+  #hangs = false;
 
   constructor(given: MysqlClient) {
     const client = has(given, 'promise') ? (given as MysqlCallbackClient).promise() : given;
@@ -94,12 +98,25 @@ export class Database {
   }
 
   #use<T>(run: (connection: Inside) => Promise<T>): Promise<T> {
-    if (!this.#pool) return answered(run(this.#connection as Inside));
+    if (!this.#pool) return this.#useConnection(run);
     const acquiring: Promise<Inside> = this.#pool.getConnection();
     if (has(acquiring, 'then')) return onPooled(acquiring, run);
     throw new InvalidArgumentError(
       'This pool has callbacks. Take one of the promise API: import mariadb instead of mariadb/callback.',
     );
+  }
+
+  /** A connection of the user's is not destroyed. Nothing more is sent while a statement hangs: it would come late. */
+  async #useConnection<T>(run: (connection: Inside) => Promise<T>): Promise<T> {
+    if (this.#hangs) throw new NotExecutedError(HANGS, 'while-waiting');
+    const running = run(this.#connection as Inside);
+    const onEnd = (): void => {
+      this.#hangs = false;
+    };
+    running.then(onEnd, onEnd);
+    return await answered(running, () => {
+      this.#hangs = true;
+    });
   }
 }
 
