@@ -1,6 +1,6 @@
 /** The table, its rows, what is deleted, and what the store says of errors and of the server. */
 import { createLocks, UnsupportedError } from 'holdfast';
-import { createTable, createTableSql, mysqlStore } from 'holdfast/mysql';
+import { createTable, createTableSql, type MysqlClient, mysqlStore } from 'holdfast/mysql';
 import { NotExecutedError } from 'holdfast/protocol';
 import { available, type MariadbServer, startMariadb } from 'holdfast-test-servers';
 import type mysql from 'mysql2/promise';
@@ -11,6 +11,7 @@ import { claimOf, mysql2Connection, mysql2Pool, releaseOf, renewOf, say, tableIn
 
 describe.runIf(available('mariadb'))('the table in MariaDB', () => {
   let server: MariadbServer;
+  let second: MariadbServer | undefined;
   let url: string;
   let pool: mysql.Pool;
 
@@ -22,7 +23,7 @@ describe.runIf(available('mariadb'))('the table in MariaDB', () => {
   });
   afterAll(async () => {
     await clearScene();
-    await server?.stop();
+    await Promise.all([server?.stop(), second?.stop()]);
   });
 
   async function rowOf(key: string): Promise<RowDataPacket | undefined> {
@@ -170,6 +171,17 @@ describe.runIf(available('mariadb'))('the table in MariaDB', () => {
     }
     await (await locks.acquire('k', { wait: '30s' })).release();
     await locks.close();
+  });
+
+  it('probe: a proxy that spreads statements over several servers is warned of', async () => {
+    second = await startMariadb({ own: true });
+    const other = mysql2Pool(await second.createDatabase());
+    let count = 0;
+    const proxy = { getConnection: () => (count++ % 2 === 0 ? pool : other).getConnection() };
+    const textOf = async (client: MysqlClient): Promise<string> =>
+      (await mysqlStore(client).probe()).findings.map(({ text }) => text).join();
+    expect(await textOf(proxy)).toMatch(/Several servers answer .*connect to one server only/);
+    expect(await textOf(pool)).not.toMatch(/Several servers/);
   });
 
   it('probe: the server, its time, and what it promises', async () => {

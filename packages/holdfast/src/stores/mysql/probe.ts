@@ -5,7 +5,7 @@ import type { Database } from './database.js';
 
 /** Not every server has all of them. */
 const VARIABLES =
-  'version version_comment read_only innodb_read_only log_bin sync_binlog innodb_flush_log_at_trx_commit wsrep_on wsrep_sync_wait';
+  'version version_comment read_only innodb_read_only log_bin sync_binlog innodb_flush_log_at_trx_commit wsrep_on';
 const FORGETS =
   'the grants of the last moments, and another may get the same lock. Its token is still higher';
 
@@ -19,6 +19,14 @@ export async function engineOf(database: Database, table: string): Promise<strin
   return row?.engine == null ? null : String(row.engine);
 }
 
+/** Which servers answer: plain reads on several connections, and one that a proxy sends where writes go. */
+async function serversOf(database: Database): Promise<ReadonlySet<string>> {
+  const sql = "SELECT @@autocommit AS autocommit, CONCAT(@@hostname, ':', @@port) AS server FROM DUAL";
+  const asked = [sql, sql, sql, `${sql} FOR UPDATE`];
+  const replies = await Promise.all(asked.map((one) => database.rows(one)));
+  return new Set(replies.map(([row]) => String(row?.server)));
+}
+
 export async function probe(
   database: Database,
   table: string,
@@ -28,6 +36,7 @@ export async function probe(
   const values = new Map(rows.map((row) => [row.Variable_name, String(row.Value)]));
   const is = (name: string): boolean => ['ON', '1'].includes(values.get(name) ?? '');
   const engine = await engineOf(database, table);
+  const servers = await serversOf(database);
   const version = `${values.get('version')} (${values.get('version_comment')})`;
   const isOnDisk = is('innodb_flush_log_at_trx_commit') && (!is('log_bin') || is('sync_binlog'));
   return {
@@ -45,9 +54,17 @@ export async function probe(
         : warning(
             `innodb_flush_log_at_trx_commit or sync_binlog is not 1: a crash of the machine may forget ${FORGETS}.`,
           ),
-      is('wsrep_on') && !is('wsrep_sync_wait')
-        ? warning('Galera with wsrep_sync_wait = 0 reads old rows: set it to 1, or connect to one node only.')
-        : note(`A failover to a replica may forget ${FORGETS}, as long as the clocks of both servers agree.`),
+      servers.size > 1 &&
+        warning(
+          `Several servers answer (${[...servers].join(', ')}), so several clocks decide, and two may hold one lock: connect to one ` +
+            'server only, without a proxy that spreads statements.',
+        ),
+      is('wsrep_on') &&
+        warning(
+          'This is a node of a Galera cluster. All clients have to use one and the same node: with several, several clocks ' +
+            'decide, and reads are old.',
+        ),
+      note(`A failover to a replica may forget ${FORGETS}, as long as the clocks of both servers agree.`),
       good("Time is the server's clock: the clocks of its clients decide nothing."),
       note('MySQL sends no wake-ups: waiters poll.'),
     ),
