@@ -28,9 +28,14 @@ async function startServer(): Promise<Server> {
   const servers = await Promise.all(
     Array.from({ length: SERVERS }, () => startRedis({ own: true, config: CONFIG })),
   );
-  const clients = servers.map(({ port }) => new Redis(port));
-  await enrolMembers(clients);
-  for (const client of clients) client.disconnect();
+  const enrol = async (): Promise<void> => {
+    const clients = servers.map(({ port }) => new Redis(port));
+    // Restarted, they have lost nothing.
+    await Promise.all(clients.map((client) => client.del('holdfast-quorum:member')));
+    await enrolMembers(clients);
+    for (const client of clients) client.disconnect();
+  };
+  await enrol();
   const majority = servers.slice(0, MAJORITY);
   const onEach = async (some: readonly RedisServer[], run: (server: RedisServer) => Promise<void>) => {
     await Promise.all(some.map(run));
@@ -43,7 +48,10 @@ async function startServer(): Promise<Server> {
     stop: () => onEach(servers, (server) => server.stop()),
     pause: () => onEach(majority, (server) => server.pause()),
     resume: () => onEach(servers, (server) => server.resume()),
-    restart: () => onEach(servers, (server) => server.restart()),
+    restart: async () => {
+      await onEach(servers, (server) => server.restart());
+      await enrol();
+    },
     kill: () => onEach(majority, (server) => server.kill()),
   };
 }

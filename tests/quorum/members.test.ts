@@ -3,13 +3,26 @@ import { randomUUID } from 'node:crypto';
 import { seededRandom } from 'holdfast/testkit';
 import { available } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
-import type { MemberReply, Request } from '../../packages/holdfast/src/stores/quorum/member.js';
+import type {
+  Greeting,
+  MemberReply,
+  Refusal,
+  Request,
+  Seat,
+} from '../../packages/holdfast/src/stores/quorum/member.js';
 import { membersOf } from '../../packages/holdfast/src/stores/quorum/store.js';
 import { Schedule } from '../simulation/src/schedule.js';
 import { SimulatedMember } from '../simulation/src/simulated-member.js';
 import { QuorumScene } from './store-scene.js';
 
 const ROUNDS = 400;
+
+const seatOf = ({ quorum, place }: Greeting): Seat => ({ quorum: quorum ?? '', place });
+
+function answered(reply: MemberReply | Refusal): MemberReply {
+  if ('isRefused' in reply) throw new Error('Refused.');
+  return reply;
+}
 
 function requestOf(random: ReturnType<typeof seededRandom>, key: string, now: number): Request {
   const ballot = (): string =>
@@ -38,14 +51,14 @@ describe.runIf(available('redis', { own: true }))('a member on Redis', () => {
     const [real] = membersOf(scene.clients, {});
     if (!real) throw new Error('No member.');
     const random = seededRandom(seed);
-    const quorum = (await real.greet()).quorum ?? '';
+    const seat = seatOf(await real.greet());
     const simulated = new SimulatedMember(0, Date.now(), new Schedule());
     let key = randomUUID();
     const counts = { done: 0, refused: 0 };
     for (let round = 0; round < ROUNDS; round++) {
       if (round % 20 === 0) key = randomUUID();
       const request = requestOf(random, key, Date.now());
-      const told = await real.ask(request, quorum);
+      const told = answered(await real.ask(request, seat));
       const expected = simulated.handle(request);
       const compared = ({ isDone, promised, accepted, value }: MemberReply) =>
         // The script leaves out of an answer what the proposer does not need.
@@ -63,13 +76,28 @@ describe.runIf(available('redis', { own: true }))('a member on Redis', () => {
     const scene = await QuorumScene.open(onTestFinished);
     const [real] = membersOf(scene.clients, {});
     if (!real) throw new Error('No member.');
-    const quorum = (await real.greet()).quorum ?? '';
+    const seat = seatOf(await real.greet());
     const until = Date.now() + 3_600_000;
     const ask = (ballot: string, keepMs: number) =>
-      real.ask({ kind: 'prepare', key: 'k', ballot, when: 'always', until, keepMs }, quorum);
+      real.ask({ kind: 'prepare', key: 'k', ballot, when: 'always', until, keepMs }, seat);
     await ask('5.1', 100_000);
     await ask('6.1', 1_000);
-    const { keptMs } = await real.ask({ kind: 'peek', key: 'k' }, quorum);
+    const { keptMs } = answered(await real.ask({ kind: 'peek', key: 'k' }, seat));
     expect(keptMs).toBeGreaterThan(50_000);
+  });
+
+  it('refuses every request under another id or place', async ({ onTestFinished }) => {
+    const scene = await QuorumScene.open(onTestFinished);
+    const [, second] = membersOf(scene.clients, {});
+    if (!second) throw new Error('No member.');
+    const seat = seatOf(await second.greet());
+    expect(seat.place).toBe(2);
+    for (const wrong of [
+      { ...seat, place: 1 },
+      { ...seat, quorum: 'other' },
+    ]) {
+      expect(await second.ask({ kind: 'peek', key: 'k' }, wrong)).toEqual({ isRefused: true, isOnce: true });
+    }
+    answered(await second.ask({ kind: 'peek', key: 'k' }, seat));
   });
 });

@@ -11,7 +11,7 @@ import { createClient } from 'redis';
 
 export { runSuite } from '../store-talk.js';
 
-/** A restart loses nothing: the server votes again by itself. */
+/** A restart loses nothing. */
 export const SAFE = { appendonly: 'yes', appendfsync: 'always' };
 
 export const PREFIX = 'holdfast-quorum:';
@@ -36,6 +36,12 @@ export class QuorumScene {
     onFinished(() => scene.close());
     await enrolMembers(scene.clients);
     return scene;
+  }
+
+  /** What an operator does who knows that nothing was lost. */
+  async enrolAllAgain(): Promise<void> {
+    await Promise.all(this.clients.map((client) => client.del(`${PREFIX}member`)));
+    await enrolMembers(this.clients);
   }
 
   /** A client of each server, as another process would have it. */

@@ -2,7 +2,8 @@
  * Who belongs to the quorum. A server that lost data has forgotten promises, and must not vote before the others have made
  * up for it:
  *
- * 1. Find the members that still vote. At first there are none, and all servers are enrolled under a new id.
+ * 1. Find the members that still vote. At first there are none: then every server notes a new id and its place, and gets
+ *    its vote only when all have noted it. Where that is broken off, the next run completes it.
  * 2. A majority has to vote. Read every key that any of them has, so that a majority of them accepts its value again:
  *    then nothing that the lost server had accepted is needed any more.
  * 3. Enrol the server at its place.
@@ -46,25 +47,39 @@ export async function enrolMembers(
       }
     }),
   );
-  const ids = new Set(greetings.flatMap(({ enrolled }) => (enrolled === '' ? [] : [enrolled])));
+  const ids = new Set(
+    greetings.flatMap(({ enrolled, isNoted }) => (enrolled === '' || isNoted ? [] : [enrolled])),
+  );
   if (ids.size > 1)
     throw failed('the servers belong to different quorums: pass those that were enrolled together');
   const [id = systemClock.randomId()] = ids;
-  const wrong = greetings.findIndex(({ enrolled, place }, index) => enrolled !== '' && place !== index + 1);
+  const wrong = greetings.findIndex(({ enrolled, place }, index) => enrolled === id && place !== index + 1);
   if (wrong !== -1) {
     throw failed(
       `server ${wrong + 1} was enrolled as server ${greetings[wrong]?.place}: keep the order of the servers`,
     );
   }
-  const lost = greetings.flatMap(({ quorum: voting }, index) => (voting === null ? [index] : []));
+  const states = greetings.map(({ before }) => before);
+  const enrol = async (some: readonly number[], isVoting: boolean): Promise<void> => {
+    for (const index of some) {
+      const seat = { quorum: id, place: index + 1 };
+      const state = (await members[index]?.enrol(seat, isVoting, states[index] ?? '')) ?? '';
+      if (state === '')
+        throw failed(`server ${index + 1} was restarted, or enrolled by somebody else, meanwhile: try again`);
+      states[index] = state;
+    }
+  };
   const isNew = ids.size === 0;
-  if (!isNew && lost.length > 0) await copyAll(quorum, members, lost);
-  for (const index of lost) {
-    const before = greetings[index]?.runBefore ?? '';
-    if (await members[index]?.enrol(id, index + 1, before)) continue;
-    throw failed(`server ${index + 1} was restarted, or enrolled by somebody else, meanwhile: try again`);
-  }
-  return { enrolled: lost.map((index) => index + 1), isNew };
+  const idle = greetings.flatMap(({ quorum: voting }, index) => (voting === null ? [index] : []));
+  const noted = idle.filter(
+    (index) => isNew || (greetings[index]?.isNoted && greetings[index]?.enrolled === id),
+  );
+  const lost = idle.filter((index) => !noted.includes(index));
+  if (isNew) await enrol(noted, false);
+  await enrol(noted, true);
+  if (lost.length > 0) await copyAll(quorum, members, lost);
+  await enrol(lost, true);
+  return { enrolled: idle.map((index) => index + 1), isNew };
 }
 
 async function copyAll(
@@ -75,9 +90,10 @@ async function copyAll(
   const voting = members.filter((_, index) => !lost.includes(index));
   if (voting.length < quorum.majority) {
     throw failed(
-      `only ${voting.length} of ${members.length} servers have kept their data, so locks may be forgotten. Stop everything ` +
-        `that uses them, or wait until every lease has ended; then delete the key "${members[0]?.enrolmentKey}" on ` +
-        'all servers, and enrol them again',
+      `only ${voting.length} of ${members.length} servers have certainly kept their data, so locks may be forgotten. ` +
+        'Stop everything that uses them, or wait until every lease has ended (no need if the others were restarted, and ' +
+        `wrote every change to disk first); then delete the key "${members[0]?.enrolmentKey}" on all servers, and enrol ` +
+        'them again',
     );
   }
   const register = new QuorumRegister(quorum, () => undefined);

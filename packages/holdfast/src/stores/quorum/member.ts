@@ -65,12 +65,23 @@ export interface Greeting {
   readonly reason: string;
 }
 
+/** A vote: the id of the quorum, and the place in it that the server was enrolled at when it was greeted. */
+export interface Seat {
+  readonly quorum: string;
+  readonly place: number;
+}
+
+/** The server does not have that seat, or not any more. It has not executed the request, unless the client sent it twice. */
+export interface Refusal {
+  readonly isOnce: boolean;
+  readonly isRefused: true;
+}
+
 export interface Member {
   /** For messages. */
   readonly name: string;
   greet(): Promise<Greeting>;
-  /** A server that is not a member of this quorum rejects with a `NotExecutedError`. */
-  ask(request: Request, quorum: string): Promise<MemberReply>;
+  ask(request: Request, seat: Seat): Promise<MemberReply | Refusal>;
 }
 
 export function counterOf(ballot: Ballot): number {

@@ -36,7 +36,8 @@ export async function probe(
         apartMs > APART_MS_MAX &&
           warning(
             `The clocks of the servers are ${Math.round(apartMs / 1_000)} s apart. Locks stay correct, but while servers are ` +
-              'away, locks of dead processes may last that much longer. Remedy: synchronise the clocks.',
+              'away, locks of dead processes may last that much longer. Remedy: slew the clocks until they agree. Never set ' +
+              'a clock forward while its server votes: the server would forget records.',
           ),
         listenError !== undefined &&
           note(
@@ -70,17 +71,16 @@ async function memberFindings(member: RedisMember): Promise<Found> {
   return { server: nameOf(info, 1), findings: [...findings, ...memory].map(named) };
 }
 
-/** A server that forgets a promise breaks exclusion; so unless a restart can lose nothing, it has to be enrolled again. */
+/** A server that forgets a promise breaks exclusion, so a restarted one has to be enrolled again, whatever is on its disk. */
 function diskFinding(info: ReadonlyMap<string, string>, config: ReadonlyMap<string, string> | null): Finding {
   const appends = info.get('aof_enabled') === '1';
   const syncs = config?.get('appendfsync');
-  if (appends && syncs === 'always')
-    return good('Every change is on disk before it is answered: a restart loses nothing.');
+  if (appends && syncs === 'always') return good('Every change is on disk before it is answered.');
   const loss = appends
     ? `Changes go to disk ${syncs === 'everysec' ? 'once a second' : 'now and then'} (appendfsync ${syncs ?? 'unknown'}): a crash loses the last ones`
     : 'Changes are not appended to a file (appendonly no): a restart loses the last ones, or all';
   return warning(
-    `${loss}. After a restart it does not vote until it is enrolled again. Remedy: appendonly yes, appendfsync always.`,
+    `${loss}. If a majority crashes at once, locks are forgotten. Remedy: appendonly yes, appendfsync always.`,
   );
 }
 

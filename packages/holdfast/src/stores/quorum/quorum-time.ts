@@ -4,7 +4,7 @@
  *
  * Two majorities have a member in common. An expiry of `latest` + ttl is at least its time plus ttl, and `earliest` has
  * passed the expiry only after its clock has. So that one clock counted the whole ttl, however far the clocks are apart,
- * and a clock that is wrong alone has no effect.
+ * and a clock that is wrong alone does not decide. A clock that is set forward makes its server forget records, though.
  */
 import type { Clock } from '../../clock.js';
 import type { Reading, StoreTime } from '../compare-and-swap/register.js';

@@ -6,13 +6,16 @@ import type { Clock } from '../../clock.js';
 import { NotExecutedError } from '../../protocol/index.js';
 import { messageOf, notExecuted } from '../clients/errors.js';
 import { groupedBy } from '../clients/grouped.js';
-import type { Greeting, Member, MemberReply, Request } from './member.js';
+import type { Greeting, Member, MemberReply, Request, Seat } from './member.js';
 import { QuorumTime } from './quorum-time.js';
 
 /** A majority that has not answered by then is not awaited any longer. The engine waits far less. */
 const ANSWERS_MS_MAX = 3_000;
 /** Once a majority has answered, and its answers differ, the others get as long again, and at least this. */
 const REST_MS_MIN = 10;
+
+/** Who needs a greeting meanwhile shares the one that is under way. */
+const GREETING_MS = 100;
 
 export interface Round<T> {
   readonly answers: readonly { readonly member: number; readonly reply: T }[];
@@ -25,8 +28,10 @@ export class Quorum {
   readonly majority: number;
   readonly clock: Clock;
   readonly time: QuorumTime;
-  /** The place of each member that has been greeted. Only those are asked. */
-  readonly #places: number[] = [];
+  /** Where each member was enrolled when it was greeted. Only those are asked. */
+  readonly #seats: (Seat | undefined)[] = [];
+  /** Greetings under way, by member. */
+  readonly #greetings = new Map<number, { readonly sentMs: number; readonly answer: Promise<Greeting> }>();
   /** The id of the quorum, once a majority has named it. */
   #id: string | null = null;
 
@@ -49,9 +54,16 @@ export class Quorum {
     const id = this.#id ?? '';
     const round = this.#round(async (member, index) => {
       const request = requestOf(index);
-      if (request === null) throw await this.#greeted(index);
+      const seat = this.#seats[index];
+      if (request === null || seat === undefined) throw await this.#greeted(index);
       const sentMs = this.clock.monotonicMs();
-      const reply = await member.ask(request, id);
+      const reply = await member.ask(request, { quorum: id, place: seat.place });
+      if ('isRefused' in reply) {
+        this.#seats[index] = undefined;
+        const error = await this.#greeted(index);
+        // Sent twice, it may have been executed before the server was restarted.
+        throw reply.isOnce ? error : new Error(error.message, { cause: error });
+      }
       this.time.note(index, sentMs, this.clock.monotonicMs(), reply.time);
       return reply;
     }, isEnough);
@@ -62,7 +74,7 @@ export class Quorum {
     });
   }
 
-  /** Nothing was sent to a member whose time is not known. It is asked for now, for the next request. */
+  /** Nothing was sent to a member whose place or time is not known. It is asked for now, for the next request. */
   async #greeted(index: number): Promise<NotExecutedError> {
     try {
       const { quorum, reason } = await this.#greetOne(index);
@@ -112,19 +124,32 @@ export class Quorum {
     return ids.find((id) => ids.filter((other) => other === id).length >= this.majority) ?? null;
   }
 
+  /** One greeting at a time, unless it takes long; a member that hangs bounds the number of its requests. */
+  #greetOne(index: number): Promise<Greeting> {
+    const sentMs = this.clock.monotonicMs();
+    const shared = this.#greetings.get(index);
+    if (shared && sentMs - shared.sentMs < GREETING_MS) return shared.answer;
+    const answer = this.#greetNow(index).finally(() => {
+      if (this.#greetings.get(index)?.answer === answer) this.#greetings.delete(index);
+    });
+    this.#greetings.set(index, { sentMs, answer });
+    return answer;
+  }
+
   /** A server that is passed twice has one vote. */
-  async #greetOne(index: number): Promise<Greeting> {
+  async #greetNow(index: number): Promise<Greeting> {
     const sentMs = this.clock.monotonicMs();
     const greeting = await (this.members[index] as Member).greet();
-    if (greeting.quorum === null) return greeting;
-    const twin = this.#places.indexOf(greeting.place);
+    const { quorum, place } = greeting;
+    if (quorum === null) return greeting;
+    const twin = this.#seats.findIndex((seat) => seat?.quorum === quorum && seat.place === place);
     if (twin !== -1 && twin !== index) {
       throw new NotExecutedError(
         `it is the same as ${this.members[twin]?.name}: pass each server once`,
         'never',
       );
     }
-    this.#places[index] = greeting.place;
+    this.#seats[index] = { quorum, place };
     this.time.note(index, sentMs, this.clock.monotonicMs(), greeting.time);
     return greeting;
   }

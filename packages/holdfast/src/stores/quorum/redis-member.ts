@@ -5,15 +5,16 @@
  *   PREFIX member     hash: the enrolment: id of the quorum, place in it, run id of the server
  *
  * Every request is one script, so it is atomic on its server. It first checks the enrolment: a server that was restarted
- * may have lost promises, even if it loaded an older snapshot, so the run id must be the one enrolled. A restarted server
- * that writes every change to disk before it answers has lost nothing, and is enrolled again by itself.
+ * may have lost promises, even if it loaded an older snapshot, so the run id must be the one enrolled. Whether it wrote
+ * every change to disk before it answered cannot be told afterwards, so every restarted server is enrolled again.
+ *
+ * Records expire by the server's clock, which must not be set forward while the server votes.
  */
 import { NotExecutedError } from '../../protocol/index.js';
 import { listOf, numberOf, textOf } from '../redis/codec.js';
 import type { Connection, Server } from '../redis/connection.js';
-import { configOf } from '../redis/probe.js';
 import { scriptRunner } from '../redis/script.js';
-import type { Greeting, Member, MemberReply, Request } from './member.js';
+import type { Greeting, Member, MemberReply, Refusal, Request, Seat } from './member.js';
 
 const HEAD_LUA = `
 local time = redis.call('TIME')
@@ -27,16 +28,20 @@ const GREET_LUA = `${HEAD_LUA}
 return { stamp, enrolled[1] or '', enrolled[2] or '', enrolled[3] or '', run }
 `;
 
-/** ARGV: id of the quorum, place, run id enrolled before ('' for none). Returns 1 where that is still so. */
+/** Before the run id in the enrolment of a server that has a seat, but no vote yet. */
+const NOTED = 'noted:';
+
+/** ARGV: id of the quorum, place, what comes before the run id, the enrolment before. Returns the one now, or '' if it had changed. */
 const ENROL_LUA = `${HEAD_LUA}
-if (enrolled[3] or '') ~= ARGV[3] then return 0 end
-redis.call('HSET', KEYS[1], 'quorum', ARGV[1], 'place', ARGV[2], 'run', run)
-return 1
+if (enrolled[1] or '') .. ' ' .. (enrolled[3] or '') ~= ARGV[4] then return '' end
+redis.call('HSET', KEYS[1], 'quorum', ARGV[1], 'place', ARGV[2], 'run', ARGV[3] .. run)
+return ARGV[1] .. ' ' .. ARGV[3] .. run
 `;
 
-/** KEYS: enrolment, record. ARGV: id of the quorum, kind, ballot, until, keepMs; when, or next, f and v. */
+/** KEYS: enrolment, record. ARGV: id of the quorum and place, kind, ballot, until, keepMs; when, or next, f and v. */
 const ASK_LUA = `${HEAD_LUA}
-if enrolled[1] ~= ARGV[1] or enrolled[3] ~= run then return { stamp, 'refused' } end
+local seat = (enrolled[1] or '') .. ' ' .. (enrolled[2] or '')
+if seat ~= ARGV[1] or enrolled[3] ~= run then return { stamp, 'refused' } end
 local record = redis.call('HMGET', KEYS[2], 'p', 'a', 'f', 'v')
 local promised, accepted, free, value = record[1] or '', record[2] or '', record[3], record[4] or ''
 local kept = math.max(redis.call('PTTL', KEYS[2]), 0)
@@ -71,39 +76,36 @@ if kind == 'accept' then return { stamp, done, promised, accepted, '', '0' } end
 return { stamp, done, promised, accepted, value, tostring(kept) }
 `;
 
-/** Requests without an answer, of one store: a server that hangs gets no more, and they would fill the memory. */
+/** Requests and wake-ups without an answer, of one store. */
 const UNANSWERED_MAX = 1_000;
-/** How often a server that is not a member is asked whether it may be one again. */
-const RETURN_MS = 1_000;
 
 interface FullGreeting extends Greeting {
   readonly enrolled: string;
-  readonly runBefore: string;
+  /** The seat was noted, and the server has not voted since. */
+  readonly isNoted: boolean;
+  /** The enrolment as it is, to be compared when it is changed. */
+  readonly before: string;
 }
 
 export interface RedisMemberParts {
   readonly connection: Connection;
   readonly prefix: string;
   readonly name: string;
-  readonly monotonicMs: () => number;
 }
 
 export class RedisMember implements Member {
   readonly name: string;
   readonly connection: Connection;
   readonly #prefix: string;
-  readonly #monotonicMs: () => number;
   readonly #greet: ReturnType<typeof scriptRunner>;
   readonly #ask: ReturnType<typeof scriptRunner>;
   readonly #enrol: ReturnType<typeof scriptRunner>;
-  #returnedMs = Number.NEGATIVE_INFINITY;
   #unanswered = 0;
 
-  constructor({ connection, prefix, name, monotonicMs }: RedisMemberParts) {
+  constructor({ connection, prefix, name }: RedisMemberParts) {
     this.name = name;
     this.connection = connection;
     this.#prefix = prefix;
-    this.#monotonicMs = monotonicMs;
     this.#greet = scriptRunner(connection, GREET_LUA);
     this.#ask = scriptRunner(connection, ASK_LUA);
     this.#enrol = scriptRunner(connection, ENROL_LUA);
@@ -124,34 +126,24 @@ export class RedisMember implements Member {
 
   /** A server that is not connected now carries no wake-up: its client would queue it and send it late. */
   async publish(inbox: string, text: string): Promise<void> {
-    if (this.connection.offlineGuard?.isReady === false) return;
-    await (await this.server()).send('PUBLISH', this.channelOf(inbox), text);
+    if (this.connection.offlineGuard?.isReady === false || this.#unanswered >= UNANSWERED_MAX) return;
+    await this.#counted(async () => (await this.server()).send('PUBLISH', this.channelOf(inbox), text));
   }
 
-  async greet(): Promise<Greeting> {
-    const greeting = await this.greetFully();
-    return greeting.reason === RESTARTED && (await this.#return(greeting))
-      ? await this.greetFully()
-      : greeting;
+  greet(): Promise<Greeting> {
+    return this.greetFully();
   }
 
-  async ask(request: Request, quorum: string): Promise<MemberReply> {
+  async ask(request: Request, { quorum, place }: Seat): Promise<MemberReply | Refusal> {
     this.connection.checkUsable();
-    if (this.#unanswered >= UNANSWERED_MAX) {
-      throw new NotExecutedError(`it has not answered ${this.#unanswered} requests`, 'while-waiting');
-    }
     const keys = [`${this.#prefix}member`, `${this.#prefix}key:${request.key}`];
     const { offlineGuard } = this.connection;
     const breaks = offlineGuard?.breaks;
-    this.#unanswered += 1;
-    const answer = this.#ask(keys, [quorum, ...textsOf(request)]).finally(() => {
-      this.#unanswered -= 1;
-    });
-    const [stamp, done, promised, accepted, value, keptMs] = listOf(await answer);
-    if (textOf(done) === 'refused') {
-      const { reason } = await this.greet();
-      throw new NotExecutedError(reason || 'it has just been enrolled again', 'while-waiting');
-    }
+    const answer = await this.#counted(() => this.#ask(keys, [`${quorum} ${place}`, ...textsOf(request)]));
+    const [stamp, done, promised, accepted, value, keptMs] = listOf(answer);
+    // Clients send a request again when the connection broke.
+    const isOnce = breaks !== undefined && offlineGuard?.breaks === breaks;
+    if (textOf(done) === 'refused') return { isRefused: true, isOnce };
     return {
       time: Number(textOf(stamp)) * 1_000,
       isDone: numberOf(done) === 1,
@@ -159,14 +151,14 @@ export class RedisMember implements Member {
       accepted: textOf(accepted),
       value: textOf(value),
       keptMs: numberOf(keptMs),
-      // Clients send a request again when the connection broke.
-      isOnce: breaks !== undefined && offlineGuard?.breaks === breaks,
+      isOnce,
     };
   }
 
-  /** Makes it a member from now on. False when somebody else did meanwhile. */
-  async enrol(quorum: string, place: number, runBefore: string): Promise<boolean> {
-    return numberOf(await this.#enrol([`${this.#prefix}member`], [quorum, String(place), runBefore])) === 1;
+  /** Notes the seat; with `isVoting`, the server votes from now on. The enrolment now, or '' if it was not `before`. */
+  async enrol({ quorum, place }: Seat, isVoting: boolean, before: string): Promise<string> {
+    const texts = [quorum, String(place), isVoting ? '' : NOTED, before];
+    return textOf(await this.#enrol([`${this.#prefix}member`], texts));
   }
 
   async server(): Promise<Server> {
@@ -179,39 +171,41 @@ export class RedisMember implements Member {
   async greetFully(): Promise<FullGreeting> {
     this.connection.checkUsable();
     const [stamp, quorum, place, runBefore, run] = listOf(
-      await this.#greet([`${this.#prefix}member`], []),
+      await this.#counted(() => this.#greet([`${this.#prefix}member`], [])),
     ).map(textOf);
     const isEnrolled = quorum !== undefined && quorum !== '';
     const isCurrent = isEnrolled && runBefore === run;
+    const isNoted = isEnrolled && runBefore === `${NOTED}${run}`;
     return {
       time: Number(stamp) * 1_000,
       quorum: isCurrent ? quorum : null,
       place: Number(place),
-      reason: isCurrent ? '' : isEnrolled ? RESTARTED : NOT_ENROLLED,
+      reason: isCurrent ? '' : isEnrolled && !isNoted ? RESTARTED : NOT_ENROLLED,
       enrolled: quorum ?? '',
-      runBefore: runBefore ?? '',
+      isNoted,
+      before: `${quorum} ${runBefore}`,
     };
   }
 
-  /** Enrols a restarted server again if it cannot have lost anything. */
-  async #return({ enrolled, place, runBefore }: FullGreeting): Promise<boolean> {
-    const nowMs = this.#monotonicMs();
-    if (nowMs - this.#returnedMs < RETURN_MS) return false;
-    this.#returnedMs = nowMs;
-    const server = await this.server();
-    const [appends, syncs] = await Promise.all(
-      ['appendonly', 'appendfsync'].map((name) => configOf(server, name)),
-    );
-    if (appends !== 'yes' || syncs !== 'always') return false;
-    return await this.enrol(enrolled, place, runBefore);
+  /** A server that hangs gets no more requests than this: they would fill the memory. */
+  async #counted<T>(send: () => Promise<T>): Promise<T> {
+    if (this.#unanswered >= UNANSWERED_MAX) {
+      throw new NotExecutedError(`it has not answered ${this.#unanswered} requests`, 'while-waiting');
+    }
+    this.#unanswered += 1;
+    try {
+      return await send();
+    } finally {
+      this.#unanswered -= 1;
+    }
   }
 }
 
 const NOT_ENROLLED =
   'it is not enrolled in a quorum, or has lost its data. Enrol it: "holdfast migrate", or enrolMembers of holdfast/quorum';
 const RESTARTED =
-  'it was restarted, and may have lost its last changes, because it does not write each of them to disk before it ' +
-  'answers (appendonly yes, appendfsync always). Enrol it again: "holdfast migrate", or enrolMembers of holdfast/quorum';
+  'it was restarted, and may have lost its last changes. Enrol it again: "holdfast migrate", or enrolMembers of ' +
+  'holdfast/quorum';
 
 function textsOf(request: Request): readonly string[] {
   if (request.kind === 'peek') return ['peek'];

@@ -7,7 +7,8 @@
  * (register.ts). While only one process uses a key, a command is one round trip to all servers at once; the first command
  * of a process, and the first after another process, are two or three.
  *
- * Clock: the servers', of which a majority counts (quorum-time.ts). No single clock decides, and no client's.
+ * Clock: the servers', of which a majority counts (quorum-time.ts). No single clock decides, and no client's. Clocks may
+ * be apart, but a server whose clock is set forward forgets records too early.
  *
  * A lost reply: a majority has accepted the value, or will never, or a later command finds and completes it. The outcome
  * is unknown, and the core asks again with the same hold.
@@ -69,12 +70,7 @@ export function membersOf(
         'The servers of a quorum are independent: a cluster cannot be one of them.',
       );
     }
-    return new RedisMember({
-      connection,
-      prefix,
-      name: `server ${index + 1}`,
-      monotonicMs: systemClock.monotonicMs,
-    });
+    return new RedisMember({ connection, prefix, name: `server ${index + 1}` });
   });
 }
 

@@ -56,7 +56,7 @@ export async function factsOf(server: Server): Promise<ServerFacts> {
 }
 
 /** Hosted servers forbid it, or do not know it. */
-export async function configOf(server: Server, name: string): Promise<string | null> {
+async function configOf(server: Server, name: string): Promise<string | null> {
   try {
     const reply = await server.send('CONFIG', 'GET', name);
     if (Array.isArray(reply)) return reply.length === 2 ? textOf(reply[1]) : null;
