@@ -21,23 +21,28 @@ const EXCLUSION =
 
 const vitest = join(dirname(createRequire(import.meta.url).resolve('vitest/package.json')), 'vitest.mjs');
 
-/** @param {readonly string[]} args @returns {Promise<number>} */
-async function run(args) {
-  const child = spawn(process.execPath, [vitest, 'run', ...args], { stdio: 'inherit' });
+/** @param {readonly string[]} args @param {NodeJS.ProcessEnv} [more] @returns {Promise<number>} */
+async function run(args, more = {}) {
+  const env = { ...process.env, ...more };
+  const child = spawn(process.execPath, [vitest, 'run', ...args], { stdio: 'inherit', env });
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code) => resolve(code ?? 1));
   });
 }
 
-/** @param {string} file @returns {Promise<readonly FileReport[]>} */
-async function failedIn(file) {
-  const text = await readFile(file, 'utf8').catch((/** @type {NodeJS.ErrnoException} */ error) => {
-    if (error.code === 'ENOENT') return '{"testResults":[]}';
+/** @param {string} file @param {string} otherwise where vitest ended before it wrote the file */
+async function textOf(file, otherwise) {
+  return await readFile(file, 'utf8').catch((/** @type {NodeJS.ErrnoException} */ error) => {
+    if (error.code === 'ENOENT') return otherwise;
     throw error;
   });
+}
+
+/** @param {string} file @returns {Promise<readonly FileReport[]>} */
+async function failedIn(file) {
   /** @type {{ testResults: FileReport[] }} */
-  const { testResults } = JSON.parse(text);
+  const { testResults } = JSON.parse(await textOf(file, '{"testResults":[]}'));
   return testResults.filter(({ status }) => status === 'failed');
 }
 
@@ -59,18 +64,20 @@ const folder = await mkdtemp(join(tmpdir(), 'holdfast-run-'));
 try {
   const report = join(folder, 'report.json');
   const args = process.argv.slice(2);
-  process.exitCode = await run([
-    ...args,
-    '--reporter=default',
-    '--reporter=json',
-    `--outputFile.json=${report}`,
-  ]);
+  const unhandled = join(folder, 'unhandled');
+  const reporters = ['default', 'json', join(import.meta.dirname, 'unhandled-errors.js')];
+  process.exitCode = await run(
+    [...args, ...reporters.map((name) => `--reporter=${name}`), `--outputFile.json=${report}`],
+    { HOLDFAST_UNHANDLED_FILE: unhandled },
+  );
   if (process.exitCode !== 0) {
     const failed = await failedIn(report);
     const files = failed.map(({ name }) => relative(process.cwd(), name));
     const grave = failed.flatMap(failuresOf).filter((failure) => EXCLUSION.test(failure));
     if (grave.length > 0) {
       say('', 'No second run: exclusion is at stake.', ...grave.map((failure) => `  ${failure}`));
+    } else if ((await textOf(unhandled, 'unknown')) !== '0') {
+      say('', 'No second run: an error belongs to no test.');
     } else if (files.length > 0 && files.length <= AGAIN_MAX) {
       say('', 'Once more, alone:', ...files.map((file) => `  ${file}`));
       process.exitCode = await run([...args, '--maxWorkers=1', ...files]);

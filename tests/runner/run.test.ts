@@ -68,6 +68,15 @@ describe('the runner of the tests', () => {
     expect(text).not.toContain('Once more');
   });
 
+  it('is red at once when an error belongs to no test', async () => {
+    const loose =
+      "import { it } from 'vitest'; it('is left', () => { void Promise.reject(new Error('loose')); });";
+    const { code, text } = await runOf({ loose, unsteady: unsteady('wakes up in time') });
+    expect(code, text).toBe(1);
+    expect(text).toContain('an error belongs to no test');
+    expect(text).not.toContain('Once more');
+  });
+
   it('is red at once when many files fail', async () => {
     const five = Array.from({ length: 5 }, (_, index) => [`broken-${index}`, broken]);
     const { code, text } = await runOf(Object.fromEntries(five));
