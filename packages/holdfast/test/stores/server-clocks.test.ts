@@ -10,15 +10,19 @@ const ALLOWANCE_MS = 50;
 class Servers {
   passedMs = 0;
   /** What all processes store and read. */
-  readonly stored = new Map<string, ClockOffset>([['s0', { low: 0, high: 0 }]]);
+  readonly stored = new Map<string, ClockOffset>([['s0', { low: 0, high: 0, measuredAtMs: null }]]);
   readonly offsets: number[];
+  /** How much faster than the first one's clock they run. */
+  readonly drifts: readonly number[];
 
-  constructor(offsets: readonly number[]) {
+  constructor(offsets: readonly number[], drifts: readonly number[] = []) {
     this.offsets = [...offsets];
+    this.drifts = drifts;
   }
 
   clockOf(server: number): number {
-    return 1_800_000_000_000 + this.passedMs + (this.offsets[server] ?? 0);
+    const driftMs = this.passedMs * (this.drifts[server] ?? 0);
+    return 1_800_000_000_000 + this.passedMs + driftMs + (this.offsets[server] ?? 0);
   }
 
   get now(): number {
@@ -58,10 +62,24 @@ class Process {
     );
   }
 
-  store(): void {
-    const measured = this.clocks.measured();
-    for (const [server, offset] of measured) this.servers.stored.set(server, offset);
-    this.clocks.believe(measured);
+  store(): boolean {
+    const { offsets, contradicts } = this.clocks.measured();
+    this.#keep(offsets);
+    return contradicts;
+  }
+
+  /** As once a minute: some servers are heard, and what others stored is read. */
+  compareAgain(...heard: readonly number[]): boolean {
+    for (const server of heard) this.clocks.note(this.hear(server, 3, 4));
+    this.clocks.refresh(this.servers.stored);
+    const { offsets, contradicts } = this.clocks.measured(true);
+    this.#keep(offsets);
+    return contradicts;
+  }
+
+  #keep(offsets: ReadonlyMap<string, ClockOffset>): void {
+    for (const [server, offset] of offsets) this.servers.stored.set(server, offset);
+    this.clocks.believe(offsets);
   }
 }
 
@@ -105,6 +123,76 @@ describe('the time from the clocks of several servers', () => {
     );
   });
 
+  it('lies there also when clocks drift for days, heard often, seldom or by nobody', () => {
+    const drift = fc.double({ min: -0.000_2, max: 0.000_2, noNaN: true });
+    const step = fc.record({
+      process: fc.nat(2),
+      heard: fc.uniqueArray(fc.nat(2), { minLength: 1, maxLength: 3 }),
+      idle: fc.oneof(fc.nat(60_000), fc.nat(12 * HOUR_MS)),
+      restarted: fc.boolean(),
+    });
+    void fc.assert(
+      fc.property(
+        fc.tuple(drift, drift),
+        fc.array(step, { minLength: 1, maxLength: 40 }),
+        (drifts, steps) => {
+          const servers = new Servers([0, HOUR_MS, -HOUR_MS], [0, ...drifts]);
+          const processes = [1_000, 50_000, 9].map((startedMs) => new Process(servers, startedMs));
+          expect((processes[0] as Process).settle(0, 1, 2)).toBe(true);
+          (processes[0] as Process).store();
+          for (const { process: at, heard, idle, restarted } of steps) {
+            servers.passedMs += idle;
+            if (restarted) processes[at] = new Process(servers, at);
+            const process = processes[at] as Process;
+            if (process.clocks.reading() === null) expect(process.settle(...heard)).toBe(true);
+            expect(process.compareAgain(...heard)).toBe(false);
+            for (const one of processes) expectRight(one);
+            expect(process.clocks.jumps).toBe(0);
+          }
+        },
+      ),
+    );
+  });
+
+  it('is not less certain after days, where a process hears all clocks once a minute', () => {
+    const servers = new Servers([0, 5_000], [0, 0.000_02]);
+    const comparing = new Process(servers, 0);
+    comparing.settle(0, 1);
+    comparing.store();
+    for (let minutes = 0; minutes < 3 * 24 * 60; minutes++) {
+      // No whole number of seconds.
+      servers.passedMs += 60_123;
+      comparing.compareAgain(0, 1);
+    }
+    const other = new Process(servers, 77);
+    other.settle(1);
+    expectRight(other);
+    const { earliest = 0, latest = 0 } = other.clocks.reading() ?? {};
+    expect(latest - earliest).toBeLessThan(2_000);
+  });
+
+  it('goes on by another clock where the reference is not heard for hours, and is never ahead of what it was', () => {
+    const servers = new Servers([0, 5_000, -7_000], [0, 0.000_1, -0.000_1]);
+    const process = new Process(servers, 0);
+    process.settle(0, 1, 2);
+    process.store();
+    expect(process.clocks.nextReference(['s0', 's1'])).toBeNull();
+    expect(process.clocks.nextReference(['s1', 's2'])).toBeNull();
+    for (let minutes = 0; minutes < 180; minutes++) {
+      servers.passedMs += 60_123;
+      process.compareAgain(1, 2);
+    }
+    const next = process.clocks.nextReference(['s1', 's2']);
+    if (!next) throw new Error('None was found.');
+    const at = Number(next.server.slice(1));
+    expect(next.offset).toEqual({ low: next.offset.high, high: next.offset.high, measuredAtMs: null });
+    const behindMs = servers.now - (servers.clockOf(at) - next.offset.high);
+    expect(behindMs).toBeGreaterThanOrEqual(0);
+    expect(behindMs).toBeLessThan(60_000);
+    process.compareAgain(0, 1, 2);
+    expect(process.clocks.nextReference(['s0', 's1', 's2'])).toBeNull();
+  });
+
   it('is not known from a clock that was never compared', () => {
     const process = new Process(new Servers([0, HOUR_MS]), 0);
     expect(process.settle(1)).toBe(false);
@@ -139,7 +227,10 @@ describe('the time from the clocks of several servers', () => {
     expect(process.clocks.jumps).toBe(1);
     expect(process.settle(0, 1, 2)).toBe(true);
     expectRight(process);
-    process.store();
+    process.clocks.refresh(servers.stored);
+    // Whoever knows the old offset has to read the new one.
+    expect(process.store()).toBe(true);
+    expect(process.store()).toBe(false);
     expect(servers.stored.get('s1')?.low).toBeGreaterThan(HOUR_MS / 2);
     process.clocks.note(process.hear(1, 3, 4));
     expectRight(process);

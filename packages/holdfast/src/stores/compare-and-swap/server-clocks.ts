@@ -1,20 +1,32 @@
 /**
  * One time from the clocks of several servers, which may be hours apart. The time is that of one server's clock, the
- * reference. The other clocks count by their offset from it, which is measured once by a process that hears both, and
- * stored where all processes read it. A clock without a stored offset is not believed.
+ * reference. The other clocks count by their offset from it, which a process measures that hears both, and stores where
+ * all processes read it. A clock without a stored offset is not believed.
  *
- * Every process then has an interval that certainly contains the time, whichever servers it hears, as long as clocks run:
- * they may drift apart by `allowanceMs` between two measurements. A reply that contradicts the time makes it unknown (one
- * server's clock was set, or this machine stood still): `settle` finds it again, from the replies of all servers.
+ * An offset is an interval, which is taken for wider the older it is, as clocks drift. Every process then has an interval
+ * that certainly contains the time, whichever servers it hears, as long as clocks run. A reply that contradicts the time
+ * makes it unknown (one server's clock was set, or this machine stood still): `settle` finds it again, from the replies of
+ * all servers.
  */
 import { type Clock, systemClock } from '../../clock.js';
 import type { Reading } from './register.js';
 import { TimeEstimate } from './time-estimate.js';
 
-/** A server's clock minus the reference is between these two, in milliseconds. */
-export interface ClockOffset {
+interface Span {
   readonly low: number;
   readonly high: number;
+}
+
+/** A server's clock minus the reference was between these two, in milliseconds. */
+export interface ClockOffset extends Span {
+  /** When, in the reference's time. Null: this clock is the reference, and its offset stays what it is. */
+  readonly measuredAtMs: number | null;
+}
+
+export interface Measured {
+  readonly offsets: ReadonlyMap<string, ClockOffset>;
+  /** One of them is not inside the interval that is stored: nobody may go on with that. */
+  readonly contradicts: boolean;
 }
 
 /** Somewhere between these two moments of the monotonic clock, the server's clock was between `from` and `until`. */
@@ -26,14 +38,22 @@ export interface ClockReply {
   readonly until: number;
 }
 
+/** More than two working clocks drift apart. */
+const DRIFT_SHARE = 0.000_5;
 /** An offset is measured better when its interval shrinks to half, and was wider than this. */
 const WIDE_MS = 100;
+/** An offset older than this is stored again once it is known better than that. */
+const OLD_MS = 120_000;
+/** Without the reference all offsets become wide. Past this width, another clock becomes the reference. */
+const UNCERTAIN_MS = 4_000;
 
 export class ServerClocks {
   readonly #allowanceMs: number;
   readonly #clock: Clock;
   readonly #own = new Map<string, TimeEstimate>();
   #offsets = new Map<string, ClockOffset>();
+  /** Their stored offsets are wrong: the clocks were set. */
+  #wrong = new Set<string>();
   #time: TimeEstimate | null = null;
   #jumps = 0;
 
@@ -79,60 +99,124 @@ export class ServerClocks {
    * the offsets of the others are measured again. False: no such majority.
    */
   settle(stored: ReadonlyMap<string, ClockOffset>, replies: readonly ClockReply[]): boolean {
-    const known = replies.filter(({ server }) => stored.has(server));
-    const spans = known.map((reply) => ({ reply, ...spanOf(reply, stored.get(reply.server)) }));
+    const spans = replies.flatMap((reply) => {
+      const offset = stored.get(reply.server);
+      return offset ? [{ reply, offset, ...spanOf(reply, offset) }] : [];
+    });
     const agreeing = spans
       .map(({ low: at }) =>
         spans.filter(({ low, high }) => low - this.#allowanceMs <= at && at <= high + this.#allowanceMs),
       )
       .reduce((best, group) => (group.length > best.length ? group : best), []);
-    if (agreeing.length * 2 <= known.length) return false;
+    if (agreeing.length * 2 <= spans.length) return false;
     const time = new TimeEstimate(this.#allowanceMs, this.#clock);
-    for (const { reply } of agreeing) addTo(time, reply, stored.get(reply.server));
+    for (const { reply, offset } of agreeing) addTo(time, reply, offset);
     this.#offsets = new Map(stored);
-    for (const { server } of known) {
-      if (!agreeing.some(({ reply }) => reply.server === server)) this.#offsets.delete(server);
-    }
+    for (const span of spans) if (!agreeing.includes(span)) this.#offsets.delete(span.reply.server);
+    this.#wrong = new Set([...stored.keys()].filter((server) => !this.#offsets.has(server)));
     this.#time = time;
     for (const reply of replies) this.note(reply);
     return true;
   }
 
-  /** Offsets to store: of servers that have none, or whose measurement has become much better. */
-  measured(): ReadonlyMap<string, ClockOffset> {
-    const found = new Map<string, ClockOffset>();
-    const time = this.reading();
-    if (!time) return found;
-    for (const [server, own] of this.#own) {
+  /** The offsets that are stored now, by which others may know the time better. Those known to be wrong stay out. */
+  refresh(stored: ReadonlyMap<string, ClockOffset>): void {
+    this.#offsets = new Map([...stored].filter(([server]) => !this.#wrong.has(server)));
+  }
+
+  /**
+   * Offsets to store: of servers that have none, or whose measurement has become much better, or (`again`) that are old.
+   * Old ones only right after `refresh`, so that not every process stores them.
+   */
+  measured(again = false): Measured {
+    const offsets = new Map<string, ClockOffset>();
+    let contradicts = false;
+    for (const [server] of this.#own) {
       const stored = this.#offsets.get(server);
-      const clock = own.reading();
-      if (!clock || (stored && widthOf(stored) <= WIDE_MS)) continue;
-      const offset = { low: clock.earliest - time.latest, high: clock.latest - time.earliest };
-      if (!stored || widthOf(offset) < widthOf(stored) / 2) found.set(server, offset);
+      const found = this.#measure(server);
+      if (!found || stored?.measuredAtMs === null) continue;
+      if (!stored) contradicts ||= this.#wrong.has(server);
+      else {
+        const old = widened(stored, found.measuredAtMs);
+        const isInside = old.low - 1 <= found.low && found.high <= old.high + 1;
+        const isOld = again && found.measuredAtMs - stored.measuredAtMs > OLD_MS;
+        const isBetter = widthOf(old) > WIDE_MS && widthOf(found) < widthOf(old) / 2;
+        if (isInside && !isBetter && !(isOld && widthOf(found) < widthOf(old))) continue;
+        contradicts ||= !isInside;
+      }
+      offsets.set(server, found);
     }
-    return found;
+    return { offsets, contradicts };
   }
 
   /** The offsets are stored: these clocks count from now on. */
   believe(offsets: ReadonlyMap<string, ClockOffset>): void {
-    for (const [server, offset] of offsets) this.#offsets.set(server, offset);
+    for (const [server, offset] of offsets) {
+      this.#offsets.set(server, offset);
+      this.#wrong.delete(server);
+    }
+  }
+
+  /**
+   * The clock to be the next reference, of servers that were just heard: the present one was not for so long that the others
+   * became uncertain. By its offset the time is the earliest that it may be: what was stored by the old time ends later,
+   * and never earlier.
+   */
+  nextReference(heard: readonly string[]): { readonly server: string; readonly offset: ClockOffset } | null {
+    let next: (Span & { readonly server: string }) | null = null;
+    for (const server of heard) {
+      if (this.#offsets.get(server)?.measuredAtMs === null) return null;
+      const found = this.#offsets.has(server) ? this.#measure(server) : null;
+      if (found && (!next || widthOf(found) < widthOf(next))) next = { ...found, server };
+    }
+    if (!next || widthOf(next) <= UNCERTAIN_MS) return null;
+    return { server: next.server, offset: { low: next.high, high: next.high, measuredAtMs: null } };
+  }
+
+  /** What is measured now, and what was stored: what both allow, or all that either allows where they contradict each other. */
+  #measure(server: string): (Span & { readonly measuredAtMs: number }) | null {
+    const time = this.reading();
+    const clock = this.#own.get(server)?.reading();
+    if (!time || !clock) return null;
+    const measuredAtMs = time.earliest;
+    const now = { low: clock.earliest - time.latest, high: clock.latest - time.earliest };
+    const stored = this.#offsets.get(server);
+    if (!stored) return { ...now, measuredAtMs };
+    const old = widened(stored, measuredAtMs);
+    const isPossible = now.low <= old.high && old.low <= now.high;
+    const [inner, outer] = isPossible ? [Math.max, Math.min] : [Math.min, Math.max];
+    return {
+      low: Math.floor(inner(now.low, old.low)),
+      high: Math.ceil(outer(now.high, old.high)),
+      measuredAtMs,
+    };
   }
 }
 
-const widthOf = ({ low, high }: ClockOffset): number => high - low;
+const widthOf = ({ low, high }: Span): number => high - low;
+
+/** The offset at a time of the reference. */
+function widened({ low, high, measuredAtMs }: ClockOffset, now: number): Span {
+  const driftMs = measuredAtMs === null ? 0 : Math.abs(now - measuredAtMs) * DRIFT_SHARE;
+  return { low: low - driftMs, high: high + driftMs };
+}
+
+/** The time was between these two, by this reply. */
+function timeBy({ from, until }: ClockReply, offset: ClockOffset): Span {
+  const { low, high } = widened(offset, until - offset.low);
+  return { low: from - high, high: until - low };
+}
 
 /** The time minus the monotonic clock is between these two, by this reply. */
-function spanOf(reply: ClockReply, { low, high }: ClockOffset = { low: 0, high: 0 }): ClockOffset {
-  return { low: reply.from - high - reply.receivedMs, high: reply.until - low - reply.sentMs };
+function spanOf(reply: ClockReply, offset: ClockOffset): Span {
+  const { low, high } = timeBy(reply, offset);
+  return { low: low - reply.receivedMs, high: high - reply.sentMs };
 }
 
 /** False where it contradicts the time. */
-function addTo(
-  time: TimeEstimate,
-  { sentMs, receivedMs, from, until }: ClockReply,
-  { low, high }: ClockOffset = { low: 0, high: 0 },
-): boolean {
+function addTo(time: TimeEstimate, reply: ClockReply, offset: ClockOffset): boolean {
   const { jumps } = time;
-  time.note(sentMs, receivedMs, from - high, until - low);
+  const { low, high } = timeBy(reply, offset);
+  time.note(reply.sentMs, reply.receivedMs, low, high);
   return time.jumps === jumps;
 }

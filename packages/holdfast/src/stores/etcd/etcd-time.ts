@@ -3,18 +3,19 @@
  * answered. etcd itself keeps no time that its members share, so the offsets of their clocks are stored in etcd:
  *
  *   clock            a random text: the generation of the offsets. Every write of a lock is made on its condition
- *   clock/MEMBER     [low, high]: this member's clock minus that of the first member, the reference
+ *   clock/MEMBER     [low, high, measured at]: this member's clock minus the time. [offset, offset]: the reference
  *
- * A process reads them with its first call. Then it asks every endpoint, and stores offsets that are missing.
+ * A process reads them with its first call. Then it asks every endpoint, and stores offsets that are missing. It does both
+ * again once a minute while it is in use.
  */
 import { type Clock, systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
 import type { Reading, StoreTime } from '../compare-and-swap/register.js';
 import { type ClockOffset, type ClockReply, ServerClocks } from '../compare-and-swap/server-clocks.js';
 import type { DatedAnswer, Gateway } from './gateway.js';
-import { encoded, put, RANGE, TXN, textOf } from './requests.js';
+import { encoded, put, RANGE, rangeOf, TXN, textOf } from './requests.js';
 
-/** How far the clocks of two members may drift apart after their offset was measured. */
+/** How far two clocks may contradict each other before one counts as set. */
 const ALLOWANCE_MS = 50;
 /** The usual error before the second has changed once: the resolution of `Date`, and the allowance on both sides. */
 export const CLOCK_ERROR_MS = 1_000 + 2 * ALLOWANCE_MS;
@@ -22,6 +23,8 @@ export const CLOCK_ERROR_MS = 1_000 + 2 * ALLOWANCE_MS;
 const OTHERS_MS_MAX = 300;
 /** How often new measurements are looked for. */
 const MEASURE_MS = 1_000;
+/** How often all endpoints are asked, and the stored offsets read. */
+const COMPARE_MS = 60_000;
 
 interface Stored {
   readonly generation: string | null;
@@ -46,6 +49,7 @@ export class EtcdTime implements StoreTime {
   readonly #name: string;
   readonly #clock: Clock;
   #measuredMs = Number.NEGATIVE_INFINITY;
+  #comparedMs = Number.NEGATIVE_INFINITY;
   #generation: string | null = null;
   /** The last error that no caller was told; undefined for none. */
   error: unknown;
@@ -86,21 +90,22 @@ export class EtcdTime implements StoreTime {
   note(reply: ClockReply): void {
     this.clocks.note(reply);
     const nowMs = this.#clock.monotonicMs();
-    if (nowMs - this.#measuredMs < MEASURE_MS) return;
+    if (nowMs - this.#measuredMs < MEASURE_MS || this.#generation === null) return;
     this.#measuredMs = nowMs;
-    this.#storeMeasured().catch((error: unknown) => {
+    const isDue = nowMs - this.#comparedMs >= COMPARE_MS;
+    (isDue ? this.#compareAgain() : this.#storeMeasured()).catch((error: unknown) => {
       this.error = error;
     });
   }
 
   async sample(): Promise<void> {
-    const request = { key: encoded(this.#name), range_end: encoded(`${this.#name}0`) };
     if (this.reading()) {
-      await this.#gateway.call(RANGE, request);
+      await this.#gateway.call(RANGE, { key: encoded(this.#name) });
       if (this.isFresh()) return;
     }
     for (let tries = 0; tries < 3; tries++) {
-      const answers = await this.#askAll(request);
+      this.#comparedMs = this.#clock.monotonicMs();
+      const answers = await this.#askAll();
       const stored = await this.#agreed(answers);
       if (stored === null) continue;
       const replies = answers.flatMap(({ time }) => time ?? []);
@@ -112,20 +117,35 @@ export class EtcdTime implements StoreTime {
       }
       this.#generation = stored.generation;
       await this.#storeMeasured();
-      return;
+      if (!(await this.#replaceReference(stored, answers))) return;
     }
     throw new Error('Other processes changed the stored clocks of etcd three times in a row.');
   }
 
-  /** Every endpoint is asked at once. Rejects when none answers. */
-  async #askAll(request: object, urls = this.#gateway.endpoints): Promise<DatedAnswer[]> {
+  /** Clocks drift: all are heard again, and what other processes measured is read. */
+  async #compareAgain(): Promise<void> {
+    this.#comparedMs = this.#clock.monotonicMs();
+    const answers = await this.#askAll();
+    const stored = storedIn(answers, this.#name);
+    if (!this.reading()) return;
+    this.check(stored.generation);
+    if (!this.reading()) return;
+    this.clocks.refresh(stored.offsets);
+    await this.#storeMeasured(true);
+    await this.#replaceReference(stored, answers);
+  }
+
+  /** Every endpoint is asked at once for its time and the stored offsets. Rejects when none answers. */
+  async #askAll(urls = this.#gateway.endpoints): Promise<DatedAnswer[]> {
+    const success = [this.conditionRange, { request_range: rangeOf(`${this.#name}/`) }];
     const answers: DatedAnswer[] = [];
-    const asked = urls.map(async (url) => void answers.push(await this.#gateway.ask(url, RANGE, request)));
+    const asked = urls.map(async (url) => void answers.push(await this.#gateway.ask(url, TXN, { success })));
     await Promise.any(asked).catch((error: AggregateError) => {
       throw error.errors[0];
     });
     await new Promise<void>((resolve) => {
       const timer = this.#clock.timer(OTHERS_MS_MAX, resolve);
+      timer.keepAlive(false);
       void Promise.allSettled(asked).then(() => {
         timer.cancel();
         resolve();
@@ -158,9 +178,8 @@ export class EtcdTime implements StoreTime {
       return null;
     }
     const urls = known.flatMap(({ clientURLs = [] }) => clientURLs);
-    const request = { key: encoded(this.#name) };
     try {
-      answers.push(...(await this.#askAll(request, urls)));
+      answers.push(...(await this.#askAll(urls)));
     } catch (cause) {
       throw new Error(
         `The clocks of the members of etcd that answer were never compared with those of ${urls.join(', ')}, which do ` +
@@ -177,15 +196,37 @@ export class EtcdTime implements StoreTime {
     await this.#gateway.call(TXN, { compare: [condition], success });
   }
 
-  async #storeMeasured(): Promise<void> {
-    const measured = this.clocks.measured();
-    if (measured.size === 0 || this.#generation === null) return;
-    const success = [...measured].map(([server, { low, high }]) =>
-      put(`${this.#name}/${server}`, JSON.stringify([low, high])),
-    );
+  /** Offsets that contradict the stored ones begin a new generation: whoever knows the old ones has to read them again. */
+  async #storeMeasured(again = false): Promise<void> {
+    const { offsets, contradicts } = this.clocks.measured(again);
+    if (offsets.size === 0 || this.#generation === null) return;
+    const generation = contradicts ? this.#clock.randomId() : this.#generation;
+    const success = [...offsets].map(([server, offset]) => this.#putOffset(server, offset));
+    if (contradicts) success.push(put(this.#name, generation));
     const { succeeded } = await this.#gateway.call(TXN, { compare: [this.condition], success });
-    if (succeeded) this.clocks.believe(measured);
-    else this.clocks.forget();
+    if (!succeeded) return this.clocks.forget();
+    this.#generation = generation;
+    this.clocks.believe(offsets);
+  }
+
+  /** True: the time is defined by another clock now, and unknown until the next sample. */
+  async #replaceReference({ offsets }: Stored, answers: readonly DatedAnswer[]): Promise<boolean> {
+    const next = this.clocks.nextReference(answers.flatMap(({ time }) => time?.server ?? []));
+    if (!next) return false;
+    const others = [...offsets.keys()].filter((server) => server !== next.server);
+    const success = [
+      put(this.#name, this.#clock.randomId()),
+      this.#putOffset(next.server, next.offset),
+      ...others.map((server) => ({ request_delete_range: { key: encoded(`${this.#name}/${server}`) } })),
+    ];
+    await this.#gateway.call(TXN, { compare: [this.condition], success });
+    this.clocks.forget();
+    return true;
+  }
+
+  #putOffset(server: string, { low, high, measuredAtMs }: ClockOffset): object {
+    const numbers = measuredAtMs === null ? [low, high] : [low, high, measuredAtMs];
+    return put(`${this.#name}/${server}`, JSON.stringify(numbers));
   }
 }
 
@@ -193,15 +234,23 @@ export class EtcdTime implements StoreTime {
 function storedIn(answers: readonly DatedAnswer[], name: string): Stored {
   const revisionOf = ({ answer }: DatedAnswer): bigint => BigInt(answer.header?.revision ?? 0);
   const newest = answers.reduce((best, one) => (revisionOf(one) > revisionOf(best) ? one : best));
+  const [clock, table] = (newest.answer.responses ?? []).map(
+    ({ response_range }) => response_range?.kvs ?? [],
+  );
+  const generation = clock?.[0] ? textOf(clock[0].value) : null;
   const offsets = new Map<string, ClockOffset>();
-  let generation: string | null = null;
-  for (const { key, value } of newest.answer.kvs ?? []) {
-    const path = textOf(key);
-    if (path === name) generation = textOf(value);
-    else {
-      const [low, high] = JSON.parse(textOf(value)) as [number, number];
-      offsets.set(path.slice(name.length + 1), { low, high });
-    }
+  for (const { key, value } of table ?? []) {
+    const server = textOf(key).slice(name.length + 1);
+    const offset = offsetIn(textOf(value));
+    if (offset && !server.includes('/')) offsets.set(server, offset);
   }
   return { generation, offsets };
+}
+
+/** Null for a value of other software. */
+function offsetIn(text: string): ClockOffset | null {
+  if (!/^\[-?[\d.]+(,-?[\d.]+){1,2}\]$/.test(text)) return null;
+  const [low = 0, high = 0, measuredAtMs = null] = text.slice(1, -1).split(',').map(Number);
+  const isOffset = measuredAtMs === null ? low === high : low <= high;
+  return isOffset ? { low, high, measuredAtMs } : null;
 }
