@@ -2,9 +2,9 @@
 import { createLocks, type Locks } from 'holdfast';
 import { etcdClient, etcdStore, type FetchLike } from 'holdfast/etcd';
 import { available, type EtcdCluster, type EtcdNode, startEtcdCluster } from 'holdfast-test-servers';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { until } from '../scene.js';
-import { ask, claimOf, deleteKey, say, valuesOf } from './store-scene.js';
+import { ask, claimOf, deleteKey, putValue, say, valuesOf } from './store-scene.js';
 
 const HOUR_MS = 3_600_000;
 
@@ -14,6 +14,7 @@ describe.runIf(available('etcd', { own: true }))('clocks of etcd', () => {
   let ahead: EtcdNode;
   let behind: EtcdNode;
   const offMs = new Map<string, number>();
+  const asked: string[] = [];
   const opened: Locks[] = [];
   let prefixes = 0;
   let prefix = '';
@@ -30,6 +31,7 @@ describe.runIf(available('etcd', { own: true }))('clocks of etcd', () => {
 
   /** A member's clock is off: its replies are its own, but for the time in them. */
   const withOff: FetchLike = async (url, request) => {
+    asked.push(new URL(url).origin);
     const response = await fetch(url, request);
     const shiftMs = offMs.get(new URL(url).origin) ?? 0;
     const date = Date.parse(response.headers.get('date') ?? '');
@@ -163,6 +165,59 @@ describe.runIf(available('etcd', { own: true }))('clocks of etcd', () => {
     const after = (await valuesOf(right.url, `${prefix}clock`)).get(`${prefix}clock`);
     expect(after).toBeDefined();
     expect(after).not.toBe(before);
+  });
+
+  it('clocks drift: a process in use asks all members again after some minutes', async () => {
+    await newPlace();
+    const locks = locksOn(right, ahead, behind);
+    await (await locks.acquire('free')).release();
+    await until(async () => (await valuesOf(right.url, `${prefix}clock/`)).size === 3, 'all are compared');
+    // As if two minutes had passed, here and there.
+    const passedMs = 120_000;
+    for (const { url } of cluster.nodes) offMs.set(url, (offMs.get(url) ?? 0) + passedMs);
+    const [monotonic, wall] = [performance.now.bind(performance), Date.now.bind(Date)];
+    vi.spyOn(performance, 'now').mockImplementation(() => monotonic() + passedMs);
+    vi.spyOn(Date, 'now').mockImplementation(() => wall() + passedMs);
+    try {
+      asked.length = 0;
+      await until(async () => {
+        await (await locks.acquire('free')).release();
+        return cluster.nodes.every(({ url }) => asked.includes(url));
+      }, 'all were asked');
+    } finally {
+      vi.restoreAllMocks();
+    }
+  });
+
+  it('keys of other software beside the offsets, and values that are none, are left alone', async () => {
+    prefix = `clocks-${prefixes++}/`;
+    offMs.clear();
+    for (const [name, value] of [
+      ['clock-service/x', 'theirs'],
+      ['clock/other', 'theirs'],
+      ['clock/other/k', '[1,1]'],
+    ]) {
+      await putValue(right.url, `${prefix}${name}`, value ?? '');
+    }
+    await (await locksOn(right).acquire('free')).release();
+    expect((await valuesOf(right.url, `${prefix}clock`)).get(`${prefix}clock/other`)).toBe('theirs');
+  });
+
+  it('a proxy that answers with headers of its own is reported', async () => {
+    await newPlace();
+    const proxied: FetchLike = async (url, request) => {
+      const response = await fetch(url, request);
+      const get = (name: string): string | null => (name === 'server' ? 'nginx' : response.headers.get(name));
+      return { status: response.status, body: response.body, text: () => response.text(), headers: { get } };
+    };
+    const findingsOf = async (through: FetchLike): Promise<string> => {
+      const store = etcdStore(etcdClient({ endpoints: [right.url], fetch: through }), { prefix });
+      const { findings } = await store.probe();
+      await store.close();
+      return JSON.stringify(findings);
+    };
+    expect(await findingsOf(proxied)).toMatch(/A proxy answers at/);
+    expect(await findingsOf(withOff)).not.toMatch(/A proxy answers at/);
   });
 
   it('replies without the header Date are refused, in words', async () => {

@@ -1,9 +1,11 @@
 /** Three members of etcd: the leader goes, and locks stay. */
 import { createLocks, type Locks, StoreError } from 'holdfast';
-import { etcdClient, etcdStore } from 'holdfast/etcd';
+import { etcdClient, etcdStore, type FetchLike } from 'holdfast/etcd';
+import { NotExecutedError } from 'holdfast/protocol';
 import { available, type EtcdCluster, startEtcdCluster } from 'holdfast-test-servers';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { until } from '../scene.js';
+import { ask, claimOf, say } from './store-scene.js';
 
 /** An election takes one to two seconds; a busy machine takes longer. */
 const FAILOVER = '40s';
@@ -81,5 +83,37 @@ describe.runIf(available('etcd', { own: true }))('a cluster of etcd', () => {
     expect(await behind.tryAcquire('free')).toBeNull();
     expect(await behind.tryAcquire('held')).toBeNull();
     expect(held.held).toBe(true);
+  });
+
+  it('out of space: the outcome of a write is unknown, and the error says what to do', async () => {
+    const [node] = cluster.nodes;
+    if (!node) throw new Error('No member.');
+    const { header } = await ask<{ header: { member_id: string } }>(node.url, '/v3/maintenance/status');
+    const alarm = { memberID: header.member_id, alarm: 'NOSPACE' };
+    const store = etcdStore(etcdClient({ endpoints: [node.url] }));
+    await say(store, claimOf('before', 'p'));
+    await ask(node.url, '/v3/maintenance/alarm', { action: 'ACTIVATE', ...alarm });
+    try {
+      const error: unknown = await say(store, claimOf('after', 'p')).catch((thrown: unknown) => thrown);
+      expect(String(error)).toMatch(/alarm disarm/);
+      expect(error).not.toBeInstanceOf(NotExecutedError);
+    } finally {
+      await ask(node.url, '/v3/maintenance/alarm', { action: 'DEACTIVATE', ...alarm });
+      await store.close();
+    }
+  });
+
+  it('an endpoint that is a learner is left for the next one', async () => {
+    const [learner, member] = cluster.nodes;
+    if (!learner || !member) throw new Error('No members.');
+    const refusal = JSON.stringify({ code: 9, message: 'etcdserver: rpc not supported for learner' });
+    const withLearner: FetchLike = async (url, request) =>
+      url.startsWith(learner.url) ? new Response(refusal, { status: 400 }) : await fetch(url, request);
+    const store = etcdStore(etcdClient({ endpoints: [learner.url, member.url], fetch: withLearner }));
+    expect(await say(store, claimOf('beside a learner', 'p'))).toMatchObject({ kind: 'granted' });
+    await store.close();
+    const alone = etcdStore(etcdClient({ endpoints: [learner.url], fetch: withLearner }));
+    await expect(say(alone, claimOf('at a learner', 'p'))).rejects.toThrow(/is a learner/);
+    await alone.close();
   });
 });

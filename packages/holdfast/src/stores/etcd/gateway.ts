@@ -81,6 +81,8 @@ export class Gateway {
   readonly onReply = new Set<(reply: ClockReply) => void>();
   /** Called with an endpoint that failed: its open streams are as good as gone. */
   readonly onLeft = new Set<(url: string) => void>();
+  /** Endpoints whose replies have headers that etcd does not send. */
+  readonly proxied = new Set<string>();
   #current = 0;
   #login: Promise<string> | null = null;
 
@@ -119,6 +121,7 @@ export class Gateway {
         const sentMs = systemClock.monotonicMs();
         const response = await this.#fetch(url, path, body, controller.signal);
         const answer = answerIn(url, response.status, await response.text());
+        if (response.headers.get('server') ?? response.headers.get('via')) this.proxied.add(url);
         const time = timeIn(response, answer, sentMs);
         if (time) for (const note of this.onReply) note(time);
         return { answer, time };
@@ -221,7 +224,20 @@ function answerIn(url: string, status: number, text: string): Answer {
   if (code === CODE.unauthenticated || /auth token|auth store is old/.test(message)) {
     throw new EtcdRefusal(url, CODE.unauthenticated, message);
   }
-  if (code === CODE.notFound || code === CODE.exhausted || code === CODE.precondition) {
+  if (/not supported for learner/.test(message)) {
+    throw new NotExecutedError(
+      `etcd at ${url} is a learner, which has no vote and answers no calls yet: promote it, or name other members`,
+      'while-waiting',
+    );
+  }
+  if (/database space exceeded/.test(message)) {
+    // A transaction may be applied before the quota is noticed.
+    throw new Error(
+      `etcd at ${url} is out of space (${message}): compact and defragment it, then run "etcdctl alarm disarm".`,
+    );
+  }
+  const isBusy = code === CODE.exhausted && /too many requests/.test(message);
+  if (code === CODE.notFound || code === CODE.precondition || isBusy) {
     throw new EtcdRefusal(url, code, message);
   }
   if (code === CODE.invalid && /authentication failed|user name is empty/.test(message)) {

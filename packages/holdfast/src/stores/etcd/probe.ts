@@ -38,6 +38,10 @@ export async function probe(
     status.leader === undefined &&
       warning('The cluster has no leader now: no lock can be acquired or renewed.'),
     silent.length > 0 && warning(`These endpoints do not answer: ${silent.join(', ')}.`),
+    gateway.proxied.size > 0 &&
+      warning(
+        `A proxy answers at ${[...gateway.proxied].join(', ')}. Its Date header has to be the member's own, or two processes may hold a lock: use a TCP proxy, or have the header passed on.`,
+      ),
     gateway.endpoints.length < Math.min(voters.length, 2) &&
       note('Only one endpoint is named: its loss stops this process. Name all members.'),
     ...raised.map(({ alarm }) =>
