@@ -10,7 +10,7 @@
  */
 import { type Clock, systemClock } from '../../clock.js';
 import type { Reading } from './register.js';
-import { TimeEstimate } from './time-estimate.js';
+import { CLOCK_DRIFT_SHARE, TimeEstimate } from './time-estimate.js';
 
 interface Span {
   readonly low: number;
@@ -38,8 +38,6 @@ export interface ClockReply {
   readonly until: number;
 }
 
-/** More than two working clocks drift apart. */
-const DRIFT_SHARE = 0.000_5;
 /** An offset is measured better when its interval shrinks to half, and was wider than this. */
 const WIDE_MS = 100;
 /** An offset older than this is stored again once it is known better than that. */
@@ -197,7 +195,7 @@ const widthOf = ({ low, high }: Span): number => high - low;
 
 /** The offset at a time of the reference. */
 function widened({ low, high, measuredAtMs }: ClockOffset, now: number): Span {
-  const driftMs = measuredAtMs === null ? 0 : Math.abs(now - measuredAtMs) * DRIFT_SHARE;
+  const driftMs = measuredAtMs === null ? 0 : Math.abs(now - measuredAtMs) * CLOCK_DRIFT_SHARE;
   return { low: low - driftMs, high: high + driftMs };
 }
 

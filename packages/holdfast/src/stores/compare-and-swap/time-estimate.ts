@@ -11,7 +11,7 @@ import { type Clock, systemClock } from '../../clock.js';
 import type { Reading } from './register.js';
 
 /** More than two working clocks drift apart. */
-const CLOCK_DRIFT_SHARE = 0.000_5;
+export const CLOCK_DRIFT_SHARE = 0.000_5;
 /** The two clocks of this process may drift apart this far without a jump. */
 const APART_MS = 10;
 /** Two clock reads this close count as one. */
