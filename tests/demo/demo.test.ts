@@ -16,11 +16,11 @@ function tokensInOrder(stdout: string): readonly number[] {
 }
 
 test('F21: the demo shows tokens rising and a takeover after kill -9, and ends by itself', async () => {
-  const { stdout } = await promisify(execFile)(process.execPath, [DEMO, '--seconds', '5'], {
-    timeout: 25_000,
+  const { stdout } = await promisify(execFile)(process.execPath, [DEMO, '--seconds', '9'], {
+    timeout: 60_000,
   });
   const tokens = tokensInOrder(stdout);
-  expect(tokens.length).toBeGreaterThan(1);
+  expect(tokens.length).toBeGreaterThan(2);
   for (const [index, token] of tokens.entries()) {
     if (index > 0) expect(token).toBeGreaterThan(tokens[index - 1] ?? 0);
   }
