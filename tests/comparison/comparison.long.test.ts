@@ -167,9 +167,10 @@ async function orderOfWaiters(_: string, peer: Peer): Promise<string> {
 
 const SCENARIOS = [longerThanTtl, standsStill, replyLost, serverRestarted, orderOfWaiters];
 
-/** The rows of the page's table, by library. */
+/** The rows of the page's first table, by library. */
+const [firstPart = ''] = read('docs/comparison.md').split('\n## ');
 const rows = new Map(
-  read('docs/comparison.md')
+  firstPart
     .split('\n')
     .map((line) => line.split('|').map((cell) => cell.trim()))
     .flatMap(([, name, ...cells]) => (name && name in PEERS ? [[name, cells] as const] : [])),
