@@ -10,6 +10,7 @@ import {
   clientOf,
   type FaultyWorld,
   faultyWorld,
+  lockOperationsOf,
   operationsOf,
   releaseOf,
   renewOf,
@@ -46,13 +47,7 @@ describe.runIf(available('dynamodb'))('calls to DynamoDB', () => {
   });
   beforeEach(() => world.faults.stripItems(false));
 
-  /** Without questions for the time: a process that stood still asks again. */
-  async function during(work: () => Promise<unknown>): Promise<string[]> {
-    const before = world.faults.calls.length;
-    await work();
-    const calls = world.faults.calls.slice(before);
-    return calls.filter(({ body }) => !body.includes('holdfast-time')).map(({ operation }) => operation);
-  }
+  const during = (work: () => Promise<unknown>): Promise<string[]> => lockOperationsOf(world.faults, work);
 
   it('an uncontended claim, a renewal and a release are one call each', async () => {
     const claim = claimOf('one', 'anna');

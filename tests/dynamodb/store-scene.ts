@@ -132,9 +132,19 @@ export async function faultyWorld(): Promise<FaultyWorld> {
 
 /** The operations that came in while this ran. */
 export async function operationsOf(faults: HttpFaults, work: () => Promise<unknown>): Promise<string[]> {
+  return (await callsDuring(faults, work)).map(({ operation }) => operation);
+}
+
+/** Without questions for the time: a process that stood still on a busy machine asks again. */
+export async function lockOperationsOf(faults: HttpFaults, work: () => Promise<unknown>): Promise<string[]> {
+  const calls = await callsDuring(faults, work);
+  return calls.filter(({ body }) => !body.includes('holdfast-time')).map(({ operation }) => operation);
+}
+
+async function callsDuring(faults: HttpFaults, work: () => Promise<unknown>): Promise<HttpFaults['calls']> {
   const before = faults.calls.length;
   await work();
-  return faults.calls.slice(before).map(({ operation }) => operation);
+  return faults.calls.slice(before);
 }
 
 /** The item of a lock, as it lies there. */

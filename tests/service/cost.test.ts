@@ -3,7 +3,7 @@ import { dynamodbStore } from 'holdfast/dynamodb';
 import { createService, type Service } from 'holdfast-service';
 import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type FaultyWorld, faultyWorld, operationsOf, tableOn } from '../dynamodb/store-scene.js';
+import { type FaultyWorld, faultyWorld, lockOperationsOf, tableOn } from '../dynamodb/store-scene.js';
 import { pause, until } from '../scene.js';
 
 /** Longer than two of the rounds that are made on a store without charge. */
@@ -27,7 +27,7 @@ describe.runIf(available('dynamodb'))('the service on DynamoDB, where every look
     await world?.stop();
   });
 
-  const during = (work: () => Promise<unknown>): Promise<string[]> => operationsOf(world.faults, work);
+  const during = (work: () => Promise<unknown>): Promise<string[]> => lockOperationsOf(world.faults, work);
   const acquire = (name: string): Promise<Response> =>
     fetch(`${url}/v2/locks/shop/${name}/acquire`, {
       method: 'POST',

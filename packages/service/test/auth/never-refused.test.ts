@@ -78,9 +78,9 @@ describe('a tenant over its rate', () => {
     atTheEnd(() => locks.close());
     const lost: unknown[] = [];
     locks.on('lost', (event) => lost.push(event));
-    const lease = await locks.acquire('work', { ttl: '1s' });
+    const lease = await locks.acquire('work', { ttl: '2s' });
     await useUpRate(scene, scene.ada);
-    await pause(2_500);
+    await pause(4_500);
     lease.assertHeld();
     expect(lost).toEqual([]);
     await lease.release();
