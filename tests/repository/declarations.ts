@@ -10,9 +10,18 @@ interface Reference {
   readonly name: string;
 }
 
+interface Statement {
+  /** Without comments. */
+  readonly text: string;
+  /** With the comments inside it. */
+  readonly commented: string;
+  /** Its doc comment, as text; empty when it has none. */
+  readonly doc: string;
+}
+
 interface Module {
   /** Declarations by name; overloads make several. */
-  readonly declared: Map<string, string[]>;
+  readonly declared: Map<string, Statement[]>;
   /** Local names that come from elsewhere. */
   readonly imported: Map<string, Reference>;
   readonly exported: Map<string, Reference>;
@@ -20,9 +29,7 @@ interface Module {
   readonly stars: string[];
 }
 
-export interface Declaration extends Reference {
-  readonly text: string;
-}
+export interface Declaration extends Reference, Statement {}
 
 export class Declarations {
   readonly #modules = new Map<string, Module>();
@@ -59,8 +66,16 @@ export class Declarations {
 
   #declaration(reference: Reference): Declaration {
     const { declared, imported } = this.#module(reference.file);
-    const text = declared.get(reference.name);
-    if (text) return { ...reference, text: text.join('\n') };
+    const statements = declared.get(reference.name);
+    if (statements) {
+      const joined = (part: keyof Statement) => statements.map((statement) => statement[part]).join('\n');
+      return {
+        ...reference,
+        text: joined('text'),
+        commented: joined('commented'),
+        doc: joined('doc').trim(),
+      };
+    }
     const from = imported.get(reference.name) ?? this.#namesOf(reference.file).get(reference.name);
     if (from && (from.file !== reference.file || from.name !== reference.name))
       return this.#declaration(from);
@@ -77,16 +92,42 @@ export class Declarations {
   }
 }
 
-/** Without comments and without what only the declaring class can see. */
-function statementsOf(source: string): readonly string[] {
-  const text = source
-    .replace(/^[ \t]*\/\*\*?[\s\S]*?\*\/\n/gm, '')
-    .replace(/^[ \t]*\/\/.*\n?/gm, '')
-    .replace(/^[ \t]+(?:#private|private .*);\n/gm, '');
-  return text.split(/\n(?=[A-Za-z@])/).map((statement) => statement.trim());
+/** A comment at the left edge belongs to the statement that follows it, or is one inside a union. */
+function statementsOf(source: string): readonly Statement[] {
+  const sources: { commented: string; readonly doc: string }[] = [];
+  let doc = '';
+  for (const part of source.split(/\n(?=[A-Za-z@]|\/\*\*|\/\/)/)) {
+    const before = sources.at(-1);
+    if (!/^\/[*/]/.test(part)) {
+      sources.push({ commented: part.replace(/^[ \t]+(?:#private|private .*);\n/gm, '').trim(), doc });
+      doc = '';
+    } else if (before && withoutComments(part) !== '') {
+      before.commented += `\n${part}`;
+    } else {
+      doc = docOf(part);
+    }
+  }
+  return sources.map(({ commented, doc }) => ({ text: withoutComments(commented), commented, doc }));
 }
 
-function readStatement(file: string, statement: string, module: Module): void {
+function withoutComments(source: string): string {
+  return `${source}\n`
+    .replace(/^[ \t]*\/\*\*?[\s\S]*?\*\/\n/gm, '')
+    .replace(/^[ \t]*\/\/.*\n?/gm, '')
+    .trim();
+}
+
+/** The text of a doc comment, on one line per paragraph or list item. */
+export function docOf(comment: string): string {
+  return comment
+    .replace(/^\s*\/\*\*+|\*+\/\s*$/g, '')
+    .replace(/^[ \t]*\* ?/gm, '')
+    .replace(/(\S)[ \t]*\n(?=[ \t]*[^\s\-\d])/g, '$1 ')
+    .trim();
+}
+
+function readStatement(file: string, parsed: Statement, module: Module): void {
+  const statement = parsed.text;
   const specifier = /\bfrom ['"]([^'"]+)['"];?$/.exec(statement)?.[1];
   if (statement.startsWith('import ')) {
     if (!specifier?.startsWith('.')) return;
@@ -99,18 +140,19 @@ function readStatement(file: string, statement: string, module: Module): void {
     const from = specifier === undefined ? file : fileOf(file, specifier);
     for (const [inner, outer] of listed(statement)) module.exported.set(outer, { file: from, name: inner });
   } else {
-    readDeclaration(file, statement, module);
+    readDeclaration(file, parsed, module);
   }
 }
 
 const DECLARED =
   /^(export )?(?:default )?(?:declare )?(?:abstract )?(?:async )?(?:interface|type|class|function|const|let|enum|namespace) ([\w$]+)/;
 
-function readDeclaration(file: string, statement: string, module: Module): void {
+function readDeclaration(file: string, parsed: Statement, module: Module): void {
+  const statement = parsed.text;
   if (statement === '' || statement.startsWith('declare global')) return;
   const [, exported, name] = DECLARED.exec(statement) ?? [];
   if (!name) throw new Error(`${file} has a statement that is not understood:\n${statement}`);
-  module.declared.set(name, [...(module.declared.get(name) ?? []), statement]);
+  module.declared.set(name, [...(module.declared.get(name) ?? []), parsed]);
   if (exported) module.exported.set(name, { file, name });
 }
 

@@ -1,4 +1,5 @@
 /** Reads what can go wrong in a page: its code blocks, its links, its headings. */
+import { anchorOf } from '../../docs/.vitepress/links.js';
 import { matching, read } from './tree.js';
 
 export interface Block {
@@ -50,10 +51,6 @@ export function linksOf(page: string): readonly string[] {
 export function anchorsOf(page: string): readonly string[] {
   const text = read(page).replace(/^ *(`{3,})[\s\S]*?^ *\1$/gm, '');
   return [...text.matchAll(/^#+ +(.+)$/gm)].map(([, heading = '']) =>
-    heading
-      .toLowerCase()
-      .replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')
-      .replace(/[^\p{L}\p{N} _-]/gu, '')
-      .replace(/ /g, '-'),
+    anchorOf(heading.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1')),
   );
 }

@@ -1,6 +1,8 @@
 /** The public shapes: what a user gives and gets. Types only. */
-import type { LossReason } from './protocol/errors.js';
+import type { LockEventName, LockEvents } from './lock-events.js';
 import type { Guarantees } from './protocol/store.js';
+
+export type { LockEventName, LockEvents };
 
 /** As in TypeScript's `esnext.disposable`, for those who compile without it. */
 declare global {
@@ -18,6 +20,7 @@ export type Duration = number | `${number}ms` | `${number}s` | `${number}m` | `$
 /** Anything JSON can hold. Shown to whoever inspects the key. */
 export type Metadata = { readonly [name: string]: unknown };
 
+/** Options of every call that acquires a lock. */
 export interface AcquireOptions {
   /** How long the lease lives without renewal. Default 30 s. */
   readonly ttl?: Duration;
@@ -27,6 +30,7 @@ export interface AcquireOptions {
   readonly signal?: AbortSignal;
   /** Who asks, for people to read. Default `host:pid`. */
   readonly owner?: string;
+  /** Shown to whoever inspects the key. Default none. At most 4,096 bytes of JSON. */
   readonly metadata?: Metadata;
   /** Whether the lease renews itself until released. Default true. */
   readonly renew?: boolean;
@@ -38,11 +42,13 @@ export interface AcquireOptions {
   readonly queue?: boolean;
 }
 
+/** Options of `locks.adopt`. */
 export interface AdoptOptions {
   /** How long the lease lives without renewal from now on. Default: the ttl it was acquired with. */
   readonly ttl?: Duration;
 }
 
+/** Options of a semaphore. */
 export interface SharedOptions extends AcquireOptions {
   /** How many permits to take. Default 1. */
   readonly permits?: number;
@@ -53,10 +59,13 @@ export type LeaseState = 'held' | 'released' | 'lost' | 'handed-off';
 
 /** A lock held for a limited time. It ends by release, loss or handoff; `signal` aborts when it is lost. */
 export interface Lease extends AsyncDisposable {
+  /** The name of the key, without its namespace. */
   readonly key: string;
   /** The fencing token: greater than that of every earlier lease of this key. */
   readonly token: number;
+  /** As asked for. */
   readonly owner: string;
+  /** As asked for. */
   readonly metadata: Metadata | undefined;
   /** By the store's clock. */
   readonly acquiredAt: Date;
@@ -64,6 +73,7 @@ export interface Lease extends AsyncDisposable {
   readonly expiresAt: Date;
   /** Aborted with a `LeaseLostError` at the moment the lease is lost. Never by a release or a handoff. */
   readonly signal: AbortSignal;
+  /** How it stands now. It never becomes `held` again. */
   readonly state: LeaseState;
   /** Reads the clocks on every call: right even after a pause, before any timer ran. */
   readonly held: boolean;
@@ -85,14 +95,19 @@ export interface Lease extends AsyncDisposable {
 
 /** Several leases taken as one: held while all are. */
 export interface LeaseGroup extends AsyncDisposable {
+  /** One per key, in the order in which they were acquired. */
   readonly leases: readonly Lease[];
   /** Aborted when any of them is lost. */
   readonly signal: AbortSignal;
+  /** Whether all of them are held now. */
   readonly held: boolean;
+  /** Throws `LeaseLostError` unless all are held at this moment. */
   assertHeld(): void;
+  /** Ends all of them. */
   release(): Promise<void>;
 }
 
+/** Further options of `withLock` and `tryWithLock`. */
 export interface WorkOptions {
   /**
    * Whether work that runs under the same lock already goes on under its lease. The other options then have no effect,
@@ -121,6 +136,7 @@ export interface Lockable<L, O extends AcquireOptions = AcquireOptions> {
   tryWithLock<T>(work: (lease: L) => Promise<T> | T, options?: O & WorkOptions): Promise<TryResult<T>>;
 }
 
+/** A read-write lock: many readers at once, or one writer. */
 export interface ReadWrite {
   /** Shared with other readers. */
   readonly read: Lockable<Lease>;
@@ -128,6 +144,7 @@ export interface ReadWrite {
   readonly write: Lockable<Lease>;
 }
 
+/** Options of `locks.elect`. */
 export interface ElectOptions {
   /** How long a leader that died may still count as one. Default as for every lease. */
   readonly ttl?: Duration;
@@ -139,8 +156,11 @@ export interface ElectOptions {
   readonly signal?: AbortSignal;
 }
 
+/** The leader of an election. */
 export interface Leader {
+  /** Who leads, for people to read. */
   readonly owner: string;
+  /** As the leader gave it. */
   readonly metadata: Metadata | undefined;
   /** The number of the term: that of the leader's lease. */
   readonly token: number;
@@ -148,9 +168,11 @@ export interface Leader {
   readonly since: Date;
 }
 
+/** Options of `election.observe`. */
 export interface ObserveOptions {
   /** How often to read the key. Default 500 ms. */
   readonly every?: Duration;
+  /** Ends the iteration. */
   readonly signal?: AbortSignal;
 }
 
@@ -166,48 +188,71 @@ export interface Election extends AsyncIterable<Lease> {
   observe(options?: ObserveOptions): AsyncIterable<Leader | null>;
 }
 
+/** A holder of a key, as `inspect` and `list` show it. */
 export interface HolderInfo {
+  /** Who holds it, for people to read. */
   readonly owner: string;
+  /** How many permits it has. An exclusive lock is 1 of 1. */
   readonly permits: number;
+  /** The capacity that it named. */
   readonly capacity: number;
+  /** Its fencing token: the first of its hold, where the process hands the lock over within itself. */
   readonly token: number;
+  /** By the store's clock. */
   readonly acquiredAt: Date;
+  /** By the store's clock, unless it is renewed. */
   readonly expiresAt: Date;
+  /** As the holder gave it. */
   readonly metadata: Metadata | undefined;
   /** Released inside its `minHold`: nobody gets the key before `expiresAt`. */
   readonly resting: boolean;
 }
 
+/** A waiter of a key, as `inspect` and `list` show it. */
 export interface WaiterInfo {
+  /** Who waits, for people to read. */
   readonly owner: string;
+  /** How many permits it wants. */
   readonly permits: number;
+  /** The capacity that it named. */
   readonly capacity: number;
+  /** When it joined the queue, by the store's clock. */
   readonly since: Date;
 }
 
 /** Who holds a key, and who waits for it, in order. */
 export interface KeyInfo {
+  /** The name of the key, without its namespace. */
   readonly key: string;
   /** The store's time of this view. */
   readonly now: Date;
+  /** Empty while others only wait. */
   readonly holders: readonly HolderInfo[];
+  /** In the order of the queue. */
   readonly waiters: readonly WaiterInfo[];
 }
 
+/** Options of `locks.list`. */
 export interface ListOptions {
+  /** Only keys that begin with this. Default: all keys of the namespace. */
   readonly prefix?: string;
+  /** How many keys at most. Default: no limit. */
   readonly limit?: number;
   /** Only keys that sort after this one, for the next page. The key itself need not be in use. */
   readonly after?: string;
 }
 
+/** Options of `locks.watch`. */
 export interface WatchOptions {
+  /** Only keys that begin with this. Default: all keys of the namespace. */
   readonly prefix?: string;
   /** How often to read the keys. Default 500 ms. */
   readonly every?: Duration;
+  /** Ends the iteration. */
   readonly signal?: AbortSignal;
 }
 
+/** Options of `locks.evict`. Default: all holders of the key are evicted, without a reason. */
 export interface EvictOptions {
   /**
    * Only the holder with this token, as `inspect` shows it or as its lease has it, and nobody else. A hold that is passed
@@ -222,65 +267,13 @@ export interface EvictOptions {
 
 /** A change that `watch` yields: a key came into use, changed, or is free again (`info` is then its last view). */
 export interface KeyChange {
+  /** `gone`: nobody holds the key any more, and nobody waits. */
   readonly kind: 'appeared' | 'changed' | 'gone';
+  /** The key as it is now, or, when it is gone, as it was. */
   readonly info: KeyInfo;
 }
 
-interface EventBase {
-  readonly key: string;
-  readonly owner: string;
-}
-
-/** `call` numbers the calls of a process: it is the same in all events of one call, and no other has it. */
-interface CallEvent extends EventBase {
-  readonly call: number;
-}
-
-export interface LockEvents {
-  /** A call asks for a lease, one per key. Told in the async context of the caller. */
-  acquiring: CallEvent;
-  /** A lease began. `waitedMs` from the call; `handedOver` when it came from another lease of this process. */
-  acquired: CallEvent & { readonly token: number; readonly waitedMs: number; readonly handedOver: boolean };
-  /**
-   * Somebody else holds the key and this caller waits. Once per call. `position`: its place in the store's queue from 0;
-   * null where it has none of its own, as behind other callers of this process.
-   */
-  waiting: CallEvent & {
-    readonly holders: readonly string[];
-    readonly position: number | null;
-    readonly waitedMs: number;
-  };
-  /**
-   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key asked for. `refused`:
-   * held by others, and the caller would not wait; `timed-out`: held by others for as long as it would wait; `failed`:
-   * `cause` is the error; `aborted`: `cause` is the reason of the caller's signal.
-   */
-  'not-acquired': CallEvent & {
-    readonly reason: 'refused' | 'timed-out' | 'failed' | 'aborted';
-    readonly holders: readonly string[];
-    readonly waitedMs: number;
-    readonly cause: unknown;
-  };
-  /** `lateMs`: how long after its planned time the renewal was answered; 0 for one that came sooner than planned. */
-  renewed: EventBase & { readonly token: number; readonly remainingMs: number; readonly lateMs: number };
-  /** A renewal was not answered. It is retried until the deadline, `remainingMs` from now. */
-  jeopardy: EventBase & { readonly token: number; readonly remainingMs: number; readonly cause: unknown };
-  /** `message`: the reason in a sentence, with what an operator said. */
-  lost: EventBase & {
-    readonly token: number;
-    readonly heldMs: number;
-    readonly reason: LossReason;
-    readonly message: string;
-  };
-  released: EventBase & { readonly token: number; readonly heldMs: number };
-  /** Another process may continue the lease; it is over here. */
-  'handed-off': EventBase & { readonly token: number; readonly heldMs: number };
-  /** A lease that was handed off continues here. */
-  adopted: EventBase & { readonly token: number; readonly remainingMs: number };
-}
-
-export type LockEventName = keyof LockEvents;
-
+/** Options of `locks.getOrCreate`: how to find the value, and how to make it. */
 export interface GetOrCreateOptions<T>
   extends Pick<AcquireOptions, 'ttl' | 'wait' | 'signal' | 'owner' | 'metadata' | 'maxHold'> {
   /** Looks for the value. `undefined` and `null` mean that there is none. */
@@ -291,13 +284,20 @@ export interface GetOrCreateOptions<T>
 
 /** Locks on one store, under one namespace. */
 export interface Locks {
+  /** Waits for the lock, up to `wait`, then rejects with `AcquireTimeoutError`. */
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
+  /** Null when somebody else holds the lock. Waits only if `wait` is given. */
   tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null>;
+  /**
+   * Acquires the lock as `acquire` does, runs the work, and releases. Work that resolves after the lease was lost
+   * rejects with `LeaseLostError`, whose `result` has the value; work that throws, throws its own error.
+   */
   withLock<T>(
     key: string,
     work: (lease: Lease) => Promise<T> | T,
     options?: AcquireOptions & WorkOptions,
   ): Promise<T>;
+  /** As `withLock`, if the lock is free; else nothing runs. Waits only if `wait` is given. */
   tryWithLock<T>(
     key: string,
     work: (lease: Lease) => Promise<T> | T,
@@ -305,6 +305,7 @@ export interface Locks {
   ): Promise<TryResult<T>>;
   /** `capacity` permits can be held at once. All users of a key should name the same capacity; the smallest counts. */
   semaphore(key: string, options: { readonly capacity: number }): Lockable<Lease, SharedOptions>;
+  /** A lock that readers share and a writer has alone. */
   readWrite(key: string): ReadWrite;
   /** All of the keys or none, acquired in one order everywhere, so that two such calls never deadlock. */
   all(keys: readonly string[]): Lockable<LeaseGroup>;
@@ -331,6 +332,7 @@ export interface Locks {
   inspect(key: string): Promise<KeyInfo | null>;
   /** Keys that somebody holds or waits for, in the order of their code points. */
   list(options?: ListOptions): AsyncIterable<KeyInfo>;
+  /** Yields a change for each key in use now, and then every change that a read finds. */
   watch(options?: WatchOptions): AsyncIterable<KeyChange>;
   /** Ends the leases of the key's holders; resolves to their number. Waiters stay, and the next one gets the lock. */
   evict(key: string, options?: EvictOptions): Promise<number>;
@@ -357,18 +359,25 @@ export interface Locks {
 
 /** What `closeOn` needs of `process`. */
 export interface SignalSource {
+  /** The process that `kill` ends. */
   readonly pid: number;
+  /** As of `process`. */
   prependListener(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  /** As of `process`. */
   off(signal: 'SIGTERM' | 'SIGINT', listener: () => void): unknown;
+  /** As of `process`. */
   listenerCount(signal: 'SIGTERM' | 'SIGINT'): number;
+  /** As of `process`. */
   kill(pid: number, signal: 'SIGTERM' | 'SIGINT'): unknown;
 }
 
+/** Options of `close`, `releaseAll` and `closeOn`. */
 export interface DrainOptions {
   /** How long running work may keep its leases. Default 5 s; 0 ends them at once. */
   readonly drain?: Duration;
 }
 
+/** Options of `createLocks`. */
 export interface LocksOptions {
   /** Keeps the keys of different users of one store apart. Default `default`. */
   readonly namespace?: string;
@@ -376,5 +385,6 @@ export interface LocksOptions {
   readonly owner?: string;
   /** Defaults for every call. */
   readonly ttl?: Duration;
+  /** Default for `acquire` and `withLock`: 10 s. Calls that only try wait only if they say so themselves. */
   readonly wait?: Duration;
 }

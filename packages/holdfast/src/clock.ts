@@ -5,12 +5,14 @@
 import { randomBytes } from 'node:crypto';
 import { monotonicMs, wallMs } from './time.js';
 
+/** A timer that was set. */
 export interface Timer {
   cancel(): void;
   /** Whether this timer keeps the process alive. A new one does. */
   keepAlive(yes: boolean): void;
 }
 
+/** Time, timers and randomness: all that the library uses of them. */
 export interface Clock {
   /** Never steps; stops while the machine is suspended. */
   monotonicMs(): number;
@@ -34,6 +36,7 @@ export interface Moment {
 /** Longer delays fire at once in Node (F12). */
 const TIMER_MS_MAX = 2 ** 31 - 1;
 
+/** The clock of this machine. */
 export const systemClock: Clock = {
   monotonicMs,
   wallMs,

@@ -98,4 +98,8 @@ async function openFromEnvironment(): Promise<Store> {
   );
 }
 
+/**
+ * Locks on the store that `HOLDFAST_STORE` names, in the namespace `HOLDFAST_NAMESPACE`. Opens the store with the
+ * first command.
+ */
 export const locks: Locks = lazyLocks(new LazyStore(), () => process.env.HOLDFAST_NAMESPACE || undefined);

@@ -7,7 +7,7 @@ import { compileSnippets } from '../snippets.js';
 import { matching, read, root } from '../tree.js';
 
 /** `ts` and `js` are compiled and run, `sh` is run; the others are only shown. */
-const LANGUAGES = ['ts', 'js', 'sh', 'text', 'json', 'sql', 'yaml'];
+const LANGUAGES = ['ts', 'js', 'sh', 'text', 'json', 'sql', 'yaml', 'dts'];
 
 const README_TEST_COMMAND = 'npm ci && npm test';
 const README_FIRST_COMMAND = 'npm ci && npx holdfast run hello -- echo "only one of me"';
@@ -51,13 +51,35 @@ describe('the README', () => {
       expect(read(workflow)).toContain(`run: ${README_FIRST_COMMAND}\n`);
     }
   });
+
+  it('has the figures of the page of benchmarks', () => {
+    const figures = [...read('README.md').matchAll(/\d+,\d{3}/g)].map(([figure]) => figure);
+    expect(figures.length).toBeGreaterThanOrEqual(6);
+    const page = read('docs/benchmarks.md');
+    expect(figures.filter((figure) => !page.includes(` ${figure}`))).toEqual([]);
+  });
+});
+
+describe('the recipes', () => {
+  it('show the programs as they are', () => {
+    const shown = blocks.filter(({ page }) => page === 'docs/recipes.md').map(({ code }) => code);
+    const links = linksOf('docs/recipes.md').filter((link) => link.endsWith('.js'));
+    const programs = links.filter((link) => link.includes('/patterns/'));
+    expect(programs.length).toBeGreaterThanOrEqual(10);
+    for (const program of programs) {
+      const [, code = ''] = /\*\/\n([\s\S]*)/.exec(read(posix.join('docs', program))) ?? [];
+      expect(shown).toContain(code.trim());
+    }
+  });
 });
 
 describe('the pages of the stores', () => {
-  it('are all linked from the guide, so that no store is left out', () => {
+  it('are all linked where people choose one, so that no store is left out', () => {
     const stores = matching(/^docs\/stores\/.*\.md$/).map((page) => page.replace('docs/', ''));
-    const linked = linksOf('docs/guide.md').map((link) => link.split('#')[0]);
-    expect(stores.filter((page) => !linked.includes(page))).toEqual([]);
+    for (const page of ['docs/guide.md', 'docs/which-store.md']) {
+      const linked = linksOf(page).map((link) => link.split('#')[0]);
+      expect(stores.filter((store) => !linked.includes(store))).toEqual([]);
+    }
   });
 
   it('name every option that the URL of SQLite takes', async () => {

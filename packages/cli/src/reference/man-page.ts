@@ -3,7 +3,8 @@ import { type Command, optionHead, STATUSES, STORES } from '../command.js';
 import { ALONE } from '../options/invocation.js';
 import { OPTIONS, type OptionName } from '../options/options.js';
 
-const VARIABLES: readonly (readonly [name: string, text: string])[] = [
+/** Variables and their meaning: for the manual page and the reference. */
+export const VARIABLES: readonly (readonly [name: string, text: string])[] = [
   ['HOLDFAST_STORE', 'the store, when --store is not given. A password is safer here than in an argument.'],
   ['HOLDFAST_API_KEY', 'the API key for a lock service.'],
   ['HOLDFAST_HANDOFF', 'the lease that acquire printed, for renew and release.'],

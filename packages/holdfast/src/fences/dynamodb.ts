@@ -12,6 +12,7 @@ import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 import { checkToken } from './token.js';
 
+/** Options of `dynamodbGuard`. */
 export interface DynamodbGuardOptions {
   /** The attribute that keeps the token. Default `fence`. */
   readonly attribute?: string;
@@ -27,10 +28,12 @@ export interface ConditionalInput {
   readonly ExpressionAttributeValues?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The input of a PutItem. */
 export interface PutInput extends ConditionalInput {
   readonly Item: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The input of an UpdateItem. */
 export interface UpdateInput extends ConditionalInput {
   readonly UpdateExpression?: string | undefined;
 }
@@ -45,6 +48,7 @@ export interface FencedInputs {
   compare<I extends ConditionalInput>(input: I): I;
 }
 
+/** Adds the token and its condition to writes of DynamoDB. */
 export interface DynamodbGuard {
   /** Returns the result of your write; throws `LeaseLostError`, with nothing written, when a later holder has written. */
   write<T>(token: number, write: (fenced: FencedInputs) => Promise<T>): Promise<T>;
@@ -57,6 +61,7 @@ const NOT_STALE = `(attribute_not_exists(${NAME}) OR ${NAME} <= ${VALUE})`;
 /** A keyword, and no part of `#set`, `:set` or a longer name. */
 const SET = /(?<![#:\w.-])SET(?=\s)/i;
 
+/** A guard for items of DynamoDB: a write with a stale token fails. */
 export function dynamodbGuard(options: DynamodbGuardOptions = {}): DynamodbGuard {
   checkOptionNames(options, ['attribute', 'document']);
   const { attribute = 'fence', document = false } = options;

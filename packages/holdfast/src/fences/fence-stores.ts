@@ -7,11 +7,13 @@ import { monotonicMs } from '../time.js';
 import { type Evaluate, redisGuard } from './redis.js';
 import type { SqlGuard, SqlStatement } from './sql.js';
 
+/** Keeps the highest token of each key, for `fencingCheck`. */
 export interface FenceStore {
   /** Keeps the token if no higher one is kept for the key. False for a stale one. Atomic; the same token is not stale. */
   raise(key: string, token: number): boolean | Promise<boolean>;
 }
 
+/** Options of `memoryFences`. */
 export interface MemoryFencesOptions {
   /** How long a key is kept after the last request that named it. Default one hour. */
   readonly keep?: Duration;
@@ -78,6 +80,7 @@ export function sqlFences(
   };
 }
 
+/** Options of `redisFences`. */
 export interface RedisFencesOptions {
   /** The prefix of the Redis keys. Default `fence:`. */
   readonly prefix?: string;

@@ -11,6 +11,7 @@ import { wallMs } from '../time.js';
 import type { FenceStore } from './fence-stores.js';
 import { type Fencing, fencingOf, PROBLEM_TYPE, type RequestHeaders, STALE } from './http-header.js';
 
+/** Options of `fencingCheck`. */
 export interface FencingCheckOptions<R> {
   /** Keeps the highest token of each key. */
   readonly store: FenceStore;
@@ -37,6 +38,7 @@ interface FastifyReply {
   send(body: string): unknown;
 }
 
+/** Refuses requests whose token is stale, in Express, Fastify or a route handler. */
 export interface FencingCheck<R = unknown> {
   /** The response to a request that is refused, or null for one that may go on. */
   request(request: R & CheckedRequest): Promise<Response | null>;
@@ -58,6 +60,10 @@ interface Refusal {
 const AHEAD_MS_MAX = 24 * 3_600_000;
 const SAFE_METHODS = ['GET', 'HEAD', 'OPTIONS'];
 
+/**
+ * A check for a service that others call under a lock: requests that write carry key and token in a header, and a
+ * stale one is refused.
+ */
 export function fencingCheck<R = unknown>(options: FencingCheckOptions<R>): FencingCheck<R> {
   checkOptionNames(options, ['store', 'required', 'key']);
   const { store, required = true, key } = options;

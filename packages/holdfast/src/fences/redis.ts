@@ -10,6 +10,7 @@
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import { checkToken } from './token.js';
 
+/** A write that `redisGuard` checks. */
 export interface GuardedWrite {
   /** The key that keeps the highest token. */
   readonly fence: string;
@@ -23,6 +24,7 @@ export interface GuardedWrite {
 /** Runs a script with your client: `EVAL` with these keys and arguments. */
 export type Evaluate = (script: string, keys: string[], args: string[]) => Promise<unknown>;
 
+/** Runs a script in Redis only if its token is not stale. */
 export interface RedisGuard {
   /** The whole script, for clients that load scripts: the fence is `KEYS[1]`, the token `ARGV[1]`. */
   readonly script: string;

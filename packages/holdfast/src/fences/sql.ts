@@ -22,6 +22,7 @@ import { checkToken } from './token.js';
 /** `sqlite` and `mysql` (also MariaDB) write parameters as `?`, `postgres` as `$1`. */
 export type SqlDialect = 'sqlite' | 'postgres' | 'mysql';
 
+/** Options of `sqlGuard`. */
 export interface SqlGuardOptions {
   /** Default `sqlite`. */
   readonly dialect?: SqlDialect;
@@ -31,11 +32,13 @@ export interface SqlGuardOptions {
   readonly table?: string;
 }
 
+/** A statement with the values of its placeholders, in order. */
 export interface SqlStatement {
   readonly text: string;
   readonly values: readonly (string | number)[];
 }
 
+/** SQL that refuses a stale token. */
 export interface SqlGuard {
   /** Creates the guard table where it does not exist. */
   readonly createTable: string;
@@ -66,6 +69,7 @@ const MYSQL_COLUMNS =
   'resource VARBINARY(1024) NOT NULL PRIMARY KEY, token BIGINT NOT NULL, raises BIGINT NOT NULL DEFAULT 0';
 const COLUMNS = 'resource TEXT NOT NULL PRIMARY KEY, token BIGINT NOT NULL';
 
+/** A guard for SQL databases: it writes the statements, and opens no connection. */
 export function sqlGuard(options: SqlGuardOptions = {}): SqlGuard {
   checkOptionNames(options, ['dialect', 'column', 'table']);
   const { dialect = 'sqlite', column = 'fence' } = options;

@@ -1,6 +1,7 @@
 /** Commands to a store about one key, and their replies. */
 import type { HoldId } from './state.js';
 
+/** Asks for a lock, under a hold that the caller made. */
 export interface Claim {
   readonly kind: 'claim';
   readonly key: string;
@@ -16,6 +17,7 @@ export interface Claim {
   readonly metadata: string | null;
 }
 
+/** Extends a hold that still holds the key. */
 export interface Renew {
   readonly kind: 'renew';
   readonly key: string;
@@ -27,6 +29,7 @@ export interface Renew {
   readonly added?: { readonly ms: number; readonly expiresAt: number };
 }
 
+/** Ends a hold, or takes its waiter out of the queue. */
 export interface Release {
   readonly kind: 'release';
   readonly key: string;
@@ -35,6 +38,7 @@ export interface Release {
   readonly minHoldMs: number;
 }
 
+/** Ends holds of others: an operator sends it. */
 export interface Evict {
   readonly kind: 'evict';
   readonly key: string;
@@ -48,6 +52,7 @@ export interface Evict {
   readonly reason?: string | null;
 }
 
+/** A command that a store applies. */
 export type Command = Claim | Renew | Release | Evict;
 
 /** A holder as anybody may see it, without its hold. */
@@ -63,6 +68,7 @@ export interface HolderView {
   readonly resting: boolean;
 }
 
+/** A waiter as anybody may see it, without its hold. */
 export interface WaiterView {
   readonly owner: string;
   readonly permits: number;
@@ -83,6 +89,7 @@ interface Decided {
   readonly othersWait: boolean;
 }
 
+/** The reply to a claim: the hold holds the key. */
 export interface Granted extends Decided {
   readonly kind: 'granted';
   /** The tokens of this grant: the first, and the last of the block reserved with it. */
@@ -92,6 +99,7 @@ export interface Granted extends Decided {
   readonly expiresAt: number;
 }
 
+/** The reply to a claim: others hold the key. */
 export interface Busy extends Decided {
   readonly kind: 'busy';
   readonly holders: readonly HolderView[];
@@ -106,6 +114,7 @@ export interface Withdrawn extends Decided {
   readonly kind: 'withdrawn';
 }
 
+/** The reply to a renewal that extended the hold. */
 export interface Renewed extends Decided {
   readonly kind: 'renewed';
   readonly expiresAt: number;
@@ -113,28 +122,33 @@ export interface Renewed extends Decided {
   readonly block: { readonly token: number; readonly tokenLast: number } | null;
 }
 
+/** The reply to a renewal: the hold no longer holds the key. */
 export interface Lost extends Decided {
   readonly kind: 'lost';
   /** An operator ended it, and may have said why. Absent when it ended otherwise, or the store no longer knows. */
   readonly evicted?: { readonly reason: string | null };
 }
 
+/** The reply to a release. */
 export interface Released extends Decided {
   readonly kind: 'released';
   /** Whether it held the key until now. */
   readonly held: boolean;
 }
 
+/** The reply to an eviction. */
 export interface Evicted extends Decided {
   readonly kind: 'evicted';
   readonly count: number;
 }
 
+/** The reply of a store to a command. */
 export type Reply = Granted | Busy | Withdrawn | Renewed | Lost | Released | Evicted;
 
 /** Why an inbox is woken: it is its turn, others wait for its hold, or its hold was evicted. */
 export type Why = 'turn' | 'waiting' | 'evicted';
 
+/** A wake-up to be sent to an inbox. */
 export interface Wake {
   readonly inbox: string;
   readonly why: Why;

@@ -8,6 +8,7 @@ export const STATE_VERSION = 1;
 
 /** A holder's safety margin: a share of the granted time, and a constant. */
 export const DRIFT_SHARE = 0.01;
+/** The fixed part of the drift margin, beside `DRIFT_SHARE`. */
 export const DRIFT_MS = 5;
 
 /** An attempt unanswered for this long is unknown; doubles with every further one, up to ttl / 4. */
@@ -17,6 +18,7 @@ export const ATTEMPT_MS_MIN = 50;
 
 /** How long room is kept for a woken waiter, and when it is woken again. */
 export const WINDOW_MS = 500;
+/** A woken waiter that has not come is woken again after this long. */
 export const NAME_AGAIN_MS = 50;
 /** While a woken waiter is ahead, a busy reply asks the claimant to come back within this. */
 export const WINDOW_HINT_MS = 100;
@@ -27,6 +29,7 @@ export const WAITER_LIFE_MS = 5_000;
 export const WAITER_REFRESH_MS = 1_000;
 /** The safety poll of a waiter: POLL_MS × (position + 1), at most POLL_MS_MAX. */
 export const POLL_MS = 700;
+/** The longest time between two polls of a waiter in the queue. */
 export const POLL_MS_MAX = 2_000;
 /** At most this many waiters queue; the rest poll. */
 export const QUEUE_MAX = 128;
@@ -38,6 +41,7 @@ export const TOKEN_BLOCK = 1_024;
 export const HANDOVER_MS = 20;
 /** Without queue or push: how long it hands over, and how long it then stays away. */
 export const HANDOVER_ALONE_MS = 50;
+/** How long a process does not claim after it gave up a key that it had handed over for `HANDOVER_ALONE_MS`. */
 export const STAY_AWAY_MS = 150;
 
 /** How long marks of ended holds, and records of released keys, are kept. */

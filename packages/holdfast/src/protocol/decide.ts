@@ -28,6 +28,7 @@ import {
 import { holderView } from './view.js';
 import { callNext, freeInMs, hasRoom, isOverdue } from './waiters.js';
 
+/** The result of `decide`: the new state, the reply, and the wake-ups to send. */
 export interface Decision {
   readonly state: State;
   /** Whether there is anything to store. */

@@ -2,7 +2,9 @@
 import { InvalidArgumentError } from './errors.js';
 import { show } from './names.js';
 
+/** The shortest ttl. */
 export const TTL_MS_MIN = 10;
+/** The longest ttl: seven days. */
 export const TTL_MS_MAX = 7 * 24 * 3_600_000;
 
 const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };

@@ -2,6 +2,7 @@
 
 export type ErrorCode = 'acquire-timeout' | 'lease-lost' | 'store' | 'invalid-argument' | 'unsupported';
 
+/** The part that all errors take. */
 interface Details {
   readonly key?: string | undefined;
   readonly cause?: unknown;
@@ -9,6 +10,7 @@ interface Details {
 
 /** What all errors of Holdfast have in common. */
 export abstract class HoldfastError extends Error {
+  /** The same for every error of a class: for programs that compare. */
   abstract readonly code: ErrorCode;
   /** The key concerned, where there is one. */
   readonly key: string | undefined;
@@ -63,7 +65,9 @@ export type StoreOutcome = 'unknown' | 'not-executed';
 /** The store failed. The message says why; `outcome` says whether the operation may have been executed all the same. */
 export class StoreError extends HoldfastError {
   readonly code = 'store';
+  /** The call or command that failed. */
   readonly operation: string;
+  /** Whether it is certain that nothing was executed. */
   readonly outcome: StoreOutcome;
 
   constructor(

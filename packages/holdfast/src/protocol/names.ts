@@ -15,6 +15,7 @@ const PLAIN = /^[ -~]{1,128}$/;
 /** Whether a text needs no further check: most names are like this. */
 export const isPlainText = (text: unknown): text is string => typeof text === 'string' && PLAIN.test(text);
 
+/** Returns the namespace, or throws `InvalidArgumentError`. */
 export function checkNamespace(namespace: unknown): string {
   if (typeof namespace === 'string' && NAMESPACE.test(namespace)) return namespace;
   throw new InvalidArgumentError(
@@ -22,6 +23,7 @@ export function checkNamespace(namespace: unknown): string {
   );
 }
 
+/** Returns the key in its normal form, or throws `InvalidArgumentError`. */
 export function checkKey(key: unknown): string {
   return checkText(key, 'key', KEY_BYTES_MAX);
 }
@@ -37,6 +39,7 @@ export function checkAfter(after: string): string {
   return after;
 }
 
+/** Returns the owner in its normal form, or throws `InvalidArgumentError`. */
 export function checkOwner(owner: unknown): string {
   return checkText(owner, 'owner', OWNER_BYTES_MAX);
 }

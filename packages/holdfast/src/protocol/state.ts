@@ -11,6 +11,7 @@ export interface HoldId {
   readonly number: number;
 }
 
+/** A hold that has permits, as the state keeps it. */
 export interface Holder {
   readonly hold: HoldId;
   readonly owner: string;
@@ -34,6 +35,7 @@ export interface Rest {
   readonly expiresAt: number;
 }
 
+/** A hold in the queue of its key, as the state keeps it. */
 export interface Waiter {
   readonly hold: HoldId;
   readonly owner: string;
@@ -60,6 +62,7 @@ export interface Eviction extends HoldId {
   readonly until: number;
 }
 
+/** The state of one key: holders, waiters, tokens and marks. */
 export interface State {
   readonly version: number;
   /** The highest token reserved. */
@@ -74,6 +77,7 @@ export interface State {
   readonly evictions: readonly Eviction[];
 }
 
+/** The state of a key that nobody ever locked. */
 export const EMPTY_STATE: State = {
   version: STATE_VERSION,
   token: 0,
@@ -85,6 +89,7 @@ export const EMPTY_STATE: State = {
   evictions: [],
 };
 
+/** Whether two ids name the same hold. */
 export const sameHold = (a: HoldId, b: HoldId): boolean => a.number === b.number && a.process === b.process;
 
 /** Woken, but did not come while its window was open: it holds nobody up, and keeps its place. */

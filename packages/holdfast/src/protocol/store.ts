@@ -2,6 +2,7 @@
 import type { Command, HolderView, Reply, WaiterView, Why } from './commands.js';
 import type { HoldId } from './state.js';
 
+/** What a store can do, known without asking its server. */
 export interface Traits {
   /** Whose clock decides: the server's, this machine's, or an estimate of the server's. */
   readonly clock: 'store' | 'machine' | 'estimate';
@@ -47,18 +48,23 @@ export interface ListQuery {
 
 /** One promise that this server, as configured, keeps or does not keep. */
 export interface Finding {
+  /** `good`: as it should be; `note`: worth knowing; `warning`: locks may be lost. */
   readonly level: 'good' | 'note' | 'warning';
+  /** A sentence for people. */
   readonly text: string;
 }
 
+/** The result of `probe`: what a store promises as its server is configured. */
 export interface Guarantees {
   /** The server, with its version. */
   readonly server: string;
   /** Its time at the moment it was asked. */
   readonly now: number;
+  /** What is good about this server, and what is not. */
   readonly findings: readonly Finding[];
 }
 
+/** Ends what it was returned for, such as listening. */
 export type Stop = () => Promise<void>;
 
 /** Who holds a lock in the records of LockServiceCentral: an owner and an instance of it, both as they are stored. */
@@ -76,6 +82,7 @@ export interface InstanceLease extends Instance {
   readonly expiry: number;
 }
 
+/** The outcome of the renewal of an instance. */
 export type InstanceRenewal =
   | { readonly kind: 'renewed'; readonly lease: InstanceLease }
   | { readonly kind: 'lost' }
@@ -121,9 +128,13 @@ export interface Apply {
   readonly atOnce?: (commands: readonly Command[]) => readonly (Reply | Error)[];
 }
 
+/** A store keeps the locks. Made by `redisStore(client)`, `openStore(url)` and the like. */
 export interface Store {
+  /** The kind of store, for messages. */
   readonly name: string;
+  /** What it can do. */
   readonly traits: Traits;
+  /** Applies commands, each atomically; those of one key in their order. */
   apply: Apply;
   /**
    * Brings wake-ups for an inbox until stopped. They may be lost, late or doubled. When the store notices that they no

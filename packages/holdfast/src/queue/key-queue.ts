@@ -23,6 +23,7 @@ export interface QueueOwner<R extends Request, G> {
   forget(queue: KeyQueue<R, G>): void;
 }
 
+/** The waiters of one key in this process, in order. Extended by the engine's users. */
 export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, WaiterOwner<Waiter<R, G>> {
   readonly key: string;
   readonly client: StoreClient;

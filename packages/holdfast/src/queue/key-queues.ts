@@ -9,6 +9,7 @@ import type { KeyQueue, QueueOwner } from './key-queue.js';
 import type { Request } from './request.js';
 import type { NotGranted } from './waiter.js';
 
+/** The queues of all keys that somebody in this process waits for. */
 export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
   implements QueueOwner<R, G>, WakeReceiver
 {

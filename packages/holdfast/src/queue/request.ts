@@ -31,6 +31,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= CAPACITY_MAX;
 }
 
+/** A call that wants a key: who asks, for how long, and how long it waits. */
 export interface Request extends Permits {
   /** As the store knows it. */
   readonly key: string;

@@ -37,6 +37,7 @@ export type NotGranted =
 /** Whether the first claim is answered, or given up, before the waiter's own time is over: it needs no timer yet. */
 export const isPatient = ({ waitMs, ttlMs }: Request): boolean => (waitMs > 0 ? waitMs : ttlMs) > ATTEMPT_MS;
 
+/** How a request ended: with a grant, or without one. */
 export type Outcome<G> = { readonly kind: 'granted'; readonly grant: G } | NotGranted;
 
 /** The queue that a waiter waits in. */
@@ -50,6 +51,7 @@ export interface WaiterOwner<W> {
   onNotGranted(waiter: W, outcome: NotGranted): void;
 }
 
+/** One request in the queue of its key. */
 export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> {
   index = -1;
   readonly request: R;

@@ -36,6 +36,7 @@ const AGAIN_MS_MAX = 5_000;
 /** The longest cool-down allows no more. */
 export const LATE_MS_MAX = Math.floor(TTL_MS_MAX / (1 + DRIFT_SHARE)) - CLOCKS_MS;
 
+/** Options of `tickLock`. */
 export interface TickOptions {
   /** How long after its time, by this machine's clock, the tick may still be run. The same for all callers. Default 30 s. */
   readonly late?: Duration;

@@ -4,6 +4,7 @@ import type { DrainOptions, Duration, Lease } from '../api.js';
 /** `tick`: the time for which it runs, the same on every machine. The lease is of the schedule's key. */
 export type Work = (lease: Lease, tick: Date) => unknown;
 
+/** Options of `schedule`. */
 export interface ScheduleOptions {
   /** The time zone of a cron expression, such as 'Europe/Berlin'. Default UTC, which is the same on every machine. */
   readonly timeZone?: string;
@@ -24,6 +25,7 @@ export interface ScheduleOptions {
   readonly signal?: AbortSignal;
 }
 
+/** A schedule that runs until it is stopped. */
 export interface Schedule {
   /** The next tick; null when there is none, or the schedule was stopped. */
   readonly next: Date | null;

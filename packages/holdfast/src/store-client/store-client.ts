@@ -33,6 +33,7 @@ export interface Answer {
 /** How many clients use a store: the last one closes it. */
 const users = new WeakMap<Store, number>();
 
+/** Sends commands to a store until they are answered, in batches; receives wake-ups; releases in the background. */
 export class StoreClient implements Sender {
   readonly store: Store;
   readonly clock: Clock;

@@ -31,6 +31,7 @@ import {
 } from '../protocol/index.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 
+/** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
   /** The store's time in milliseconds. For tests. */
   readonly now?: () => number;
@@ -44,6 +45,7 @@ const CLEANUP_COMMANDS = 16;
 /** Processes that are known to send once. Forgotten, one is known again by its next claim; until then its marks are kept. */
 const PROCESSES_MAX = 1_000;
 
+/** Makes a store in the memory of this process: for one process, and for tests. Each call makes an empty one. */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptionNames(options, ['now']);
   const now = options.now ?? steadyMs;

@@ -8,6 +8,7 @@ import { HOLD_SECONDS, LATE_SECONDS, WAIT_SECONDS } from './buckets.js';
 import { type Counts, countLeases } from './lease-counts.js';
 import { traceLeases } from './spans.js';
 
+/** Options of `instrument`. */
 export interface InstrumentOptions {
   /** Default: the tracer "holdfast" of the global provider. Null: no spans. */
   readonly tracer?: Tracer | null;

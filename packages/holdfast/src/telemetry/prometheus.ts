@@ -20,6 +20,7 @@ import { type AcquireOutcome, type Counts, countLeases } from './lease-counts.js
 
 type AnyRegistry = Registry<PrometheusContentType> | Registry<OpenMetricsContentType>;
 
+/** Options of `collect`. */
 export interface CollectOptions {
   /** Default: the global registry of prom-client. */
   readonly register?: AnyRegistry;

@@ -27,15 +27,19 @@ export type Fault =
   | 'hintLate'
   | 'hintDoubled';
 
+/** Options of `faultyStore`. */
 export interface FaultyStoreOptions {
+  /** Repeats the same faults. */
   readonly seed: number;
   /** The probability of each fault, from 0 to 1. A command or a wake-up has at most one. */
   readonly faults: { readonly [F in Fault]?: number };
   /** The longest delay. Default 200 ms. */
   readonly lateMsMax?: number;
+  /** Default: the clock of this machine. */
   readonly clock?: Clock;
 }
 
+/** A store whose commands and wake-ups suffer faults. */
 export interface FaultyStore extends Store {
   /** How often each fault happened so far. */
   readonly struck: ReadonlyMap<Fault, number>;
@@ -58,6 +62,7 @@ const HINT_FAULTS = ['hintLost', 'hintLate', 'hintDoubled'] as const satisfies r
 
 type CommandFault = (typeof COMMAND_FAULTS)[number];
 
+/** Wraps a store so that commands, replies and wake-ups are lost, late or doubled, repeatably by seed. */
 export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultyStore {
   const { clock = systemClock, faults, lateMsMax = 200 } = options;
   const random = seededRandom(options.seed);

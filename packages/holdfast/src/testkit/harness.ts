@@ -4,6 +4,7 @@ import type { Store } from '../protocol/index.js';
 /** Long enough for a busy machine. */
 export const HINT_MS_MAX = 10_000;
 
+/** How the test kit opens and controls the store under test. */
 export interface Harness {
   /** The store's name, for messages. */
   readonly name: string;

@@ -1,6 +1,7 @@
 /** The part of `fetch` that is used: Node's own, or a function like it. */
 export type FetchLike = (url: string, request: RequestLike) => Promise<ResponseLike>;
 
+/** The request that a `FetchLike` gets. */
 export interface RequestLike {
   readonly method: 'GET' | 'POST';
   readonly headers: Record<string, string>;
@@ -10,6 +11,7 @@ export interface RequestLike {
   readonly signal: AbortSignal;
 }
 
+/** The response that a `FetchLike` returns; a `Response` is one. */
 export interface ResponseLike {
   readonly status: number;
   readonly headers: { get(name: string): string | null };

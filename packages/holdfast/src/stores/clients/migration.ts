@@ -1,6 +1,7 @@
 /** The schema, table or bucket that a store needs at its server. */
 import { InvalidArgumentError } from '../../protocol/index.js';
 
+/** Options of a migration. */
 export interface MigrationOptions {
   /** For PostgreSQL: also grant what the Supabase store needs. Default false. */
   readonly supabase?: boolean;
@@ -11,9 +12,11 @@ export interface MigrationOptions {
   readonly timeToLive?: boolean;
 }
 
+/** A migration that has not run yet: setting up a store, or bringing it to this version. */
 export interface Migration {
   /** What is made: a schema of PostgreSQL, a table of DynamoDB or MySQL, a bucket of NATS, a quorum of Redis servers. */
   readonly kind: 'schema' | 'table' | 'bucket' | 'quorum';
+  /** Its name: that of the schema, the table or the bucket, or the prefix of the quorum. */
   readonly name: string;
   /** The same for other tools: SQL, a CloudFormation template, the configuration of a stream. */
   readonly script: string;
@@ -21,6 +24,7 @@ export interface Migration {
   apply(): Promise<AppliedMigration>;
 }
 
+/** The result of a migration. */
 export interface AppliedMigration {
   /** The version found; 0 where nothing was found. */
   readonly from: number;

@@ -41,11 +41,13 @@ import { RecentMap } from './recent-map.js';
 import type { Found, Reading, Register, StoreTime } from './register.js';
 import { SharedCall } from './shared-call.js';
 
+/** Options of `CompareAndSwap`. */
 export interface CompareAndSwapOptions {
   /** The store's name, for messages. */
   readonly name: string;
   /** Whether claims may join the queue. */
   readonly queue: boolean;
+  /** Default: the clock of this machine. */
   readonly clock?: Clock;
 }
 
@@ -61,6 +63,10 @@ interface CachedRecord<V> {
   readonly backoff: number;
 }
 
+/**
+ * Applies commands through a `Register`: reads the record, calls `decide`, writes on the condition that nobody else
+ * wrote.
+ */
 export class CompareAndSwap<V> {
   readonly #register: Register<V>;
   readonly #time: StoreTime;

@@ -14,6 +14,7 @@ export interface Found<V> {
   readonly lateMs: number;
 }
 
+/** The outcome of a conditional write. */
 export type Written<V> =
   | {
       readonly kind: 'written';
@@ -58,6 +59,7 @@ export interface Reading {
   readonly latest: number;
 }
 
+/** The time of a store, as far as it is known. */
 export interface StoreTime {
   /** Null when it is not known: never sampled, or the machine slept since. */
   reading(): Reading | null;

@@ -45,6 +45,7 @@ const OLD_MS = 120_000;
 /** Without the reference all offsets become wide. Past this width, another clock becomes the reference. */
 const UNCERTAIN_MS = 4_000;
 
+/** An estimate of the time of each of several servers. */
 export class ServerClocks {
   readonly #allowanceMs: number;
   readonly #clock: Clock;

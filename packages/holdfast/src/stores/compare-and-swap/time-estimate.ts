@@ -29,6 +29,7 @@ interface Offset {
 
 const UNKNOWN: Offset = { low: Number.NEGATIVE_INFINITY, high: Number.POSITIVE_INFINITY };
 
+/** An estimate of a server's time, as an interval that each reply makes smaller. */
 export class TimeEstimate {
   readonly #clock: Clock;
   /** How far the store's own servers may differ, and how long a suspension may go unnoticed. */

@@ -7,6 +7,7 @@ import { lockServiceCentral } from './layouts/lock-service-central.js';
 import { singleTable } from './layouts/single-table.js';
 import { nativeLayout, RESERVED } from './native-layout.js';
 
+/** Other software whose records the store can use. */
 export type LayoutName = 'single-table' | 'dynamodb-lock-go' | 'lock-service-central';
 
 /** The layouts of other software. */
@@ -16,6 +17,7 @@ const LAYOUTS: ReadonlyMap<unknown, Layout> = new Map(
 /** A name, or the ARN of a table in another account. */
 const TABLE = /^(arn:[^\s]{10,1000}|[A-Za-z0-9_.-]{3,255})$/;
 
+/** Where the locks are: the table, and the names of its attributes. */
 export interface DynamodbTableOptions {
   /** Default `holdfast`. */
   readonly table?: string;
@@ -29,6 +31,7 @@ export interface DynamodbTableOptions {
   readonly layout?: LayoutName;
 }
 
+/** Options of `dynamodbStore`. */
 export interface DynamodbStoreOptions extends DynamodbTableOptions {
   /**
    * Keep a queue of waiters in the record: first come, first served, across processes. Default false: queueing is a

@@ -124,6 +124,7 @@ export function wrongKey(found: Table, { partitionKey, sortKey }: TableShape): s
   return odd === undefined ? null : `its key "${odd}" is of type ${typeOf(odd)}, not S, a text`;
 }
 
+/** Options of `createTable`. */
 export interface CreateTableOptions extends DynamodbStoreOptions {
   /**
    * Turn on the time to live of an existing table too. DynamoDB then deletes every item of it whose `ttlAttribute` has
@@ -132,6 +133,7 @@ export interface CreateTableOptions extends DynamodbStoreOptions {
   readonly timeToLive?: boolean;
 }
 
+/** The result of `createTable`. */
 export interface CreatedTable {
   readonly table: string;
   /** False where it existed. */

@@ -35,11 +35,13 @@ import { wakeStreamOn } from './wake-stream.js';
 
 export type { FetchLike, RequestLike, ResponseLike } from '../clients/fetch.js';
 
+/** Options of `etcdClient`. */
 export interface EtcdClientOptions {
   /** Client URLs of the members, such as http://10.0.0.1:2379. When one does not answer, the next is asked. */
   readonly endpoints: readonly string[];
   /** With `password`: a user of etcd. */
   readonly user?: string;
+  /** The password of that user. */
   readonly password?: string;
   /** Default: Node's `fetch`. One with an agent of its own for client certificates. */
   readonly fetch?: FetchLike;
@@ -50,6 +52,7 @@ export interface EtcdClient {
   readonly endpoints: readonly string[];
 }
 
+/** Options of `etcdStore`. */
 export interface EtcdStoreOptions {
   /** What all keys of the store begin with. Default 'holdfast/'. Processes that share locks use the same. */
   readonly prefix?: string;

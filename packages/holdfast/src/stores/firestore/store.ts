@@ -28,6 +28,7 @@ import { rethrow } from './errors.js';
 import { timeOf } from './firestore-time.js';
 import { Inboxes } from './inboxes.js';
 
+/** Options of `firestoreStore`. */
 export interface FirestoreStoreOptions {
   /** The collection of the locks, or the path of a subcollection. Default `holdfast`. */
   readonly collection?: string;

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import type { FetchLike } from '../clients/fetch.js';
 
+/** Options of `httpStore`. */
 export interface HttpStoreOptions {
   /** Address of the service, such as https://locks.example.com; with a path where a proxy adds one. */
   readonly url?: string;

@@ -24,6 +24,7 @@ export interface MysqlCallbackClient {
   promise(): MysqlPool | MysqlConnection;
 }
 
+/** A pool or connection of mysql2 or mariadb, with promises or callbacks. */
 export type MysqlClient = MysqlPool | MysqlConnection | MysqlCallbackClient;
 
 export type Row = Readonly<Record<string, unknown>>;

@@ -10,6 +10,7 @@ import { mysqlRows, tableSql } from './table.js';
 
 export type { MysqlCallbackClient, MysqlClient, MysqlConnection, MysqlPool } from './database.js';
 
+/** Options of `mysqlStore`. */
 export interface MysqlStoreOptions {
   /** The table, with its database if needed: 'locks' or 'jobs.locks'. Default 'holdfast'. */
   readonly table?: string;

@@ -45,6 +45,7 @@ function subjectOf(bucket: string, kvKey: string): string {
 /** Calls of JetStream's API that name a stream. */
 type ApiCall = 'INFO' | 'CREATE' | 'MSG.GET' | 'MSG.DELETE' | 'PURGE';
 
+/** The stream behind a KV bucket, as JetStream takes it. */
 export interface BucketConfig extends Readonly<Record<string, unknown>> {
   /** Of the stream: 'KV_' and the bucket's name. */
   readonly name: string;

@@ -5,11 +5,13 @@
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { type ApiError, JetStreamError, type ServerInfo, unansweredError } from './errors.js';
 
+/** A message of a `NatsConnection`. */
 export interface NatsMessage {
   readonly subject: string;
   readonly data: Uint8Array;
 }
 
+/** A subscription of a `NatsConnection`. */
 export interface NatsSubscription {
   unsubscribe(): void;
 }

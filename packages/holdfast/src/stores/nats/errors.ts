@@ -2,6 +2,7 @@
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 
+/** What a server says of itself when a client connects. */
 export interface ServerInfo {
   readonly version: string;
   readonly jetstream?: boolean;

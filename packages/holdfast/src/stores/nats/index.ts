@@ -11,6 +11,7 @@ export type { BucketConfig } from './bucket.js';
 export type { NatsConnection, NatsMessage, NatsSubscription } from './connection.js';
 export type { ServerInfo } from './errors.js';
 
+/** Options of `natsStore` and `createBucket`. */
 export interface NatsStoreOptions {
   /** The KV bucket. Default 'holdfast'. Created on first use where it is missing. Processes that share locks use the same. */
   readonly bucket?: string;

@@ -29,6 +29,7 @@ export interface PostgresJsLike {
   listen(channel: string, hear: (payload: string) => void): PromiseLike<{ unlisten(): Promise<void> }>;
 }
 
+/** A pool or client of pg, an instance of postgres, or a PGlite. */
 export type PostgresClient = PgLike | PostgresJsLike | PgliteLike;
 
 /** Receives wake-ups: a function that makes a new Client of `pg`, another `postgres(url)`, or false for none. */

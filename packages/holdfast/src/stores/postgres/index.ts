@@ -14,6 +14,7 @@ export type { PgliteLike } from './pglite.js';
 export type { LayoutName } from './tables/options.js';
 export type { ListenClient } from './wake-listener.js';
 
+/** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /** The schema that `migrate` created. Default `holdfast`; with a layout, the schema of its table, default `public`. */
   readonly schema?: string;

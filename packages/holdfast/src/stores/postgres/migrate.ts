@@ -17,6 +17,7 @@ import { tableScript } from './tables/migration.js';
 import { type LayoutName, placeOf } from './tables/options.js';
 import { type Place, tableOf } from './tables/row-sql.js';
 
+/** Options of `migrate`. */
 export interface MigrateOptions {
   /** Default `holdfast`; with a layout, the schema of its table, default `public`. */
   readonly schema?: string;
@@ -34,6 +35,7 @@ export interface MigrateOptions {
   readonly supabase?: boolean;
 }
 
+/** The result of `migrate`. */
 export interface Migrated {
   /** The version found; 0 for none. */
   readonly from: number;
@@ -46,6 +48,10 @@ const SERIALIZATION_FAILURE = '40001';
 const FAILED_TRANSACTION = '25P02';
 const TRIES_MAX = 5;
 
+/**
+ * Creates the schema with its tables and functions, or brings an older one to this version. Safe to run again and
+ * from several processes.
+ */
 export async function migrate(client: PostgresClient, options: MigrateOptions = {}): Promise<Migrated> {
   const { schema, place } = checked(options);
   const run = runner(client);

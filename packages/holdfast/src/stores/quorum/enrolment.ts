@@ -18,6 +18,7 @@ import type { RedisMember } from './redis-member.js';
 import { QuorumRegister } from './register.js';
 import { membersOf, type QuorumStoreOptions } from './store.js';
 
+/** The result of `enrolMembers`. */
 export interface Enrolment {
   /** Places of the servers that were enrolled now, from 1. Empty where all were enrolled already. */
   readonly enrolled: readonly number[];

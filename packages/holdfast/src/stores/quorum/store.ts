@@ -37,6 +37,7 @@ import { Quorum } from './quorum.js';
 import { RedisMember } from './redis-member.js';
 import { QuorumRegister } from './register.js';
 
+/** Options of `quorumStore`. */
 export interface QuorumStoreOptions {
   /** The prefix of all keys and channels. Default 'holdfast-quorum:'. Processes that share locks use the same. */
   readonly prefix?: string;

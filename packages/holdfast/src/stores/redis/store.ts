@@ -39,6 +39,7 @@ import { scriptCall } from './script.js';
 import { storedState } from './stored-state.js';
 import { wakeListener } from './wake-listener.js';
 
+/** Options of `redisStore`. */
 export interface RedisStoreOptions {
   /** The prefix of all keys and channels. Default 'holdfast:'. Processes that share locks use the same. */
   readonly prefix?: string;

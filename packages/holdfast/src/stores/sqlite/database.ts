@@ -3,8 +3,10 @@
 import { createRequire as requireFrom } from 'node:module';
 import { UnsupportedError } from '../../protocol/index.js';
 
+/** A value that a statement takes. */
 export type SqliteValue = string | number | null;
 
+/** A prepared statement of a `SqliteDatabase`. */
 export interface SqliteStatement {
   get(...values: SqliteValue[]): unknown;
   all(...values: SqliteValue[]): unknown[];

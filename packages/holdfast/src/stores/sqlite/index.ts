@@ -8,6 +8,7 @@ import { type SqliteStore, storeOn } from './store.js';
 export type { SqliteDatabase, SqliteStatement, SqliteValue } from './database.js';
 export type { SqliteStore } from './store.js';
 
+/** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
   /**
    * Whether a holder whose process is provably gone loses its locks before its ttl ends. Default true. Turn it off where

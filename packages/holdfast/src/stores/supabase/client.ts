@@ -11,6 +11,7 @@ export interface SupabaseClientLike {
   schema(name: never): SupabaseSchemaLike;
 }
 
+/** The client of one schema, as `client.schema(name)` returns it. */
 export interface SupabaseSchemaLike {
   rpc(name: never, args: never): PromiseLike<unknown>;
 }

@@ -28,6 +28,7 @@ import { type Call, callOn, type SupabaseClientLike } from './client.js';
 
 export type { SupabaseClientLike, SupabaseSchemaLike } from './client.js';
 
+/** Options of `supabaseStore`. */
 export interface SupabaseStoreOptions {
   /** The schema of the tables; it has to be exposed in the project's API settings. Default `holdfast`. */
   readonly schema?: string;

@@ -13,6 +13,7 @@ import { queue } from './queue.js';
 import { renewReleaseEvict } from './renew-release-evict.js';
 import { wakeUps } from './wake-ups.js';
 
+/** Options of `conformanceSuite`. */
 export interface SuiteOptions {
   /** The seed of the model's random commands. Default: random. */
   readonly seed?: number;
@@ -22,6 +23,7 @@ export interface SuiteOptions {
   readonly atOnce?: number;
 }
 
+/** The cases that every store has to pass, for any test runner. */
 export function conformanceSuite(harness: Harness, options: SuiteOptions = {}): readonly ConformanceCase[] {
   const definitions = [
     ...contract,

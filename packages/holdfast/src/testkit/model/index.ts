@@ -17,7 +17,9 @@ import {
 } from './sequence.js';
 import { WakeUps } from './wake-ups.js';
 
+/** Options of a run of the model. */
 export interface ModelOptions {
+  /** Opens the store under test. */
   readonly harness: Harness;
   /** Repeats a run. Default: random. */
   readonly seed?: number;
@@ -29,6 +31,7 @@ export interface ModelOptions {
   readonly atOnce?: number;
 }
 
+/** The result of a run of the model. */
 export interface ModelReport {
   readonly seed: number;
   readonly sequences: number;

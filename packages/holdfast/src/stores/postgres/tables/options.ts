@@ -6,6 +6,7 @@ import type { TableLayout } from './layout.js';
 import { lockServiceCentral } from './lock-service-central.js';
 import type { Place } from './row-sql.js';
 
+/** Other software whose tables the store can use. */
 export type LayoutName = 'distributed-locks' | 'lock-service-central';
 
 const LAYOUTS: ReadonlyMap<unknown, TableLayout> = new Map(
