@@ -14,8 +14,9 @@ const LIMIT_MS = 60_000;
 const TEST_MS_MAX = 20 * LIMIT_MS;
 /** What a block started in the background does not outlive it, whatever becomes of the block. */
 const TIDY_UP = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`;
-/** `npm test` runs the README and the examples, `npm run test:long` the other pages. */
-const pages = blocks.filter(({ page, noRun }) => noRun === null && (page === 'README.md') !== isLongRun);
+/** `npm test` runs the pages that people read first and the examples, `npm run test:long` the other pages. */
+const FIRST = /^(?:packages\/[^/]+\/)?README\.md$|^docs\/start\.md$/;
+const pages = blocks.filter(({ page, noRun }) => noRun === null && FIRST.test(page) !== isLongRun);
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js';
 
 const servers = new PageServers();

@@ -131,7 +131,7 @@ async function importIovalkey() {
   }
 }
 
-async function importRedis() {
+async function importRedis(): Promise<typeof import('redis')> {
   try {
     return await import('redis');
   } catch (error) {

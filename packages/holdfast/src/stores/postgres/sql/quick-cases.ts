@@ -9,7 +9,7 @@ import { KEEP_MS, MARKS_MAX, STATE_VERSION, TOKEN_BLOCK, WINDOW_MS } from '../..
 import { ABSENT, COLUMNS, type Column, FAR_MS, onGrid } from './records.js';
 
 /** The members of a command, with their types. */
-export const COMMAND = `kind text, key text, hold jsonb, owner text, permits bigint, capacity bigint, "ttlMs" bigint, queue boolean,
+export const COMMAND: string = `kind text, key text, hold jsonb, owner text, permits bigint, capacity bigint, "ttlMs" bigint, queue boolean,
     inbox text, metadata text, block boolean, added jsonb, "minHoldMs" bigint`;
 
 /** Earlier marks: an expired one has to be dropped, and a hold at or below its process's mark has ended. */
@@ -46,7 +46,7 @@ const CAN_GRANT_FIRST = `r.process IS NULL AND r.waiters->0->'hold' = c.hold AND
       AND (r.waiters->0->>'expiresAt')::bigint > now_ms AND ${areQuiet(1)} AND ${IS_USUAL_BUT_WAITERS}`;
 
 /** Null where no quick case applies. */
-export const OUTCOME = `CASE c.kind
+export const OUTCOME: string = `CASE c.kind
       WHEN 'claim' THEN CASE WHEN ${CAN_GRANT} THEN 'granted' WHEN ${CAN_REFUSE} THEN 'busy' END
       WHEN 'release' THEN CASE WHEN ${CAN_RELEASE} THEN 'released' END
       WHEN 'renew' THEN CASE WHEN ${CAN_RENEW} THEN 'renewed' END

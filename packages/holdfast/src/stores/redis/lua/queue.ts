@@ -1,6 +1,6 @@
 /** Lua: the queue of waiters, as in `protocol/waiters.ts`. */
 
-export const QUEUE_LUA = `
+export const QUEUE_LUA: string = `
 -- Woken, but did not come while its window was open: it blocks nobody, and keeps its place.
 local function missedItsWindow(waiter)
   local wokenAt = waiter[WOKEN_AT]

@@ -5,7 +5,7 @@
  * Most records have no waiters, no rests, and at most one holder. Those are stored in a short form, a fixed sequence of
  * numbers and texts, which is read and written several times as fast as nested lists.
  */
-export const RECORD_LUA = `
+export const RECORD_LUA: string = `
 local function readShort(stored)
   local version = string.byte(stored, 2)
   if version ~= STATE_VERSION then return { version } end

@@ -5,7 +5,7 @@
  */
 
 /** Local variables of the command that is being decided, and of the texts that were parsed last. */
-export const COMMAND_LUA = `
+export const COMMAND_LUA: string = `
 local kind, number, process
 local claimText, claimNumber, claimProcess, owner, permits, capacity, ttlMs, queue, inbox, metadata
 local renewText, renewNumber, renewProcess, renewMs, wantsBlock, addedMs, addedTo
@@ -17,7 +17,7 @@ local claimKeepMs, renewKeepMs
 `;
 
 /** Parses `text`. Commands of a call are often alike: a text that was parsed last is not parsed again. */
-export const PARSE_LUA = `
+export const PARSE_LUA: string = `
 kind, number = string.byte(text), nil
 if kind == LIKE_CLAIM then
   kind, number, text = CLAIM, tonumber(string.sub(text, 2)), ARGV[#KEYS + 1]
@@ -60,7 +60,7 @@ elseif kind == RELEASE then
 end
 `;
 
-export const USUAL_LUA = `
+export const USUAL_LUA: string = `
 -- The command that is being decided, and one answer per command after the time; nil while all are as usual.
 local at, answers = 1, nil
 local function answer(value)
