@@ -37,7 +37,7 @@ export type PostgresListener = (() => ListenClient) | PostgresJsLike | false;
 
 export interface Database {
   /** The rows of one statement with `$1` and so on. Renewals (`urgent`) go first where a connection is shared. */
-  rows(text: string, values: readonly string[], urgent?: boolean): Promise<readonly unknown[]>;
+  rows(text: string, values: readonly (string | null)[], urgent?: boolean): Promise<readonly unknown[]>;
   /** Several statements in one message, as one transaction. Returns the rows of the last one. */
   script(text: string, urgent?: boolean): Promise<readonly unknown[]>;
   /** The most commands per statement. */
@@ -62,8 +62,11 @@ export function databaseOn(client: PostgresClient, listener: PostgresListener | 
 
 function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefined): Database {
   // With parameters the driver asks for their types first: two round trips per statement.
-  const inline = (text: string, values: readonly string[]): string =>
-    text.replace(/\$(\d+)/g, (_, place: string) => quoteText(values[Number(place) - 1] ?? ''));
+  const inline = (text: string, values: readonly (string | null)[]): string =>
+    text.replace(/\$(\d+)/g, (_, place: string) => {
+      const value = values[Number(place) - 1] ?? null;
+      return value === null ? 'NULL' : quoteText(value);
+    });
   return {
     mostTogether: TOGETHER_MAX,
     rows: async (text, values) => lastRows(await sql.unsafe(inline(text, values))),

@@ -143,10 +143,12 @@ function settle({ command, resolve, reject }: PendingCommand<Reply>, answer: Ans
   }
 }
 
-/** The result of `apply`; `isolated` where it did nothing, since its transaction is not READ COMMITTED. */
+/** The result of `apply` or `apply_one`; `isolated` where it did nothing, since its transaction is not READ COMMITTED. */
 export function answersIn(text: unknown): readonly Answer[] | 'isolated' {
   const answers: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
   if (Array.isArray(answers)) return answers as readonly Answer[];
-  if (typeof answers === 'object' && answers !== null && 'isolation' in answers) return 'isolated';
+  if (typeof answers === 'object' && answers !== null) {
+    return 'isolation' in answers ? 'isolated' : [answers as Answer];
+  }
   throw new Error('PostgreSQL answered something that is no list of replies.');
 }

@@ -12,7 +12,7 @@ export interface PgliteLike {
 }
 
 export interface Pglite extends PgliteLike {
-  query(text: string, values: string[]): Promise<unknown>;
+  query(text: string, values: (string | null)[]): Promise<unknown>;
 }
 
 export function isPglite(client: unknown): client is Pglite {

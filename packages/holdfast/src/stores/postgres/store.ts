@@ -17,7 +17,13 @@
  * Wake-ups are NOTIFYs, sent with the commit, and received over one more connection, which LISTENs; behind a pooler in
  * transaction mode none arrive, and waiters poll. The client belongs to the user: the store never closes it.
  */
-import { type Guarantees, type Store, UnsupportedError, type Why } from '../../protocol/index.js';
+import {
+  type Command,
+  type Guarantees,
+  type Store,
+  UnsupportedError,
+  type Why,
+} from '../../protocol/index.js';
 import { columnIn, type Database, jsonIn } from './clients.js';
 import { type Answer, answersIn, type Call, CommandSender, type Transport } from './command-sender.js';
 import { explain, isConnectionError } from './errors.js';
@@ -108,19 +114,29 @@ function sqlTransport(database: Database, schema: string): Transport {
   /** Set once a transaction did not begin as READ COMMITTED. */
   let mustSetIsolation = false;
 
-  const statement = (commands: string, cleanUp: string, { hints, repeats }: Call): string =>
-    `SELECT ${quoteName(schema)}.apply(${commands}, ${cleanUp}, ${hints}, ${repeats}, true) AS answers`;
+  const apply = `SELECT ${quoteName(schema)}.apply`;
+
+  function query({ commands, cleanUp, hints, repeats, urgent }: Call): Promise<readonly unknown[]> {
+    const [command] = commands;
+    const single = commands.length === 1 && command ? parametersOf(command) : null;
+    if (single) {
+      const { given, values } = single;
+      const more = `clean_up => $${values.length + 1}, hints => ${hints}, own_transaction => true`;
+      values.push(String(cleanUp));
+      return database.rows(`${apply}_one(${given}, ${more}) AS answers`, values, urgent);
+    }
+    const text = `${apply}($1::text::jsonb, $2::integer, ${hints}, ${repeats}, true) AS answers`;
+    return database.rows(text, [JSON.stringify(commands), String(cleanUp)], urgent);
+  }
 
   async function send(call: Call): Promise<readonly Answer[]> {
-    const json = JSON.stringify(call.commands);
-    const cleanUp = String(call.cleanUp);
     if (!mustSetIsolation) {
-      const text = statement('$1::text::jsonb', '$2::integer', call);
-      const answers = answersIn(columnIn(await database.rows(text, [json, cleanUp], call.urgent), 'answers'));
+      const answers = answersIn(columnIn(await query(call), 'answers'));
       if (answers !== 'isolated') return answers;
       mustSetIsolation = true;
     }
-    const literal = statement(`${quoteText(json)}::jsonb`, cleanUp, call);
+    const json = quoteText(JSON.stringify(call.commands));
+    const literal = `${apply}(${json}::jsonb, ${call.cleanUp}, ${call.hints}, ${call.repeats}, true) AS answers`;
     const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ${literal}`;
     const answers = answersIn(columnIn(await database.script(text, call.urgent), 'answers'));
     if (answers !== 'isolated') return answers;
@@ -135,4 +151,30 @@ function sqlTransport(database: Database, schema: string): Transport {
       if (isConnectionError(error)) database.listener?.suspect();
     },
   };
+}
+
+/**
+ * A command as parameters of `apply_one`; null for a command that `apply_one` does not take. Booleans are in the text of
+ * the statement: PGlite refuses strings for them.
+ */
+function parametersOf(
+  command: Command,
+): { readonly given: string; readonly values: (string | null)[] } | null {
+  if (command.kind === 'evict') return null;
+  const { key, hold } = command;
+  const values: (string | null)[] = [key, hold.process, String(hold.number)];
+  switch (command.kind) {
+    case 'claim': {
+      const { owner, permits, capacity, ttlMs, queue, inbox, metadata } = command;
+      values.push(owner, String(permits), String(capacity), String(ttlMs), inbox, metadata);
+      return { given: `'claim', $1, $2, $3, $4, $5, $6, $7, ${queue}, $8, $9`, values };
+    }
+    case 'renew':
+      if (command.added) return null;
+      values.push(String(command.ttlMs));
+      return { given: `'renew', $1, $2, $3, "ttlMs" => $4, block => ${command.block}`, values };
+    case 'release':
+      values.push(String(command.minHoldMs));
+      return { given: `'release', $1, $2, $3, "minHoldMs" => $4`, values };
+  }
 }

@@ -5,7 +5,7 @@
  * key, and a command that changes nothing takes no lock and writes nothing.
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
-import { CHANGED, COMMAND, NEXT_ROW, OUTCOME, REPLY, singleCommand } from './quick-cases.js';
+import { CHANGED, COMMAND, NEXT_ROW, OUTCOME, OUTCOMES, REPLY, singleCommand } from './quick-cases.js';
 import { ABSENT, COLUMNS, NOW_MS, SETTINGS } from './records.js';
 
 /** A channel name has at most 63 bytes: a longer inbox is hashed. `channelOf` in wake-listener.ts does the same. */
@@ -15,6 +15,13 @@ export const CHANNEL_BYTES_MAX = 63;
 const PAYLOAD_BYTES_MAX = 7_900;
 /** The longest wait for a row that another transaction has locked. */
 const LOCK_TIMEOUT = '200ms';
+
+/** Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so. */
+const WRONG_ISOLATION = "jsonb_build_object('isolation', current_setting('transaction_isolation'))";
+/** Nothing was written in the transaction before, whatever the caller says. */
+const IS_OWN_TRANSACTION = 'own_transaction AND pg_current_xact_id_if_assigned() IS NULL';
+/** Lost in a crash, a release leaves the lock held until its ttl ends. Later grants carry it to the disk with them. */
+const NO_WAIT_FOR_DISK = "PERFORM set_config('synchronous_commit', 'off', true);";
 
 const ROW = ['key', ...COLUMNS].join(', ');
 /** A row is written only if it is still at the decision that was read; otherwise it is locked now. */
@@ -71,28 +78,51 @@ BEGIN
   next.previous := coalesce(stored.decision, 0);
 END $$;
 
--- A single command that no quick case covers.
-CREATE OR REPLACE FUNCTION ${schema}._apply_one(p_key text, command jsonb, hints boolean) RETURNS text
-LANGUAGE plpgsql AS $$
+-- A single claim, renewal or release. Its parameters have types: to parse JSON takes longer than to decide.
+CREATE OR REPLACE FUNCTION ${schema}.apply_one(
+  kind text, key text, process text, number bigint, owner text DEFAULT NULL, permits bigint DEFAULT NULL,
+  capacity bigint DEFAULT NULL, "ttlMs" bigint DEFAULT NULL, queue boolean DEFAULT NULL, inbox text DEFAULT NULL,
+  metadata text DEFAULT NULL, block boolean DEFAULT NULL, "minHoldMs" bigint DEFAULT NULL,
+  clean_up integer DEFAULT 0, hints boolean DEFAULT true, own_transaction boolean DEFAULT false
+) RETURNS text
+LANGUAGE plpgsql ${SETTINGS}
+SET lock_timeout = '${LOCK_TIMEOUT}'
+AS $$
 #variable_conflict use_column
 DECLARE
+  is_own boolean := ${IS_OWN_TRANSACTION};
+  now_ms bigint;
+  answer text;
+  woken text;
+  command jsonb;
   stored ${schema}.records;
   next ${schema}.records;
   decided record;
 BEGIN
-  LOOP
-    SELECT * INTO stored FROM ${schema}.records WHERE key = p_key;
-    -- The clock is read after the row: every change in it was decided before.
-    SELECT * INTO decided FROM ${schema}._decide_all(p_key, stored, ARRAY[command], ${NOW_MS});
-    EXIT WHEN NOT decided.changed;
-    next := decided.next;
-    INSERT INTO ${schema}.records (${ROW}) SELECT (next).* ${ON_CONFLICT};
-    EXIT WHEN FOUND;
-  END LOOP;
-  IF hints THEN
-    PERFORM ${schema}._notify(wake->>'inbox', wake->>'why', p_key) FROM unnest(decided.wakes) AS wake;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN RETURN ${WRONG_ISOLATION}; END IF;
+  now_ms := ${NOW_MS};${singleCommand(schema)}
+  IF answer IS NOT NULL THEN
+    IF is_own AND kind = 'release' THEN ${NO_WAIT_FOR_DISK} END IF;
+  ELSE
+    command := jsonb_build_object('kind', kind, 'key', key, 'hold', jsonb_build_object('process', process, 'number', number),
+      'owner', owner, 'permits', permits, 'capacity', capacity, 'ttlMs', "ttlMs", 'queue', queue, 'inbox', inbox,
+      'metadata', metadata, 'block', block, 'minHoldMs', "minHoldMs");
+    LOOP
+      SELECT * INTO stored FROM ${schema}.records WHERE key = apply_one.key;
+      -- The clock is read after the row: every change in it was decided before.
+      SELECT * INTO decided FROM ${schema}._decide_all(apply_one.key, stored, ARRAY[command], ${NOW_MS});
+      EXIT WHEN NOT decided.changed;
+      next := decided.next;
+      INSERT INTO ${schema}.records (${ROW}) SELECT (next).* ${ON_CONFLICT};
+      EXIT WHEN FOUND;
+    END LOOP;
+    answer := decided.replies[1];
+    IF hints THEN
+      PERFORM ${schema}._notify(wake->>'inbox', wake->>'why', apply_one.key) FROM unnest(decided.wakes) AS wake;
+    END IF;
   END IF;
-  RETURN decided.replies[1];
+  IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
+  RETURN answer;
 END $$;
 `;
 
@@ -122,6 +152,8 @@ const statement = (schema: string, general: boolean): string => `
         CROSS JOIN LATERAL (
           SELECT ${general ? `CASE WHEN c.together = 1 THEN ${OUTCOME} END` : OUTCOME} AS outcome OFFSET 0
         ) AS judged
+        -- OFFSET: otherwise the planner repeats the expressions of these columns in the reply.
+        OFFSET 0
       ) AS r CROSS JOIN LATERAL (SELECT r.block) AS c
     ),${general ? generalCases(schema) : ''}
     written AS (
@@ -134,17 +166,23 @@ const statement = (schema: string, general: boolean): string => `
       ${ON_CONFLICT}
       RETURNING key
     )
-    SELECT array_agg(i ORDER BY i), array_agg(reply ORDER BY i), array_agg(answered.key) FILTER (WHERE changed AND written.key IS NULL),
-      ${general ? notifyAll(schema) : "bool_or(outcome IS NULL), bool_and(outcome = 'released')"}
-    INTO numbers, found, conflicts, ${general ? 'notified' : 'undecided, only_releases'}
+    ${general ? answersOfAll(schema) : ANSWERS}`;
+
+/** From a sorted subquery: a sort per aggregate takes longer. */
+const ANSWERS = `SELECT array_agg(reply), array_agg(key) FILTER (WHERE changed), bool_or(outcome IS NULL), bool_and(outcome = ${OUTCOMES.released}),
+      (SELECT array_agg(key) FROM written)
+    INTO replies, changes, undecided, only_releases, writes
+    FROM (SELECT reply, key, changed, outcome FROM quick ORDER BY i) AS answered;`;
+
+const answersOfAll = (
+  schema: string,
+): string => `SELECT array_agg(i ORDER BY i), array_agg(reply ORDER BY i), array_agg(answered.key) FILTER (WHERE changed AND written.key IS NULL),
+      ${notifyAll(schema)}
+    INTO numbers, found, pending, notified
     FROM (
-      SELECT i, reply, key, changed, outcome FROM quick${
-        general
-          ? ` WHERE outcome IS NOT NULL
+      SELECT i, reply, key, changed FROM quick WHERE outcome IS NOT NULL
       UNION ALL
-      SELECT one.i, one.reply, key, changed, NULL FROM general CROSS JOIN LATERAL unnest(numbers, replies) AS one(i, reply)`
-          : ''
-      }
+      SELECT one.i, one.reply, key, changed FROM general CROSS JOIN LATERAL unnest(numbers, replies) AS one(i, reply)
     ) AS answered LEFT JOIN written ON written.key = answered.key;`;
 
 const generalCases = (schema: string): string => `
@@ -174,34 +212,28 @@ SET lock_timeout = '${LOCK_TIMEOUT}'
 AS $$
 #variable_conflict use_column
 DECLARE
-  isolation text := current_setting('transaction_isolation');
-  now_ms bigint;
-  c record;
-  answer text;
-  inbox text;
   pending text[];
   numbers bigint[];
   found text[];
   replies text[];
-  conflicts text[];
+  changes text[];
+  writes text[];
   undecided boolean := true;
   only_releases boolean;
   notified bigint;
-  -- Nothing was written in it before, whatever the caller says.
-  is_own boolean := own_transaction AND pg_current_xact_id_if_assigned() IS NULL;
+  is_own boolean := ${IS_OWN_TRANSACTION};
 BEGIN
-  -- Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so.
-  IF isolation <> 'read committed' THEN RETURN jsonb_build_object('isolation', isolation); END IF;
-  IF commands->1 IS NULL THEN
-    now_ms := ${NOW_MS};
-    SELECT *, hold->>'process' AS process, (hold->>'number')::bigint AS number INTO c
-    FROM jsonb_to_recordset(commands) AS command(${COMMAND});${singleCommand(schema)}
-    only_releases := c.kind = 'release' AND answer IS NOT NULL;
-    undecided := false;
-    replies := ARRAY[coalesce(answer, ${schema}._apply_one(c.key, commands->0, hints))];
-  ELSIF NOT repeats THEN${statement(schema, false)}
-    replies := found;
-    IF NOT undecided THEN pending := conflicts; END IF;
+  IF current_setting('transaction_isolation') <> 'read committed' THEN RETURN ${WRONG_ISOLATION}; END IF;
+  IF commands->1 IS NULL AND commands->0->>'kind' <> 'evict' AND commands->0->>'added' IS NULL THEN
+    RETURN (
+      SELECT concat('[', ${schema}.apply_one(kind, key, hold->>'process', (hold->>'number')::bigint, owner, permits, capacity,
+        "ttlMs", queue, inbox, metadata, block, "minHoldMs", clean_up, hints, own_transaction), ']')
+      FROM jsonb_to_recordset(commands) AS command(${COMMAND}));
+  END IF;
+  IF NOT repeats THEN${statement(schema, false)}
+    IF NOT undecided AND cardinality(changes) IS DISTINCT FROM cardinality(writes) THEN
+      pending := ARRAY(SELECT unnest(changes) EXCEPT SELECT unnest(writes));
+    END IF;
   END IF;
   -- Rows in \`pending\` are locked now: read and decide again.
   WHILE undecided OR pending IS NOT NULL LOOP
@@ -210,10 +242,8 @@ BEGIN
       replies[numbers[n]] := found[n];
     END LOOP;
     undecided := false;
-    pending := conflicts;
   END LOOP;
-  -- Lost in a crash, a release leaves the lock held until its ttl ends. Later grants carry it to the disk with them.
-  IF is_own AND only_releases THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+  IF is_own AND only_releases THEN ${NO_WAIT_FOR_DISK} END IF;
   IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
   RETURN concat('[', array_to_string(replies, ',', 'null'), ']');
 END $$;

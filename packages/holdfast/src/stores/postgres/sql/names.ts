@@ -46,7 +46,6 @@ export const KNOWN_COLUMNS = [
 
 /** `@` stands for the quoted schema. */
 const SIGNATURES = [
-  '_apply_one(text, jsonb, boolean)',
   '_busy(@._draft, jsonb, integer, integer, bigint)',
   '_call_next(@._draft, bigint)',
   '_claim(@._draft, jsonb, bigint)',
@@ -86,6 +85,7 @@ const SIGNATURES = [
   'about()',
   'acquire_lock(text, text, integer, jsonb, text)',
   'apply(jsonb, integer, boolean, boolean, boolean)',
+  'apply_one(text, text, text, bigint, text, bigint, bigint, bigint, boolean, text, text, boolean, bigint, integer, boolean, boolean)',
   'extend_lock(text, text, integer, text)',
   'list(text, text, integer)',
   'lock_token(text, text, text)',

@@ -3,7 +3,7 @@
  * a claim that is refused by the only holder and does not queue, a renewal and a release by the only holder; nobody waits,
  * nothing has expired, and the clock has not gone back. `_decide` handles everything else, and must give the same results.
  *
- * `c` is the command, `r` the row before, `now_ms` the time, and `outcome` the kind of the reply.
+ * `c` is the command, `r` the row before, `now_ms` the time, and `outcome` the number of the reply's kind.
  */
 import { KEEP_MS, MARKS_MAX, STATE_VERSION, TOKEN_BLOCK, WINDOW_MS } from '../../../protocol/index.js';
 import { ABSENT, COLUMNS, type Column, FAR_MS, onGrid } from './records.js';
@@ -29,7 +29,7 @@ const IS_OWN = 'r.process = c.process AND r.number = c.number';
 const CAN_GRANT = `r.process IS NULL AND c.permits <= c.capacity AND ${IS_USUAL}`;
 const CAN_REFUSE = `NOT c.queue AND r.expires_at > now_ms AND NOT (${IS_OWN})
       AND r.permits + c.permits > least(r.capacity, c.capacity) AND NOT ${MARK_IS_OVER} AND ${IS_USUAL}`;
-const CAN_RENEW = `${IS_OWN} AND r.expires_at > now_ms AND c.added IS NULL AND NOT ${MARK_IS_OVER} AND ${IS_USUAL}`;
+const CAN_RENEW = `${IS_OWN} AND r.expires_at > now_ms AND NOT ${MARK_IS_OVER} AND ${IS_USUAL}`;
 const CAN_RELEASE = `${IS_OWN} AND r.expires_at > now_ms AND r.acquired_at + c."minHoldMs" <= now_ms AND ${IS_USUAL}`;
 
 /** From the nth waiter on: none woken, none expired, none of this process. */
@@ -45,11 +45,14 @@ const CAN_GRANT_FIRST = `r.process IS NULL AND r.waiters->0->'hold' = c.hold AND
       AND c.permits = c.capacity AND (r.waiters->0->>'wokenAt')::bigint + ${WINDOW_MS} > now_ms
       AND (r.waiters->0->>'expiresAt')::bigint > now_ms AND ${areQuiet(1)} AND ${IS_USUAL_BUT_WAITERS}`;
 
+/** Numbers, as every column of a batch depends on them, and texts are slower to compare. */
+export const OUTCOMES = { granted: 1, renewed: 2, released: 3, busy: 4 };
+
 /** Null where no quick case applies. */
 export const OUTCOME: string = `CASE c.kind
-      WHEN 'claim' THEN CASE WHEN ${CAN_GRANT} THEN 'granted' WHEN ${CAN_REFUSE} THEN 'busy' END
-      WHEN 'release' THEN CASE WHEN ${CAN_RELEASE} THEN 'released' END
-      WHEN 'renew' THEN CASE WHEN ${CAN_RENEW} THEN 'renewed' END
+      WHEN 'claim' THEN CASE WHEN ${CAN_GRANT} THEN ${OUTCOMES.granted} WHEN ${CAN_REFUSE} THEN ${OUTCOMES.busy} END
+      WHEN 'release' THEN CASE WHEN ${CAN_RELEASE} THEN ${OUTCOMES.released} END
+      WHEN 'renew' THEN CASE WHEN c.added IS NULL AND ${CAN_RENEW} THEN ${OUTCOMES.renewed} END
     END`;
 
 const TOKEN = 'greatest(r.token + 1, now_ms * 1000)';
@@ -58,7 +61,7 @@ const WANTS_BLOCK = '(c.block AND r.permits = r.capacity)';
 const EXTENDS = `(${WANTS_BLOCK} OR r.expires_at < now_ms + c."ttlMs")`;
 
 /** Whether the row changes. */
-export const CHANGED = `CASE outcome WHEN 'busy' THEN false WHEN 'renewed' THEN ${EXTENDS} ELSE outcome IS NOT NULL END`;
+export const CHANGED = `CASE outcome WHEN ${OUTCOMES.busy} THEN false WHEN ${OUTCOMES.renewed} THEN ${EXTENDS} ELSE outcome IS NOT NULL END`;
 
 /** The marks before, without those of this process, as JSON. */
 const EARLIER_MARKS = `CASE WHEN r.ended IS NULL AND (r.ended_process = c.process OR r.ended_until <= now_ms) IS NOT FALSE THEN NULL
@@ -120,8 +123,8 @@ const NEXT: Record<'granted' | 'renewed' | 'released', Partial<Record<Column, st
 
 /** The row after, whatever the outcome. */
 export const NEXT_ROW = COLUMNS.map((column) => {
-  const cases = Object.entries(NEXT).flatMap(([outcome, next]) =>
-    next[column] === undefined ? [] : [`WHEN '${outcome}' THEN ${next[column]}`],
+  const cases = (['granted', 'renewed', 'released'] as const).flatMap((outcome) =>
+    NEXT[outcome][column] === undefined ? [] : [`WHEN ${OUTCOMES[outcome]} THEN ${NEXT[outcome][column]}`],
   );
   return cases.length === 0
     ? `r.${column}`
@@ -151,8 +154,8 @@ const REPLIES = {
     `',"metadata":', coalesce(to_json(r.metadata)::text, 'null'), '}]'`,
   ),
 };
-export const REPLY = `CASE outcome ${Object.entries(REPLIES)
-  .map(([outcome, text]) => `WHEN '${outcome}' THEN ${text}`)
+export const REPLY = `CASE outcome ${(['granted', 'renewed', 'released', 'busy'] as const)
+  .map((outcome) => `WHEN ${OUTCOMES[outcome]} THEN ${REPLIES[outcome]}`)
   .join('\n      ')} END`;
 
 const update = (
@@ -168,15 +171,16 @@ const update = (
     WHERE r.key = c.key AND ${condition} RETURNING ${REPLIES[outcome]} INTO answer;`;
 
 /**
- * For a single command, where the statement for batches would take longer to begin than to run: sets `answer`, or
- * changes nothing. An UPDATE waits for a locked row and checks it again.
+ * For `apply_one`, whose parameters are the command: sets `answer`, or changes nothing. An UPDATE waits for a locked row
+ * and checks it again.
  */
-export const singleCommand = (schema: string): string => `
-  IF c.kind = 'claim' THEN${update(schema, 'granted', CAN_GRANT)}
+export const singleCommand = (schema: string): string =>
+  `
+  IF kind = 'claim' THEN${update(schema, 'granted', CAN_GRANT)}
     IF answer IS NULL THEN
       SELECT ${REPLIES.busy} INTO answer FROM ${schema}.records AS r WHERE r.key = c.key AND ${CAN_REFUSE};
     END IF;
-    IF answer IS NULL AND c.permits <= c.capacity THEN
+    IF answer IS NULL AND permits <= capacity THEN
       INSERT INTO ${schema}.records AS r (key, ${Object.keys(NEXT.granted).join(', ')})
       SELECT c.key, ${Object.values(NEXT.granted).join(', ')} FROM (SELECT ${ABSENT}) AS r(${COLUMNS.join(', ')})
       ON CONFLICT DO NOTHING RETURNING ${REPLIES.granted} INTO answer;
@@ -186,11 +190,13 @@ export const singleCommand = (schema: string): string => `
       delete_after: NEXT.renewed.delete_after ?? '',
     })}
     END IF;
-  ELSIF c.kind = 'release' THEN${update(schema, 'released', CAN_RELEASE)}
+  ELSIF kind = 'release' THEN${update(schema, 'released', CAN_RELEASE)}
     IF answer IS NULL THEN${update(schema, 'released', CAN_PASS_ON, {
       waiters: "jsonb_set(r.waiters, '{0,wokenAt}', to_jsonb(now_ms))",
-    }).replace(' INTO answer;', ", r.waiters->0->>'inbox' INTO answer, inbox;")}
-      IF hints AND inbox IS NOT NULL THEN PERFORM ${schema}._notify(inbox, 'turn', c.key); END IF;
+    }).replace(' INTO answer;', ", r.waiters->0->>'inbox' INTO answer, woken;")}
+      IF hints AND woken IS NOT NULL THEN PERFORM ${schema}._notify(woken, 'turn', key); END IF;
     END IF;
-  ELSIF c.kind = 'renew' THEN${update(schema, 'renewed', `${EXTENDS} AND ${CAN_RENEW}`)}
-  END IF;`;
+  ELSIF kind = 'renew' THEN${update(schema, 'renewed', `${EXTENDS} AND ${CAN_RENEW}`)}
+  END IF;`
+    .replaceAll('c.hold', "jsonb_build_object('process', c.process, 'number', c.number)")
+    .replaceAll(/\bc\./g, 'apply_one.');
