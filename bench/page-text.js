@@ -25,7 +25,7 @@ condition costs more.
 | workload | what happens |
 | --- | --- |
 | sequential, 64 in flight, fresh keys, 16 contenders | as above. Of the sequential runs also the time of a cycle (p50; of the first 200 cycles, called cold) and its round trips |
-| 64 in flight, a million other keys | in PostgreSQL: the same with a million rows more in the table, which the server has not been told to analyse |
+| 64 in flight, a million other keys | in PostgreSQL: the same with a million rows more in the table, which the server has never analysed, and which are all on the disk when it begins |
 | 16 in 4 processes | as above. A number in a file is read and written under the lock; an update that is lost means two holders at once |
 | hand-over | not on DynamoDB, where nobody is told. Four processes, one loop each: 5 ms of work under the lock, then 5 to 15 ms away. From the end of one's work to the turn of another process that was waiting by then |
 | held leases | ${number(leases)} leases with a ttl of ${number(ttlMs / 1_000)} s, taken evenly over a third of it. Not on DynamoDB and NATS: every lease is a record of its own there, and every renewal a write |

@@ -25,6 +25,7 @@ const HELD_CALLS_AT_MOST = 20;
 const KILLED_OVER_TTL_MS_AT_MOST = 250;
 /** Of the rate with no other keys: the same, but for the noise and the larger index. */
 const MANY_KEYS_AT_LEAST = 0.8;
+const MANY_KEYS_CPU_AT_MOST = 1.25;
 /** Where hand-over, waiting, holding and a holder's death have marks too. */
 const WITH_ALL_MARKS = ['holdfast-redis', 'holdfast-postgres'];
 
@@ -171,15 +172,27 @@ function killedVerdict(outcomes, subject) {
 
 /** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
 function manyKeysVerdict(outcomes, subject) {
-  const many = figureOf(outcomes, subject, 'many-keys', 'cyclesPerSecond');
-  const none = figureOf(outcomes, subject, 'in-flight', 'cyclesPerSecond');
-  if (many === undefined || none === undefined) return [];
+  const of = (/** @type {import('./types.d.ts').WorkloadName} */ workload, /** @type {string} */ figure) =>
+    figureOf(outcomes, subject, workload, figure) ?? Number.NaN;
+  const rate = of('many-keys', 'cyclesPerSecond') / of('in-flight', 'cyclesPerSecond');
+  const cpu = of('many-keys', 'serverCpuUs') / of('in-flight', 'serverCpuUs');
+  if (Number.isNaN(rate)) return [];
   return [
     {
       what: `${subject}, 64 in flight: with a million other keys against none`,
       target: `at least ${ratio(MANY_KEYS_AT_LEAST)}`,
-      measured: ratio(many / none),
-      reached: many / none >= MANY_KEYS_AT_LEAST,
+      measured: ratio(rate),
+      reached: rate >= MANY_KEYS_AT_LEAST,
     },
+    ...(Number.isNaN(cpu)
+      ? []
+      : [
+          {
+            what: `${subject}, 64 in flight: processor time of the server with a million other keys against none`,
+            target: `at most ${MANY_KEYS_CPU_AT_MOST.toFixed(2)}×`,
+            measured: `${cpu.toFixed(2)}×`,
+            reached: cpu <= MANY_KEYS_CPU_AT_MOST,
+          },
+        ]),
   ];
 }
