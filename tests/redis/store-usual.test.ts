@@ -17,7 +17,8 @@ import { type Random, seededRandom } from 'holdfast/testkit';
 import { available, type RedisServer, startRedis } from 'holdfast-test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { answersOf, encodeCommands, READ, replyOf } from '../../packages/holdfast/src/stores/redis/codec.js';
+import { answerAt, answersOf, replyOf } from '../../packages/holdfast/src/stores/redis/codec.js';
+import { commandEncoder, encodeReads } from '../../packages/holdfast/src/stores/redis/encoder.js';
 import { SCRIPT } from '../../packages/holdfast/src/stores/redis/script.js';
 import { storedState } from '../../packages/holdfast/src/stores/redis/stored-state.js';
 import { claimOf } from './store-scene.js';
@@ -25,7 +26,9 @@ import { claimOf } from './store-scene.js';
 const SEQUENCES = 60;
 const STEPS = 60;
 const KEYS = ['one', 'two', 'three'] as const;
-const PROCESSES = ['ann', 'bob', 'an "odd" näme\n1 2'] as const;
+const PROCESSES = ['ann', 'bob', 'an "odd" näme\n1 2', 'of long standing'] as const;
+/** Where the numbers of its holds begin: beyond four digits of seven bits. */
+const NUMBERS_FROM: Readonly<Record<string, number>> = { 'of long standing': 2 ** 45 + 2 ** 28 - 3 };
 
 /** Time comes from a key, and every time to live goes to one: beside the lock's own, so that nothing expires meanwhile. */
 const SIMULATED = `
@@ -34,7 +37,7 @@ local redis = { pcall = server.pcall }
 function redis.call(name, key, ...)
   if name == 'TIME' then
     local now = server.call('GET', 'now')
-    return { string.sub(now, 1, -4), string.sub(now, -3) .. '000' }
+    return { string.sub(now, 1, -4), string.sub(now, -3) .. '999' }
   end
   if name == 'SET' then
     local record, _, keepMs = ...
@@ -59,7 +62,7 @@ function nextCommand(
   const isUsual = random.chance(0.85);
   const process = isUsual && holder ? holder.hold.process : random.pick(PROCESSES);
   const place = `${process} ${key}`;
-  const number = numbers.get(place) ?? 0;
+  const number = numbers.get(place) ?? NUMBERS_FROM[process] ?? 0;
   const late = { process, number: random.chance(0.3) ? Math.max(0, number - 1) : number };
   const hold = isUsual && holder ? holder.hold : late;
   const usual = holder
@@ -80,7 +83,7 @@ function nextCommand(
     return { kind, key, hold, ttlMs, block: random.chance(0.3), ...added } satisfies Renew;
   }
   numbers.set(place, number + 1);
-  const capacity = random.weighted({ 1: 6, 3: 1 }) === '1' ? 1 : 3;
+  const capacity = Number(random.weighted({ 1: 6, 3: 1, 300: 0.5 }));
   return claimOf(key, process, {
     hold: random.chance(0.1) ? hold : { process, number: number + 1 },
     capacity,
@@ -88,13 +91,14 @@ function nextCommand(
     ttlMs: random.pick([50, 10_000, 10_000]),
     queue: random.chance(0.1),
     inbox: random.chance(0.7) ? 'inbox' : null,
-    metadata: random.chance(0.1) ? '{"a":"ä"}' : null,
+    metadata: random.chance(0.1) ? random.pick(['{"a":"ä"}', 'm'.repeat(128), 'm'.repeat(5_000)]) : null,
   });
 }
 
 describe.runIf(available('redis'))('usual commands', () => {
   let server: RedisServer;
   let client: Redis;
+  const encode = commandEncoder('');
   let usual = 0;
 
   beforeAll(async () => {
@@ -109,15 +113,15 @@ describe.runIf(available('redis'))('usual commands', () => {
 
   async function applied(script: string, prefix: string, commands: readonly Command[]): Promise<Reply[]> {
     const keys = commands.map(({ key }) => prefix + key);
-    const reply = await client.eval(script, keys.length, ...keys, ...encodeCommands(commands, ''));
+    const reply = await client.eval(script, keys.length, ...keys, ...encode(commands));
     const answers = answersOf(reply, keys.length);
-    usual += commands.filter((_, index) => !Array.isArray(answers.items?.[index])).length;
+    usual += commands.filter((_, index) => !Array.isArray(answerAt(answers, index))).length;
     return commands.map((command, index) => replyOf(answers, index, command, command.key));
   }
 
   async function records(prefix: string): Promise<unknown[]> {
     const keys = KEYS.map((key) => prefix + key);
-    const answers = answersOf(await client.eval(SCRIPT, 3, ...keys, ...KEYS.map(() => READ)), 3);
+    const answers = answersOf(await client.eval(SCRIPT, 3, ...keys, encodeReads(3)), 3);
     return Promise.all(
       KEYS.map(async (key, index) => ({
         state: storedState(answers, index, key, key),

@@ -1,12 +1,6 @@
 /**
- * Commands as the script's arguments, and the script's answers as replies.
- *
- * A command is one text, because every further argument costs client and server a microsecond or two. Its numbers come
- * first, a blank after each, then its texts; where there are several texts, their lengths in bytes are among the
- * numbers. Null is an empty text. A command that differs from the first of its kind in the call only by key and number is
- * its letter in lower case and that number.
- *
- * Clients give numbers as text, texts as buffers, or the types of RESP3: all of them are read alike.
+ * The script's answers as replies. Clients give numbers as text, texts as buffers, or the types of RESP3: all of them are
+ * read alike.
  */
 import { inspect } from 'node:util';
 import {
@@ -17,124 +11,68 @@ import {
   TOKEN_BLOCK,
   UnsupportedError,
 } from '../../protocol/index.js';
-import { ANSWER } from './lua/layout.js';
-
-/** The command that only reads the record. */
-export const READ = 'L';
-
-/**
- * The texts of a call's commands, and after them, where commands are alike, the claim, renewal and release that those are
- * like. Records store inboxes as channels: `channelPrefix` and the inbox.
- */
-export function encodeCommands(commands: readonly Command[], channelPrefix: string): readonly string[] {
-  const [only] = commands;
-  if (only && commands.length === 1) return [encoded(only, channelPrefix)];
-  const first: { [K in Command['kind']]?: Command } = {};
-  const texts = commands.map((command) => {
-    first[command.kind] ??= command;
-    return likeness(command, first[command.kind] ?? command) ?? encoded(command, channelPrefix);
-  });
-  for (const like of [first.claim, first.renew, first.release]) {
-    texts.push(like ? encoded(like, channelPrefix) : '');
-  }
-  return texts;
-}
-
-function encoded(command: Command, channelPrefix: string): string {
-  switch (command.kind) {
-    case 'claim': {
-      const { hold, owner, permits, capacity, ttlMs, queue, inbox, metadata } = command;
-      const { process, number } = hold;
-      const channel = inbox === null ? '' : channelPrefix + inbox;
-      const lengths = `${Buffer.byteLength(process)} ${Buffer.byteLength(owner)} ${Buffer.byteLength(channel)}`;
-      const numbers = `${number} ${permits} ${capacity} ${ttlMs} ${queue ? 1 : 0} ${lengths}`;
-      return `C ${numbers} ${process}${owner}${channel}${metadata ?? ''}`;
-    }
-    case 'renew': {
-      const { hold, ttlMs, block, added } = command;
-      const addition = added ? `${added.ms} ${added.expiresAt}` : '0 -1';
-      return `N ${hold.number} ${ttlMs} ${block ? 1 : 0} ${addition} ${hold.process}`;
-    }
-    case 'release':
-      return `R ${command.hold.number} ${command.minHoldMs} ${command.hold.process}`;
-    case 'evict':
-      return `E ${command.fromToken ?? 0} ${command.upToToken} ${command.reason ?? ''}`;
-  }
-}
-
-/** The command as its number alone, where it differs in nothing else but the key; else null. */
-function likeness(command: Command, first: Command): string | null {
-  if (command.kind === 'claim' && first.kind === 'claim') {
-    const isAlike =
-      command.hold.process === first.hold.process &&
-      command.owner === first.owner &&
-      command.permits === first.permits &&
-      command.capacity === first.capacity &&
-      command.ttlMs === first.ttlMs &&
-      command.queue === first.queue &&
-      command.inbox === first.inbox &&
-      command.metadata === first.metadata;
-    return isAlike ? `c${command.hold.number}` : null;
-  }
-  if (command.kind === 'renew' && first.kind === 'renew') {
-    const isAlike =
-      command.hold.process === first.hold.process &&
-      command.ttlMs === first.ttlMs &&
-      command.block === first.block &&
-      !command.added &&
-      !first.added;
-    return isAlike ? `n${command.hold.number}` : null;
-  }
-  if (command.kind === 'release' && first.kind === 'release') {
-    const isAlike = command.hold.process === first.hold.process && command.minHoldMs === first.minHoldMs;
-    return isAlike ? `r${command.hold.number}` : null;
-  }
-  return null;
-}
+import { ANSWER, BEYOND_MAX } from './lua/layout.js';
 
 export interface Answers {
   /** The time of the call. */
   readonly now: number;
-  /** One answer per command: a list, or a text for a usual one. Null where all are usual. */
-  readonly items: readonly unknown[] | null;
+  /** The time, then one answer per command: a list, or a number for a usual one. Null where all are 0. */
+  readonly list: readonly unknown[] | null;
 }
 
 export function answersOf(reply: unknown, count: number): Answers {
-  const [time, ...items] = Array.isArray(reply) ? reply : textOf(reply).split(';');
-  const now = numberOf(time);
-  if (!Number.isSafeInteger(now) || (items.length > 0 && items.length !== count)) throw invalidReply(reply);
-  return { now, items: items.length > 0 ? items : null };
+  const list = Array.isArray(reply) ? reply : null;
+  const now = numberOf(list ? list[0] : reply);
+  if (!Number.isSafeInteger(now) || (list && list.length !== count + 1)) throw invalidReply(reply);
+  return { now, list };
+}
+
+/** The answer to the nth command of a call. */
+export function answerAt({ list }: Answers, index: number): unknown {
+  return list ? list[index + 1] : 0;
 }
 
 /** The reply to the nth command of a call. Throws where the script could not decide. `redisKey`: the key with its prefix. */
-export function replyOf({ now, items }: Answers, index: number, command: Command, redisKey: string): Reply {
-  const answer = items ? items[index] : '';
-  const reply = Array.isArray(answer) ? fullReplyOf(answer, now) : usualReplyOf(textOf(answer), now, command);
+export function replyOf(answers: Answers, index: number, command: Command, redisKey: string): Reply {
+  const answer = answerAt(answers, index);
+  if (!Array.isArray(answer)) {
+    const beyond = numberOf(answer);
+    if (Number.isNaN(beyond)) throw invalidReply(answer);
+    return usualReplyOf(beyond, answers.now, command);
+  }
+  const reply = fullReplyOf(answer, answers.now);
   if (reply) return reply;
-  throw Array.isArray(answer) ? scriptError(answer, command.key, redisKey) : invalidReply(answer);
+  throw scriptError(answer, command.key, redisKey);
 }
 
-/** Decision and token begin with the time, unless the answer says how far they are from it; the command says the rest. */
-function usualReplyOf(text: string, now: number, command: Command): Reply | null {
-  const [decisionAfter, tokenAfter] = text.split(' ');
-  const decision = now * 1_000 + Number(decisionAfter);
-  const token = now * 1_000 + Number(tokenAfter ?? 0);
-  if (Number.isNaN(decision + token)) return null;
-  const decided = { now, decision, othersWait: false };
+/** Decision and token begin with the time; the answer says how far they are from it, and the command says the rest. */
+function usualReplyOf(beyond: number, now: number, command: Command): Reply {
+  const tokenBeyond = Math.floor(beyond / BEYOND_MAX);
+  const token = now * 1_000 + tokenBeyond;
+  const decision = now * 1_000 + beyond - tokenBeyond * BEYOND_MAX;
   switch (command.kind) {
     case 'claim': {
       const tokenLast = command.permits === command.capacity ? token + TOKEN_BLOCK - 1 : token;
       const expiresAt = now + command.ttlMs;
-      return { kind: 'granted', token, tokenLast, acquiredAt: now, expiresAt, ...decided };
+      return {
+        kind: 'granted',
+        token,
+        tokenLast,
+        acquiredAt: now,
+        expiresAt,
+        now,
+        decision,
+        othersWait: false,
+      };
     }
     case 'renew': {
       const block = command.block ? { token, tokenLast: token + TOKEN_BLOCK - 1 } : null;
-      return { kind: 'renewed', expiresAt: now + command.ttlMs, block, ...decided };
+      return { kind: 'renewed', expiresAt: now + command.ttlMs, block, now, decision, othersWait: false };
     }
     case 'release':
-      return { kind: 'released', held: true, ...decided };
+      return { kind: 'released', held: true, now, decision, othersWait: false };
     case 'evict':
-      return null;
+      throw invalidReply(beyond);
   }
 }
 
@@ -171,7 +109,7 @@ function fullReplyOf(answer: readonly unknown[], now: number): Reply | null {
 
 /** Whether the nth key of a call holds something that is not a record. */
 export function isForeignAt(answers: Answers, index: number): boolean {
-  return isForeign(listOf(answers.items?.[index]));
+  return isForeign(listOf(answerAt(answers, index)));
 }
 
 function isForeign(answer: readonly unknown[]): boolean {

@@ -21,7 +21,7 @@ interface IoredisOptions {
   readonly commandTimeout?: number | undefined;
 }
 
-type Run = (...words: (string | number)[]) => Promise<unknown>;
+type Run = (...words: (string | number | readonly string[])[]) => Promise<unknown>;
 
 interface IoredisCommon {
   readonly status: string;
@@ -114,7 +114,8 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
       if (client.status !== 'end') return;
       throw new UnsupportedError('The ioredis client was closed, or gave up connecting: create a new one.');
     },
-    run: (verb, script, keys, texts) => run[verb](script, keys.length, ...keys, ...texts),
+    // ioredis flattens lists of arguments.
+    run: (verb, script, keys, words) => run[verb](script, keys.length, keys, words),
     servers,
     subscriber(onMessage, onListening) {
       const listening = isCluster(client)

@@ -2,13 +2,12 @@
  * The script that runs inside Redis, and how it is called: `decide` in Lua, applied to one or more commands.
  *
  *   KEYS[i]   the key of the ith command
- *   ARGV[i]   the command, as codec.ts encodes it
+ *   ARGV      the commands, as encoder.ts encodes them
  *
- * The answer is the server's time, then one answer per command, a text or a list that begins with a code of
- * lua/layout.ts. Where all are texts, as nearly always, the whole answer is one text, because clients parse that
- * fastest. Every command is decided under `pcall`, so that an error fails one command only. The write is the last step
- * before the wake-ups, so a command that fails before it has changed nothing. A wake-up that may not be published is
- * lost: waiters poll as well.
+ * The answer is the server's time, then one answer per command: a list that begins with a code of lua/layout.ts, or a
+ * number for a usual command. Where all of these are 0, the time is the whole answer. Every command is decided under
+ * `pcall`, so that an error fails one command only. The write is the last step before the wake-ups, so a command that
+ * fails before it has changed nothing. A wake-up that may not be published is lost: waiters poll as well.
  *
  * The script is called by its hash. A server that does not know it (restarted, flushed, failed over) answers NOSCRIPT
  * before it executes anything, and is sent the text. That is not a retry: nothing was executed.
@@ -16,17 +15,17 @@
 import { createHash } from 'node:crypto';
 import { UnsupportedError } from '../../protocol/index.js';
 import { notExecuted } from '../clients/errors.js';
-import { type Answers, answersOf } from './codec.js';
 import type { Connection } from './connection.js';
 import { COMMANDS_LUA } from './lua/commands.js';
 import { compiled } from './lua/layout.js';
 import { QUEUE_LUA } from './lua/queue.js';
 import { RECORD_LUA } from './lua/record.js';
-import { COMMAND_LUA, PARSE_LUA, USUAL_LUA } from './lua/usual.js';
+import { COMMAND_LUA, USUAL_LUA } from './lua/usual.js';
 
 const HEAD_LUA = `
 local time = redis.call('TIME')
-local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local milliseconds = time[2] / 1000
+local now = time[1] * 1000 + (milliseconds - milliseconds % 1)
 `;
 
 const DECIDE_LUA = `
@@ -56,8 +55,8 @@ end
 
 local answerTo = { [CLAIM] = claim, [RENEW] = renew, [RELEASE] = release, [EVICT] = evict }
 
-return function(key, text)
-  parse(text)
+return function(key)
+  local text = parse()
   local refusal = load(key)
   if refusal then return refusal end
   if kind == READ then return { RECORD, token, decision, holders, rests, waiters, ended, evictions } end
@@ -81,21 +80,15 @@ end
 `;
 
 const MAIN_LUA = `
--- Created when it is needed, because creating its functions takes longer than most commands.
-local function makeDecide()
-${COMMAND_LUA}
-local function parse(text)
-${PARSE_LUA}
-end
-${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
-end
-
 local decide
 while at <= #KEYS do
   pcall(decideUsual)
   if at <= #KEYS then
-    decide = decide or makeDecide()
-    local decided, value = pcall(decide, KEYS[at], ARGV[at])
+    -- Created when it is needed, because creating its functions takes longer than most commands.
+    decide = decide or (function()
+${COMMAND_LUA}${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
+    end)()
+    local decided, value = pcall(decide, KEYS[at])
     if not decided then
       local message = tostring(type(value) == 'table' and value.err or value)
       -- A replica writes nothing, so nothing was decided. Clients that look for the master need this error as it is.
@@ -106,35 +99,34 @@ while at <= #KEYS do
     at = at + 1
   end
 end
-if decide then return answers end
-return table.concat(answers or { now }, ';')
+return answers or now
 `;
 
 export const SCRIPT = compiled(HEAD_LUA + USUAL_LUA + MAIN_LUA);
 
-/** One encoded command per key. Keys are without the client's own prefix. */
+/** Keys are without the client's own prefix. */
 export type Call = <T>(
   keys: readonly string[],
-  texts: readonly string[],
-  decode: (answers: Answers) => T,
+  words: readonly string[],
+  decode: (reply: unknown) => T,
 ) => Promise<T>;
 
-export function scriptCall(connection: Connection): Call {
-  const run = scriptRunner(connection, SCRIPT);
-  return (keys, texts, decode) => run(keys, texts).then((reply) => decode(answersOf(reply, keys.length)));
+/** Calls a script by its hash, and by its text where the server does not know it. */
+export function scriptCall(connection: Connection, script: string): Call {
+  const sha = createHash('sha1').update(script).digest('hex');
+  return (keys, words, decode) =>
+    attempt(connection, 'evalsha', sha, keys, words).then(decode, (error: unknown) => {
+      if (!startsWith(error, 'NOSCRIPT')) throw explained(error, connection);
+      return connection.run('eval', script, keys, words).then(decode);
+    });
 }
 
-/** Runs a script by its hash, and by its text where the server does not know it. */
 export function scriptRunner(
   connection: Connection,
   script: string,
-): (keys: readonly string[], texts: readonly string[]) => Promise<unknown> {
-  const sha = createHash('sha1').update(script).digest('hex');
-  return (keys, texts) =>
-    attempt(connection, 'evalsha', sha, keys, texts).catch((error: unknown) => {
-      if (!startsWith(error, 'NOSCRIPT')) throw explained(error, connection);
-      return connection.run('eval', script, keys, texts);
-    });
+): (keys: readonly string[], words: readonly string[]) => Promise<unknown> {
+  const call = scriptCall(connection, script);
+  return (keys, words) => call(keys, words, (reply) => reply);
 }
 
 /** A client that throws has sent nothing of this call; the other calls of the batch go on. */

@@ -32,10 +32,11 @@ import {
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { checkClient, connectionTo, type RedisClient, subscriberOn } from './clients.js';
-import { type Answers, encodeCommands, isForeignAt, READ, replyOf } from './codec.js';
+import { type Answers, answersOf, isForeignAt, replyOf } from './codec.js';
+import { commandEncoder, encodeReads } from './encoder.js';
 import { scanKeys } from './key-scan.js';
 import { probe } from './probe.js';
-import { scriptCall } from './script.js';
+import { SCRIPT, scriptCall } from './script.js';
 import { storedState } from './stored-state.js';
 import { wakeListener } from './wake-listener.js';
 
@@ -79,7 +80,8 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   }
   const keyPrefix = connection.keyPrefix + prefix;
   const channelPrefix = `${keyPrefix}inbox:`;
-  const run = scriptCall(connection);
+  const run = scriptCall(connection, SCRIPT);
+  const encode = commandEncoder(channelPrefix);
   const wakes = wakeListener(
     (onMessage, onListening) =>
       subscriber
@@ -94,46 +96,47 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     connection.checkUsable();
   }
 
+  /** Sends these in one call. */
   function call<T>(commands: readonly Command[], decode: (answers: Answers) => T): Promise<T> {
     const keys = commands.map(({ key }) => prefix + key);
-    return run(keys, encodeCommands(commands, channelPrefix), decode);
+    return run(keys, encode(commands), (reply) => decode(answersOf(reply, keys.length)));
   }
 
   function replyTo(command: Command, answers: Answers, index: number): Reply {
     return replyOf(answers, index, command, keyPrefix + command.key);
   }
 
+  function applyInCall(commands: readonly Command[]): readonly Promise<Reply>[] {
+    const [command] = commands;
+    if (command && commands.length === 1) return [call(commands, (answers) => replyTo(command, answers, 0))];
+    const answered = call(commands, (answers) => answers);
+    return commands.map((command, index) => answered.then((answers) => replyTo(command, answers, index)));
+  }
+
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
     try {
       checkUsable();
-      const [command] = commands;
-      if (command && commands.length === 1)
-        return [call(commands, (answers) => replyTo(command, answers, 0))];
-      return applyInCalls(commands);
+      const isOneCall = commands.length === 1 || (commands.length <= CALL_MAX && !connection.isCluster);
+      if (isOneCall && commands.length > 0) return applyInCall(commands);
+      const replies: Promise<Reply>[] = [];
+      for (const indexes of inCalls(commands, connection.isCluster)) {
+        applyInCall(indexes.map((index) => commands[index] as Command)).forEach((reply, place) => {
+          replies[indexes[place] as number] = reply;
+        });
+      }
+      return replies;
     } catch (error) {
       // Nothing was sent.
       return commands.map(() => Promise.reject(error));
     }
   }
 
-  function applyInCalls(commands: readonly Command[]): readonly Promise<Reply>[] {
-    const replies: Promise<Reply>[] = [];
-    for (const indexes of inCalls(commands, connection.isCluster)) {
-      const own = indexes.map((index) => commands[index] as Command);
-      const answered = call(own, (answers) => answers);
-      own.forEach((command, place) => {
-        replies[indexes[place] as number] = answered.then((answers) => replyTo(command, answers, place));
-      });
-    }
-    return replies;
-  }
-
   /** The stored records of these keys. */
   function readRecords(keys: readonly string[]): Promise<Answers> {
     return run(
       keys.map((key) => prefix + key),
-      keys.map(() => READ),
-      (answers) => answers,
+      [encodeReads(keys.length)],
+      (reply) => answersOf(reply, keys.length),
     );
   }
 

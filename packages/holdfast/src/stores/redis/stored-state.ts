@@ -7,12 +7,21 @@ import {
   type State,
   type Waiter,
 } from '../../protocol/index.js';
-import { type Answers, isAbsent, listOf, numberOf, scriptError, textOf, textOrNull } from './codec.js';
+import {
+  type Answers,
+  answerAt,
+  isAbsent,
+  listOf,
+  numberOf,
+  scriptError,
+  textOf,
+  textOrNull,
+} from './codec.js';
 import { ANSWER } from './lua/layout.js';
 
 /** The stored state of the nth key of a call. Throws where it cannot be read. */
 export function storedState(answers: Answers, index: number, key: string, redisKey: string): State {
-  const answer = listOf(answers.items?.[index]);
+  const answer = listOf(answerAt(answers, index));
   if (numberOf(answer[0]) !== ANSWER.RECORD) throw scriptError(answer, key, redisKey);
   const [, token, decision, holders, rests, waiters, ended, evictions] = answer;
   return {

@@ -77,44 +77,65 @@ const SHORT = 0xc1;
 const FORMATS = {
   /** SHORT, version, whether there is a holder, token, decision. */
   HEADER: '>BBBI8I8',
-  NUMBERS: '>I8I8',
   /** Number, permits, capacity, expiresAt, token, acquiredAt, process, owner, inbox, metadata. */
   HOLDER: '>I8I8I8I8I8I8I2c0I2c0I2c0I2c0',
+  /** HEADER, its first three bytes as one number. */
+  FREE: '>I3I8I8',
+  /** FREE and HOLDER. */
+  HELD: '>I3I8I8I8I8I8I8I8I8I2c0I2c0I2c0I2c0',
   /** Until, number, process; repeated. */
   MARK: '>I8I8I2c0',
-  /** A record that was just claimed is CLAIMED, with the TERMS in it, then the TEXTS, then its marks. */
-  CLAIMED: '>BBBI8I8I8c24I8',
-  TERMS: '>I8I8I8',
-  TEXTS: '>I8I2c0I2c0I2c0I2c0',
+  /** FREE, number, AMOUNTS, expiresAt, token, acquiredAt, TEXTS, marks. */
+  CLAIMED: '>I3I8I8I8c16I8I8I8c0c0',
+  /** Permits and capacity. */
+  AMOUNTS: '>I8I8',
+  ONE_OF_ONE: '\\0\\0\\0\\0\\0\\0\\0\\1'.repeat(2),
+  /** Process, owner, inbox, metadata. */
+  TEXTS: '>I2c0I2c0I2c0I2c0',
+  /** FREE, marks, MARK. */
+  RELEASED_RECORD: '>I3I8I8c0I8I8I2c0',
 } as const;
 
-/** The first letter of each command, and the pattern that parses it. See codec.ts. */
-const COMMANDS = {
+/** The letter of each command, and the patterns of its terms. See encoder.ts. */
+export const COMMANDS = {
   CLAIM: 'C'.charCodeAt(0),
+  ONE: 'O'.charCodeAt(0),
+  ONE_QUEUED: 'Q'.charCodeAt(0),
   RENEW: 'N'.charCodeAt(0),
   RELEASE: 'R'.charCodeAt(0),
+  RELEASE_LATER: 'M'.charCodeAt(0),
   EVICT: 'E'.charCodeAt(0),
   READ: 'L'.charCodeAt(0),
-  /** Number, permits, capacity, ttl, whether to queue, the lengths of process, owner and inbox, and where those begin. */
-  CLAIM_TEXT: '^C (%d+) (%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ()',
-  /** Number, ttl, whether a block is wanted, the addition, the expiry it extends or -1, process. */
-  RENEW_TEXT: '^N (%d+) (%d+) (%d) (%-?%d+) (%S+) (.*)$',
-  /** Number, minHold, process. */
-  RELEASE_TEXT: '^R (%d+) (%d+) (.*)$',
-  /** The first and the last token, reason. */
-  EVICT_TEXT: '^E (%d+) (%d+) (.*)$',
-  /** A command like the text of its kind that follows the commands: its letter in lower case, then its number. */
-  LIKE_CLAIM: 'c'.charCodeAt(0),
-  LIKE_RENEW: 'n'.charCodeAt(0),
-  LIKE_RELEASE: 'r'.charCodeAt(0),
 } as const;
+
+const PATTERNS = {
+  /** Permits, capacity, ttl, whether to queue, the lengths of process, owner and inbox, and where those begin. */
+  CLAIM_TEXT: '^(%d+) (%d+) (%d+) (%d) (%d+) (%d+) (%d+) ()',
+  /** Ttl, whether a block is wanted, the addition, the expiry it extends or -1, process. */
+  RENEW_TEXT: '^(%d+) (%d) (%-?%d+) (%S+) (.*)$',
+  /** MinHold, process. */
+  RELEASE_TEXT: '^(%d+) (.*)$',
+  /** The first and the last token, reason. */
+  EVICT_TEXT: '^(%d+) (%d+) (.*)$',
+} as const;
+
+/** The bytes per command in the first argument: letter, place of its terms, number. */
+const ENTRY_LENGTH = 11;
+/** A usual answer is a decision's distance from the time, and as many times this as the token's. */
+export const BEYOND_MAX = 2 ** 20;
 
 const NAMES: Readonly<Record<string, number | string>> = {
   ...ANSWER,
   ...POSITIONS,
   ...FORMATS,
   ...COMMANDS,
+  ...PATTERNS,
+  BEYOND_MAX,
+  ENTRY_LENGTH,
+  ENTRY_LAST: ENTRY_LENGTH - 1,
   SHORT,
+  FREE_FORM: SHORT * 2 ** 16 + STATE_VERSION * 2 ** 8,
+  HELD_FORM: SHORT * 2 ** 16 + STATE_VERSION * 2 ** 8 + 1,
   /** A record with longer texts is not short. */
   SHORT_MAX: 4_096,
   /** Below it there is room for one more mark: each is at least 18 bytes. */
