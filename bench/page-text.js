@@ -34,7 +34,7 @@ condition costs more.
 
 | contender | settings |
 | --- | --- |
-| peers | waiters look again after ${RETRY_MS} ms, without jitter and without limit; idle ones at verrou's default of 250 ms. One lock object a loop where the library has such an object |
+| peers | waiters look again after ${RETRY_MS} ms, without jitter and without limit; idle ones at verrou's default of 250 ms. One lock object per loop where the library has such an object |
 | \`redlock-4\`, \`redlock-5\` | one server: what is compared is the library, not the algorithm for several. 5 is the beta |
 | \`redis-semaphore\` | its Mutex. Held locks are renewed every third of the ttl, as often as Holdfast renews |
 | \`verrou-redis\`, \`verrou-knex\`, \`verrou-kysely\` | \`@verrou/core\` on these; knex and kysely on the pool of \`pg\` that the others have |

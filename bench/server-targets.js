@@ -61,7 +61,7 @@ function sequentialVerdicts(outcomes, subject) {
     },
     ...peerCycleVerdict(outcomes, subject),
     {
-      what: `${subject}, sequential: round trips a cycle`,
+      what: `${subject}, sequential: round trips per cycle`,
       target: `${number(least)}, as ${minimum}`,
       measured: number(own),
       reached: own <= least + ROUND_TRIPS_SLACK,
@@ -143,7 +143,7 @@ function callVerdicts(outcomes, subject) {
       ? []
       : [
           {
-            what: `${subject}, ${what}: round trips a second`,
+            what: `${subject}, ${what}: round trips per second`,
             target: `at most ${atMost}`,
             measured: number(measured),
             reached: measured <= atMost,

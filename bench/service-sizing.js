@@ -185,7 +185,7 @@ const LABELS = [
   'time until all of them had the lock, one after the other',
   `memory with ${number(SIZES.leases)} leases of the library, ttl 30 s`,
   'processor for their renewals',
-  `acquires and releases a second by ${SIZES.loops} clients, each on its own key`,
+  `acquires and releases per second by ${SIZES.loops} clients, each on its own key`,
   'processor meanwhile',
   'memory meanwhile',
 ];

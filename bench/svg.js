@@ -37,7 +37,7 @@ text{font:13px system-ui,sans-serif;fill:#24292f}.title{font-weight:600;font-siz
 .grid{stroke:#d0d7de}.one{stroke:#57606a}.bar{fill:#2f6f5e}.under{fill:#b0632f}.target{stroke:#24292f;stroke-width:2}
 @media (prefers-color-scheme: dark){text{fill:#e6edf3}.small{fill:#9198a1}.grid{stroke:#30363d}.one{stroke:#9198a1}.bar{fill:#4fa58d}.under{fill:#d08350}.target{stroke:#e6edf3}}
 </style>
-<text class="title" x="12" y="24">Holdfast’s cycles a second, as a multiple of each peer’s</text>
+<text class="title" x="12" y="24">Holdfast’s cycles per second, as a multiple of each peer’s</text>
 <text class="small" x="12" y="41">${caption}</text>
 ${[...grid, ...rows].join('\n')}
 </svg>

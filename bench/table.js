@@ -61,7 +61,7 @@ function throughput(outcomes, { title, subject, peers, minimums }) {
     return shown.every((cell) => cell === '–') ? [] : [[LABELS[workload], ...shown, wanted]];
   });
   return {
-    title: `${title}: cycles a second, median (in brackets: Holdfast is so many times as fast)`,
+    title: `${title}: cycles per second, median (in brackets: Holdfast's figure divided by this one)`,
     rows: [['', subject, ...others, 'target'], ...rows],
   };
 }
@@ -72,7 +72,7 @@ function times(outcomes, { title, subject, peers, minimums, reach }) {
   const columns = [
     ['cycle p50, µs', 'sequential', 'p50Us'],
     ['cold', 'sequential', 'coldP50Us'],
-    ['round trips a cycle', 'sequential', 'callsPerCycle'],
+    ['round trips per cycle', 'sequential', 'callsPerCycle'],
     ['hand-over p50, ms', 'handover', 'p50Ms'],
     ['hand-over p99, ms', 'handover', 'p99Ms'],
   ];
@@ -142,7 +142,7 @@ function holding({ outcomes, sizes }, family) {
   });
   return {
     title: `${family.title}: ${number(leases)} leases held, ttl ${number(ttlMs / 1_000)} s`,
-    rows: [['', 'store calls a second', 'timers', 'heap bytes a lease', 'processor'], ...rows],
+    rows: [['', 'store calls per second', 'timers', 'heap bytes per lease', 'processor'], ...rows],
   };
 }
 
@@ -168,7 +168,7 @@ function idling({ outcomes, sizes }) {
   });
   const all = `${number(sizes.waiters)} waiters`;
   return {
-    title: 'Idle waiters on one key: store calls a second, processor',
+    title: 'Idle waiters on one key: store calls per second, processor',
     rows: [['', 'calls, 1 waiter', `calls, ${all}`, 'processor, 1', `processor, ${all}`], ...rows],
   };
 }

@@ -42,7 +42,7 @@ const RATIOS = [
 const JAIN_AT_LEAST = 0.99;
 /** Between processes, where it is another. Null: nothing is promised, for want of a line to stand in. @type {Readonly<Record<string, number | null>>} */
 const JAIN_ACROSS_AT_LEAST = { 'holdfast-mysql': null, 'holdfast-dynamodb': null, 'holdfast-nats': 0.95 };
-/** "A few" round trips a second. */
+/** "A few" round trips per second. */
 const HELD_CALLS_AT_MOST = 10;
 const HELD_TIMERS_AT_MOST = 1;
 const HELD_HEAP_BELOW = 1_000;
@@ -134,7 +134,7 @@ function heldVerdicts(outcomes, subject) {
   if (Number.isNaN(of('timers'))) return [];
   return [
     {
-      what: `${subject}, leases held: round trips a second`,
+      what: `${subject}, leases held: round trips per second`,
       target: `at most ${HELD_CALLS_AT_MOST}`,
       measured: number(of('storeCallsPerSecond')),
       reached: of('storeCallsPerSecond') <= HELD_CALLS_AT_MOST,
@@ -146,7 +146,7 @@ function heldVerdicts(outcomes, subject) {
       reached: of('timers') <= HELD_TIMERS_AT_MOST,
     },
     {
-      what: `${subject}, leases held: heap a lease`,
+      what: `${subject}, leases held: heap per lease`,
       target: `under ${number(HELD_HEAP_BELOW)} bytes`,
       measured: `${number(of('heapBytesPerLease'))} bytes`,
       reached: of('heapBytesPerLease') < HELD_HEAP_BELOW,
@@ -162,7 +162,7 @@ function idleVerdict(outcomes, subject) {
   if (one === undefined || all === undefined || cpu === undefined) return [];
   return [
     {
-      what: `${subject}, store calls a second that idle waiters add to the first one's`,
+      what: `${subject}, store calls per second that idle waiters add to the first one's`,
       target: `at most ${IDLE_CALLS_AT_MOST}`,
       measured: `${number(Math.max(0, all - one))} (processor ${percent(cpu)})`,
       reached: all - one <= IDLE_CALLS_AT_MOST,

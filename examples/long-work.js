@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Long work that renews itself. The work takes three times the ttl. The lease renews itself in the background, and
- * the next in line waits until the release.
+ * the next waiter waits until the release.
  *
  * A short ttl is no risk for long work: it only says how soon others may go on when this process dies.
  */
@@ -38,7 +38,7 @@ const next = theirs.acquire('import:customers', { wait: '30s' });
 const steps = await work;
 const lease = await next;
 const waitedMs = Date.now() - started;
-console.log(`${steps} steps done; the next in line had the lock after ${waitedMs} ms`);
+console.log(`${steps} steps done; the next waiter had the lock after ${waitedMs} ms`);
 await lease.release();
 await mine.close();
 

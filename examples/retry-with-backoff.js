@@ -1,7 +1,7 @@
 // @ts-check
 /**
  * Retry with backoff. For work that may be dropped or put back: ask, wait longer each time, give up after a few.
- * Where the caller can wait, `wait` is better than a loop: it stands in line and is told when it is its turn.
+ * Where the caller can wait, `wait` is better than a loop: it waits in the queue and is woken.
  */
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -54,7 +54,7 @@ const again = await occupy(400);
 const started = Date.now();
 const queued = await locks.tryAcquire('mailbox', { wait: '20s' });
 assert.ok(queued, 'had it by waiting');
-console.log(`acquired by waiting in line, after ${Date.now() - started} ms`);
+console.log(`acquired by waiting in the queue, after ${Date.now() - started} ms`);
 await queued.release();
 await again.done;
 await locks.close();

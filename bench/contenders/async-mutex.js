@@ -1,4 +1,4 @@
-/** async-mutex: one mutex a key. No ttl, no token, no other process: the floor for waiting within one process. */
+/** async-mutex: one mutex per key. No ttl, no token, no other process: the floor for waiting within one process. */
 import { Mutex } from 'async-mutex';
 
 /** @type {import('../types.d.ts').Contender} */

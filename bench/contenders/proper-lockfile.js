@@ -1,5 +1,5 @@
 /**
- * proper-lockfile on files of a fresh folder. `realpath: false` saves it a call a cycle and the file need not exist.
+ * proper-lockfile on files of a fresh folder. `realpath: false` saves it a call per cycle and the file need not exist.
  * Waiters retry for ever at a fixed delay: contended, 5 ms (of 0 to 50 ms only 50 was faster, and there a few took nearly all turns);
  * idle, 1 s, the first delay of the `retry` package's defaults. Held locks are refreshed every ttl / 3, as Holdfast's are.
  */

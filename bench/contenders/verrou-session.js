@@ -1,5 +1,5 @@
 /**
- * @verrou/core on one of its stores. One lock object a contender, made once: making one a cycle is slower.
+ * @verrou/core on one of its stores. One lock object per contender, made once: making one per cycle is slower.
  * Idle waiters poll at its default. It renews nothing by itself, so it has no `hold` to measure, and the holder whom
  * idle waiters stand against has no ttl.
  */

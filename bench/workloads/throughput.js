@@ -1,5 +1,5 @@
 /**
- * Cycles a second: one loop on one key, 64 loops on 64 keys, the same on keys that are used once, 16 loops on one key, and
+ * Cycles per second: one loop on one key, 64 loops on 64 keys, the same on keys that are used once, 16 loops on one key, and
  * the same 16 in four processes.
  * The contended ones turn the event loop once under the lock: without that, a library whose waiters
  * poll by timer would never see its timers fire, and no two contenders would ever meet.

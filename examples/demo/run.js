@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /**
  * The demo: four processes contend for one key on an SQLite file. The holder is killed with kill -9, and the next
- * in line takes over. Live on a terminal; plain lines elsewhere. Ends by itself and leaves nothing behind.
+ * waiter takes over. Live on a terminal; plain lines elsewhere. Ends by itself and leaves nothing behind.
  * `--record FILE` writes what a terminal would show as a picture that moves.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

@@ -52,10 +52,7 @@ function standing(contest, info, name, colour) {
   if (fate === 'left') return [' ', paint(wide('left'), 2, colour)];
   if (holder) return [paint('●', '1;32', colour), paint(wide(`HOLDS token ${holder.token}`), '1;32', colour)];
   if (waiter) {
-    return [
-      String(place + 1),
-      wide(`waits, number ${place + 1} in line, ${seconds(now - waiter.since.getTime())}`),
-    ];
+    return [String(place + 1), wide(`waits, place ${place + 1}, ${seconds(now - waiter.since.getTime())}`)];
   }
   return [' ', paint(wide('–'), 2, colour)];
 }

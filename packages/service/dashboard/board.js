@@ -188,16 +188,16 @@ export function storiesOf(before, lock, kind) {
  * Told apart by owner: holds are secret.
  * @param {Lock | undefined} before
  * @param {Lock} lock
- * @param {string[]} granted those who left the line because their turn came
+ * @param {string[]} granted those who left the queue because their turn came
  * @returns {Story[]}
  */
 function lineStories(before, lock, granted) {
-  // Of a long line only the front is shown: who comes into view did not come just now.
+  // Of a long queue only the front is shown: who comes into view did not come just now.
   if ([before, lock].some((seen) => seen && seen.waiting > seen.waiters.length)) return [];
   const came = lock.waiters.map(({ owner }) => owner);
   const left = (before?.waiters ?? []).map(({ owner }) => owner).filter((owner) => !removed(came, owner));
   return [
-    ...left.filter((owner) => !removed(granted, owner)).map((owner) => story('left', `the line: ${owner}`)),
+    ...left.filter((owner) => !removed(granted, owner)).map((owner) => story('left', `the queue: ${owner}`)),
     ...came.map((owner) => story('waits', owner)),
   ];
 }

@@ -61,7 +61,7 @@ export class HolderEntry {
     const now = storeNow();
     const notes = [
       shareOf(permits, capacity),
-      resting ? 'released, rests until its shortest time is over' : '',
+      resting ? 'released; in its cool-down (minHold) until then' : '',
     ];
     const text = showMetadata(metadata);
     setText(this.owner, owner);

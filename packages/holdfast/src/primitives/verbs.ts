@@ -75,7 +75,7 @@ function describe(holders: readonly HolderView[]): string {
   if (!first) return 'others were in the queue before this caller';
   const { owner, resting, acquiredAt, expiresAt } = first;
   const who = resting
-    ? `it rests until ${clockTime(expiresAt)} after ${owner} released it`
+    ? `${owner} released it, but it is in its cool-down (minHold) until ${clockTime(expiresAt)}`
     : `held by ${owner} since ${clockTime(acquiredAt)}, at least until ${clockTime(expiresAt)} unless released`;
   return others.length > 0 ? `${who}, and by ${others.length} more` : who;
 }

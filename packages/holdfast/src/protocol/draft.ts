@@ -15,7 +15,7 @@ export interface Draft {
   evictions: readonly Eviction[];
   /** Whether there is anything to store. */
   changed: boolean;
-  /** Waiters to be told: their window opened, or they came to the head of a key that rests. */
+  /** Waiters to be told: their window opened, or they came to the head of a key in its cool-down. */
   called: readonly Waiter[];
   wakes: readonly Wake[];
 }
@@ -68,7 +68,7 @@ export function sweep(draft: Draft, now: number): void {
     draft.changed = true;
     for (const { hold, expiresAt } of holders) if (expiresAt <= earliest) markEnded(draft, hold, now);
   }
-  // Only now: the end of a holder may have taken waiters of its process out of the line.
+  // Only now: the end of a holder may have removed waiters of its process from the queue.
   const { waiters } = draft;
   if (anyOver(waiters, earliest)) {
     draft.waiters = waiters.filter(({ expiresAt }) => expiresAt > earliest);
@@ -82,7 +82,7 @@ const anyOver = (list: readonly { readonly expiresAt: number }[], earliest: numb
 
 /**
  * A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal.
- * So a waiter there could never be granted, and would only be waited for: it leaves the line.
+ * So a waiter there could never be granted, and would only be waited for: it leaves the queue.
  */
 export function markEnded(draft: Draft, { process, number }: HoldId, now: number): void {
   const { ended, waiters } = draft;

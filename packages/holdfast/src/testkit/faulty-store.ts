@@ -151,7 +151,7 @@ export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultySt
   function listen(
     inbox: string,
     wake: (key: string, why: Why) => void,
-    hears?: (hearing: boolean) => void,
+    onListening?: (isListening: boolean) => void,
   ): Promise<Stop> {
     if (!inner.listen) return Promise.reject(new Error(`The store "${inner.name}" does not push.`));
     const hear = (key: string, why: Why): void => {
@@ -160,7 +160,7 @@ export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultySt
       if (fault !== 'hintLate') wake(key, why);
       if (fault !== null) void late().then(() => wake(key, why));
     };
-    return inner.listen(inbox, hear, hears);
+    return inner.listen(inbox, hear, onListening);
   }
 
   return {

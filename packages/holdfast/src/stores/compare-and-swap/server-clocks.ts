@@ -1,10 +1,10 @@
 /**
  * One time from the clocks of several servers, which may be hours apart. The time is that of one server's clock, the
- * reference. The other clocks count by their offset from it, which a process measures that hears both, and stores where
+ * reference. The other clocks count by their offset from it, which a process measures that has replies of both, and stores where
  * all processes read it. A clock without a stored offset is not believed.
  *
  * An offset is an interval, which is taken for wider the older it is, as clocks drift. Every process then has an interval
- * that certainly contains the time, whichever servers it hears, as long as clocks run. A reply that contradicts the time
+ * that certainly contains the time, whichever servers answer it, as long as clocks run. A reply that contradicts the time
  * makes it unknown (one server's clock was set, or this machine stood still): `settle` finds it again, from the replies of
  * all servers.
  */

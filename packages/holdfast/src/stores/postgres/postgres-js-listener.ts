@@ -39,7 +39,7 @@ export function postgresJsWakeListener(sql: PostgresJsListen): WakeListener {
   }
 
   function tellAll(listening: boolean): void {
-    for (const { listener } of subscriptions) listener.hears?.(listening);
+    for (const { listener } of subscriptions) listener.onListening?.(listening);
   }
 
   const subscribe = async (channel: string, listener: ChannelListener): Promise<Listening> =>

@@ -81,7 +81,7 @@ export function storeOn(database: Database, schema: string): Store {
       async listen(
         inbox: string,
         wake: (key: string, why: Why) => void,
-        hears?: (listening: boolean) => void,
+        onListening?: (listening: boolean) => void,
       ) {
         checkOpen();
         let stopped = false;
@@ -89,7 +89,7 @@ export function storeOn(database: Database, schema: string): Store {
           const wakeUp = wakeUpIn(payload);
           if (wakeUp && !closed && !stopped) wake(wakeUp.key, wakeUp.why);
         };
-        const stop = await listener.listen(channelOf(inbox), { receive, hears });
+        const stop = await listener.listen(channelOf(inbox), { receive, onListening });
         return async () => {
           stopped = true;
           await stop();

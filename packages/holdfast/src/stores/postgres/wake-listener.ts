@@ -24,7 +24,7 @@ export interface ListenClient {
 export interface ChannelListener {
   receive(payload: string): void;
   /** Called with false when nothing can be received any more, and with true when it can again. */
-  hears?: ((listening: boolean) => void) | undefined;
+  onListening?: ((listening: boolean) => void) | undefined;
 }
 
 export interface WakeListener {
@@ -136,7 +136,7 @@ export function pgWakeListener(make: () => ListenClient): WakeListener {
   let failure: unknown = null;
 
   function tellAll(listening: boolean): void {
-    for (const own of [...listeners.values()].flatMap((set) => [...set])) own.hears?.(listening);
+    for (const own of [...listeners.values()].flatMap((set) => [...set])) own.onListening?.(listening);
   }
 
   /** Opens a connection and listens on every channel. */

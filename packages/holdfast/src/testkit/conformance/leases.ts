@@ -37,7 +37,7 @@ export const leases: readonly CaseDefinition[] = [
         controller.abort(reason);
         await assert.rejects(aborted, (error) => error === reason);
         assert.equal(await other.tryAcquire(key), null, 'contention is no error in tryAcquire');
-        await eventually('the line is empty', USER_MS_MAX, async () =>
+        await eventually('the queue is empty', USER_MS_MAX, async () =>
           (await holder.inspect(key))?.waiters.length === 0 ? true : undefined,
         );
         await held.release();

@@ -97,7 +97,7 @@ export const queue: readonly CaseDefinition[] = [
     },
   },
   {
-    name: 'a later claim of a process takes the place of nothing: its earlier waiter leaves the line',
+    name: 'a later claim of a process takes the place of nothing: its earlier waiter leaves the queue',
     needs: hasQueue,
     async try(context) {
       const { store } = context;

@@ -28,7 +28,7 @@ const canPush = (traits: Traits): boolean => traits.queue && traits.push;
 
 export const wakeUps: readonly CaseDefinition[] = [
   {
-    name: 'F32: every command that frees the key tells the next in line, whatever freed it, and again if unheard',
+    name: 'F32: every command that frees the key wakes the next waiter, whatever freed it, and again if it does not come',
     needs: canPush,
     async try(context) {
       const other = await context.another();
@@ -53,7 +53,7 @@ export const wakeUps: readonly CaseDefinition[] = [
     },
   },
   {
-    name: 'a listener that stopped hears nothing more',
+    name: 'a listener that stopped gets no more wake-ups',
     needs: canPush,
     async try(context) {
       const { store, name } = context;

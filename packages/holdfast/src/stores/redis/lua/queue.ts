@@ -21,7 +21,7 @@ local function taken()
   return permits, capacity
 end
 
--- Whether a claimant behind the first 'ahead' waiters fits beside holders, rests and the permits kept for woken waiters.
+-- Whether a claimant behind the first 'ahead' waiters fits beside holders, cool-downs and the permits kept for woken waiters.
 local function hasRoom(ahead, wantsPermits, wantsCapacity)
   local permits, capacity = taken()
   for i = 1, ahead do
