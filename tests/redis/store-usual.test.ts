@@ -116,7 +116,7 @@ describe.runIf(available('redis'))('usual commands', () => {
     const reply = await client.eval(script, keys.length, ...keys, ...encode(commands));
     const answers = answersOf(reply, keys.length);
     usual += commands.filter((_, index) => !Array.isArray(answerAt(answers, index))).length;
-    return commands.map((command, index) => replyOf(answers, index, command, command.key));
+    return commands.map((command, index) => replyOf(answers, index, command, ''));
   }
 
   async function records(prefix: string): Promise<unknown[]> {

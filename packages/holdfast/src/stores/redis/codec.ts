@@ -32,8 +32,8 @@ export function answerAt({ list }: Answers, index: number): unknown {
   return list ? list[index + 1] : 0;
 }
 
-/** The reply to the nth command of a call. Throws where the script could not decide. `redisKey`: the key with its prefix. */
-export function replyOf(answers: Answers, index: number, command: Command, redisKey: string): Reply {
+/** The reply to the nth command of a call. Throws where the script could not decide. */
+export function replyOf(answers: Answers, index: number, command: Command, keyPrefix: string): Reply {
   const answer = answerAt(answers, index);
   if (!Array.isArray(answer)) {
     const beyond = numberOf(answer);
@@ -42,7 +42,7 @@ export function replyOf(answers: Answers, index: number, command: Command, redis
   }
   const reply = fullReplyOf(answer, answers.now);
   if (reply) return reply;
-  throw scriptError(answer, command.key, redisKey);
+  throw scriptError(answer, command.key, keyPrefix + command.key);
 }
 
 /** Decision and token begin with the time; the answer says how far they are from it, and the command says the rest. */

@@ -3,7 +3,8 @@
  * an entry per command, and commands that are alike but for key and number share the arguments with their terms.
  *
  * An entry is a letter of lua/layout.ts, the place of the terms among the arguments in two digits, and the hold's number
- * in eight. The digits are of seven bits, one byte each, which is text in every encoding and needs no parsing of decimals.
+ * in four, or in eight where a number of the call needs them. The digits are of seven bits, one byte each, which is text
+ * in every encoding and needs no parsing of decimals.
  *
  * Terms are numbers, a blank after each, then texts; where there are several texts, their lengths in bytes are among the
  * numbers. Null is an empty text. Nearly every claim is of one permit of one, with texts of less than 128 bytes: its texts
@@ -16,22 +17,31 @@ import { COMMANDS } from './lua/layout.js';
 interface Terms {
   readonly letter: string;
   readonly words: readonly string[];
-  /** The call that they were last sent with, and their place in it. */
+  /** The call that they were last sent with, and the letter and their place in it. */
   call: number;
-  place: string;
+  placed: string;
 }
 
 type Letter = keyof typeof COMMANDS;
 
 function termsOf(letter: Letter, ...words: readonly string[]): Terms {
-  return { letter: String.fromCharCode(COMMANDS[letter]), words, call: 0, place: '' };
+  return { letter: String.fromCharCode(COMMANDS[letter]), words, call: 0, placed: '' };
 }
 
-const NO_TERMS = digits(0).slice(2);
+/** Numbers below it have four digits. */
+const FOUR_DIGITS = 2 ** 28;
+
+function fourDigits(number: number): string {
+  return String.fromCharCode(number >>> 21, (number >>> 14) & 127, (number >>> 7) & 127, number & 127);
+}
+
+function placedAt({ letter }: Terms, place: number): string {
+  return letter + String.fromCharCode(place >>> 7, place & 127);
+}
 
 /** The argument by which a call only reads the records of this many keys. */
 export function encodeReads(count: number): string {
-  return entry(String.fromCharCode(COMMANDS.READ), NO_TERMS, 0).repeat(count);
+  return (placedAt(termsOf('READ'), 0) + fourDigits(0)).repeat(count);
 }
 
 /** Encodes the commands of a call. Records store inboxes as channels: `channelPrefix` and the inbox. */
@@ -73,31 +83,26 @@ export function commandEncoder(channelPrefix: string): (commands: readonly Comma
   return (commands) => {
     calls += 1;
     const words = [''];
+    const isWide = commands.some((command) => numberOf(command) >= FOUR_DIGITS);
     let entries = '';
     for (const command of commands) {
       const terms = termsFor(command);
       if (terms.call !== calls) {
         terms.call = calls;
-        terms.place = digits(words.length + 1).slice(2);
+        terms.placed = placedAt(terms, words.length + 1);
         words.push(...terms.words);
       }
-      entries += entry(terms.letter, terms.place, command.kind === 'evict' ? 0 : command.hold.number);
+      const number = numberOf(command);
+      const high = isWide ? fourDigits(Math.floor(number / FOUR_DIGITS)) : '';
+      entries += terms.placed + high + fourDigits(number % FOUR_DIGITS);
     }
     words[0] = entries;
     return words;
   };
 }
 
-/** Four digits of seven bits each. */
-function digits(number: number): string {
-  return String.fromCharCode(number >>> 21, (number >>> 14) & 127, (number >>> 7) & 127, number & 127);
-}
-
-const ZEROS = digits(0);
-
-function entry(letter: string, place: string, number: number): string {
-  const high = number < 2 ** 28 ? ZEROS : digits(Math.floor(number / 2 ** 28));
-  return letter + place + high + digits(number % 2 ** 28);
+function numberOf(command: Command): number {
+  return command.kind === 'evict' ? 0 : command.hold.number;
 }
 
 function claimTermsOf(claim: Claim, channelPrefix: string): Terms {

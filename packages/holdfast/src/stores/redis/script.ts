@@ -20,7 +20,7 @@ import { COMMANDS_LUA } from './lua/commands.js';
 import { compiled } from './lua/layout.js';
 import { QUEUE_LUA } from './lua/queue.js';
 import { RECORD_LUA } from './lua/record.js';
-import { COMMAND_LUA, USUAL_LUA } from './lua/usual.js';
+import { ANSWER_LUA, COMMAND_LUA, USUAL_LUA } from './lua/usual.js';
 
 const HEAD_LUA = `
 local time = redis.call('TIME')
@@ -95,7 +95,7 @@ ${COMMAND_LUA}${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
       if string.find(message, '^READONLY') then return { err = message } end
       value = { FAILED, message }
     end
-    answer(value)
+    ${ANSWER_LUA}
     at = at + 1
   end
 end
@@ -114,8 +114,20 @@ export type Call = <T>(
 /** Calls a script by its hash, and by its text where the server does not know it. */
 export function scriptCall(connection: Connection, script: string): Call {
   const sha = createHash('sha1').update(script).digest('hex');
+  const { offlineGuard } = connection;
+
+  /** A client that throws has sent nothing of this call; the other calls of the batch go on. */
+  function attempt(keys: readonly string[], words: readonly string[]): Promise<unknown> {
+    const send = (): Promise<unknown> => connection.run('evalsha', sha, keys, words);
+    try {
+      return offlineGuard && !offlineGuard.isReady ? offlineGuard.wait().then(send) : send();
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
   return (keys, words, decode) =>
-    attempt(connection, 'evalsha', sha, keys, words).then(decode, (error: unknown) => {
+    attempt(keys, words).then(decode, (error: unknown) => {
       if (!startsWith(error, 'NOSCRIPT')) throw explained(error, connection);
       return connection.run('eval', script, keys, words).then(decode);
     });
@@ -127,17 +139,6 @@ export function scriptRunner(
 ): (keys: readonly string[], words: readonly string[]) => Promise<unknown> {
   const call = scriptCall(connection, script);
   return (keys, words) => call(keys, words, (reply) => reply);
-}
-
-/** A client that throws has sent nothing of this call; the other calls of the batch go on. */
-function attempt(connection: Connection, ...call: Parameters<Connection['run']>): Promise<unknown> {
-  const { offlineGuard } = connection;
-  try {
-    if (offlineGuard && !offlineGuard.isReady) return offlineGuard.wait().then(() => connection.run(...call));
-    return connection.run(...call);
-  } catch (error) {
-    return Promise.reject(error);
-  }
 }
 
 function startsWith(error: unknown, word: string): boolean {

@@ -103,7 +103,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   }
 
   function replyTo(command: Command, answers: Answers, index: number): Reply {
-    return replyOf(answers, index, command, keyPrefix + command.key);
+    return replyOf(answers, index, command, keyPrefix);
   }
 
   function applyInCall(commands: readonly Command[]): readonly Promise<Reply>[] {

@@ -119,8 +119,6 @@ const PATTERNS = {
   EVICT_TEXT: '^(%d+) (%d+) (.*)$',
 } as const;
 
-/** The bytes per command in the first argument: letter, place of its terms, number. */
-const ENTRY_LENGTH = 11;
 /** A usual answer is a decision's distance from the time, and as many times this as the token's. */
 export const BEYOND_MAX = 2 ** 20;
 
@@ -131,8 +129,6 @@ const NAMES: Readonly<Record<string, number | string>> = {
   ...COMMANDS,
   ...PATTERNS,
   BEYOND_MAX,
-  ENTRY_LENGTH,
-  ENTRY_LAST: ENTRY_LENGTH - 1,
   SHORT,
   FREE_FORM: SHORT * 2 ** 16 + STATE_VERSION * 2 ** 8,
   HELD_FORM: SHORT * 2 ** 16 + STATE_VERSION * 2 ** 8 + 1,

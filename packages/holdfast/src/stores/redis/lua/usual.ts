@@ -6,10 +6,21 @@
 
 /** Takes the letter of a command, the place of its terms among the arguments, and its hold's number. */
 const ENTRY_LUA = `
-local letter, high, low, a, b, c, d, e, f, g, h = byte(commands, at * ENTRY_LENGTH - ENTRY_LAST, at * ENTRY_LENGTH)
+local letter, high, low, a, b, c, d, e, f, g, h = byte(commands, (at - 1) * width + 1, at * width)
 local place = high * 128 + low
-number = ((((((a * 128 + b) * 128 + c) * 128 + d) * 128 + e) * 128 + f) * 128 + g) * 128 + h
+number = ((a * 128 + b) * 128 + c) * 128 + d
+if h then number = (((number * 128 + e) * 128 + f) * 128 + g) * 128 + h end
 `;
+
+/** Stores the answer to the command at 'at'. All before the first one that is not 0 are 0. */
+const answerLua = (value: string): string => `
+if not answers then
+  answers = { now, 0 }
+  for i = 3, #KEYS + 1 do answers[i] = 0 end
+end
+answers[at + 1] = ${value}
+`;
+export const ANSWER_LUA: string = answerLua('value');
 
 /** Parses the terms of any claim from `terms`. */
 const CLAIM_LUA = `
@@ -28,7 +39,7 @@ local owner, permits, capacity, ttlMs, queue, inbox, metadata
 local renewMs, wantsBlock, addedMs, addedTo
 local minHoldMs
 
-local commands, byte = ARGV[1], string.byte
+local commands, byte, width = ARGV[1], string.byte, #ARGV[1] / #KEYS
 local function parse()
   ${ENTRY_LUA}
   local terms = ARGV[place]
@@ -54,13 +65,6 @@ end
 export const USUAL_LUA: string = `
 -- The command that is being decided, and the answers after the time: nil while all are 0.
 local at, answers = 1, nil
-local function answer(value)
-  if not answers then
-    answers = { now, 0 }
-    for i = 2, #KEYS do answers[i + 1] = 0 end
-  end
-  answers[at + 1] = value
-end
 
 -- Decides from the command at 'at' on. Returns, or fails, at one that the full script has to decide: 'at' is then that
 -- one, and it has changed nothing, because its write is the last step.
@@ -69,6 +73,7 @@ local function decideUsual()
   local call, pack, unpack, sub, byte = redis.call, struct.pack, struct.unpack, string.sub, string.byte
   local keys, args, now = KEYS, ARGV, now
   local commands, count, floor = args[1], #keys, now * 1000
+  local width = #commands / count
   -- Terms are often those of the command before, and are then not parsed again. Times to live are texts as well: Redis
   -- takes longer to format a number than to parse it.
   local claimPlace, claimer, amounts, exclusive, texts, claimKeepMs, claimKeptMs
@@ -94,7 +99,7 @@ local function decideUsual()
           claimer, exclusive, amounts = sub(terms, 3, 2 + byte(terms, 2)), true, 'ONE_OF_ONE'
           texts, claimKeepMs = terms, args[place + 1]
         end
-        claimKeptMs = tonumber(claimKeepMs)
+        claimKeptMs = claimKeepMs + 0
       end
       isClaim, process, keepMs, keptMs = true, claimer, claimKeepMs, claimKeptMs
     elseif letter == RELEASE or letter == RELEASE_LATER then
@@ -185,7 +190,9 @@ local function decideUsual()
         .. sub(stored, 20, 43) .. pack('>I8', now + renewMs) .. sub(stored, 52)
     end
     call('SET', key, record, 'PX', keepMs)
-    if beyond > 0 then answer(beyond) end
+    if beyond > 0 then
+      ${answerLua('beyond')}
+    end
   end
   at = count + 1
 end
