@@ -70,8 +70,27 @@ async function worstContrast(page: Page): Promise<readonly [number, string]> {
 const SCREENS = {
   desk: { width: 1280, height: 860 },
   'at 200 %': { width: 640, height: 430 },
-  phone: { width: 320, height: 640 },
+  phone: { width: 375, height: 667 },
+  'small phone': { width: 320, height: 640 },
 };
+
+/** How much the page is wider than the screen. */
+const BEYOND = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
+/** What can be used and has no name for a screen reader. */
+const NAMELESS = `[...document.querySelectorAll('button, input, select, summary, a, [role=img]')].filter((one) =>
+  one.checkVisibility() && !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length`;
+
+/** Fits, can be read, and has names. */
+async function isFine(page: Page): Promise<void> {
+  expect(await page.evaluate(BEYOND)).toBe(0);
+  expect((await worstContrast(page))[0]).toBeGreaterThanOrEqual(4.5);
+  expect(await page.evaluate(NAMELESS)).toBe(0);
+}
+
+async function picture(page: Page, name: string): Promise<void> {
+  mkdirSync(PICTURES, { recursive: true });
+  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+}
 
 describe.runIf(available('chromium'))('the look of the dashboard', () => {
   for (const colorScheme of ['light', 'dark'] as const) {
@@ -86,24 +105,43 @@ describe.runIf(available('chromium'))('the look of the dashboard', () => {
         await page.locator('summary', { hasText: 'nightly-invoices' }).click();
         await page.getByRole('button', { name: /^Evict/ }).waitFor();
         await page.waitForTimeout(1_200);
-        mkdirSync(PICTURES, { recursive: true });
-        await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}.png`) });
-        const beyond = 'document.documentElement.scrollWidth - document.documentElement.clientWidth';
-        expect(await page.evaluate(beyond)).toBe(0);
-        expect((await worstContrast(page))[0]).toBeGreaterThanOrEqual(4.5);
+        await picture(page, `${name}-${colorScheme}`);
+        await isFine(page);
         await page.getByRole('button', { name: /^Evict/ }).click();
         expect((await worstContrast(page))[0]).toBeGreaterThanOrEqual(4.5);
-        await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}-evict.png`) });
+        await picture(page, `${name}-${colorScheme}-evict`);
         await page.keyboard.press('Escape');
-        const nameless = `[...document.querySelectorAll('button, input, select, summary')].filter((one) =>
-          one.checkVisibility() && !(one.textContent.trim() || one.ariaLabel || one.labels?.length)).length`;
-        expect(await page.evaluate(nameless)).toBe(0);
+        for (const view of ['lock?key=billing%2Fnightly-invoices', 'history', 'service']) {
+          await page.goto(`${scene.url}#/${view}`);
+          await page.locator('#page h2').waitFor();
+          await page.waitForTimeout(500);
+          await isFine(page);
+          await picture(page, `${name}-${colorScheme}-${view.split('?')[0]}`);
+        }
+        await page.goto(`${scene.url}#/`);
         await scene.stop();
         await shows(page, '#banner', 'The connection is lost.');
         expect((await worstContrast(page))[0]).toBeGreaterThanOrEqual(4.5);
-        await page.screenshot({ path: join(PICTURES, `${name}-${colorScheme}-lost.png`) });
+        await picture(page, `${name}-${colorScheme}-lost`);
       });
     }
+  }
+
+  for (const count of [0, 1, 1_000, 100_000]) {
+    it(`${count} locks: fits, can be read, and has names`, { timeout: 600_000 }, async () => {
+      const scene = await newScene();
+      await scene.take(count);
+      for (const colorScheme of ['light', 'dark'] as const) {
+        for (const name of ['desk', 'phone'] as const) {
+          const page = await lookLive(scene, { viewport: SCREENS[name], colorScheme }, 200_000);
+          await (count === 0 ? page.locator('#first') : page.locator('#locks > li').first()).waitFor();
+          await page.waitForTimeout(500);
+          await picture(page, `${count}-${name}-${colorScheme}`);
+          await isFine(page);
+          await page.close();
+        }
+      }
+    });
   }
 
   it('nothing moves for who asked for less motion', async () => {

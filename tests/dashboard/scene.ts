@@ -2,6 +2,7 @@
 import { join } from 'node:path';
 import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
+import type { Command } from 'holdfast/protocol';
 import { createApiKey, createAuth, createService, revokeApiKeys, type Service } from 'holdfast-service';
 import { need } from 'holdfast-test-servers';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
@@ -9,6 +10,8 @@ import { expect } from 'vitest';
 import { atTheEnd, freshFolder } from '../scene.js';
 
 export { clearScene, until } from '../scene.js';
+
+const TIMEOUT_MS = 15_000;
 
 let browser: Browser | null = null;
 
@@ -82,9 +85,35 @@ export class Scene {
     return granted;
   }
 
+  /** Takes `many/000000` and so on, past the service. */
+  async take(count: number): Promise<void> {
+    for (let from = 0; from < count; from += 1_000) {
+      const numbers = Array.from({ length: Math.min(1_000, count - from) }, (_, index) => from + index);
+      await Promise.all(this.store.apply(numbers.map(claimOf)));
+    }
+  }
+
   async release(key: string, { hold }: Grant): Promise<void> {
     expect((await this.post(pathOf(key, 'release'), { hold })).status).toBe(200);
   }
+}
+
+function claimOf(number: number): Command {
+  const name = String(number).padStart(6, '0');
+  return {
+    ...{
+      kind: 'claim',
+      key: `${number % 10 === 0 ? 'tenth' : 'many'}/${name}`,
+      hold: { process: `p-${name}`, number: 1 },
+    },
+    ...{
+      owner: `worker-${number % 100}`,
+      permits: 1,
+      capacity: 1,
+      ttlMs: 3_600_000 + (number % 1_000) * 1_000,
+    },
+    ...{ tokens: 1, queue: false, inbox: null, metadata: JSON.stringify({ job: number }) },
+  };
 }
 
 function pathOf(key: string, action: string): string {
@@ -141,14 +170,18 @@ export async function look(scene: Scene, options: BrowserContextOptions = {}): P
     await context.close();
     expect(faults).toEqual([]);
   });
-  page.setDefaultTimeout(15_000);
+  page.setDefaultTimeout(TIMEOUT_MS);
   await page.goto(scene.url);
   return page;
 }
 
-export async function lookLive(scene: Scene, options: BrowserContextOptions = {}): Promise<Page> {
+export async function lookLive(
+  scene: Scene,
+  options: BrowserContextOptions = {},
+  timeout = TIMEOUT_MS,
+): Promise<Page> {
   const page = await look(scene, options);
-  await shows(page, '#status', 'Live');
+  await page.locator('#status', { hasText: 'Live' }).waitFor({ timeout });
   return page;
 }
 

@@ -9,6 +9,8 @@ const STEP_MS = 1_000;
 const WIDTH = 300;
 const HEIGHT = 60;
 const KEPT_MAX = 300;
+/** Lines that are made in one frame. */
+const MADE_MAX = 25;
 
 /** @typedef {{ atMs: number, waiting: number, contended: number }} Sample `waiting` -1: unknown. */
 
@@ -97,6 +99,8 @@ export class EventLog {
     this.prefix = '';
     /** @type {WeakMap<Element, string>} */
     this.texts = new WeakMap();
+    /** @type {{ atMs: number, what: string, text: string, key: string | undefined }[]} */
+    this.unshown = [];
   }
 
   /**
@@ -106,14 +110,28 @@ export class EventLog {
    * @param {string} [key] without one it is about the connection
    */
   add(atMs, what, text, key) {
-    const time = make('time', 'muted', clock(atMs));
-    time.dateTime = new Date(atMs).toISOString();
-    const about = key === undefined ? [] : [link(addressOf('lock', { key }), keyElement(key)), ' '];
-    const item = make('li', what, time, ' ', ...about, make('span', 'what', what), ` ${text}`);
-    this.texts.set(item, `${key ?? ''}\n${what} ${text}`.toLowerCase());
-    this.filter(item);
-    this.list.prepend(item);
-    if (this.list.children.length > KEPT_MAX) this.list.lastElementChild?.remove();
+    this.unshown.push({ atMs, what, text, key });
+    if (this.unshown.length > KEPT_MAX) this.unshown.shift();
+  }
+
+  /** Shows some of what was added. Whether that was all: a thousand lines in one frame would make it long. */
+  draw() {
+    for (const { atMs, what, text, key } of this.unshown.splice(0, MADE_MAX)) {
+      const time = make('time', 'muted', clock(atMs));
+      time.dateTime = new Date(atMs).toISOString();
+      const about = key === undefined ? [] : [link(addressOf('lock', { key }), keyElement(key)), ' '];
+      const item = make('li', what, time, ' ', ...about, make('span', 'what', what), ` ${text}`);
+      this.texts.set(item, `${key ?? ''}\n${what} ${text}`.toLowerCase());
+      this.filter(item);
+      this.list.prepend(item);
+      if (this.list.children.length > KEPT_MAX) this.list.lastElementChild?.remove();
+    }
+    return this.unshown.length === 0;
+  }
+
+  clear() {
+    this.unshown = [];
+    this.list.replaceChildren();
   }
 
   /**

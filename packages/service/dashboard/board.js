@@ -1,35 +1,73 @@
-/** The locks as they are known here: what is told is put together, counted, searched and ordered. */
+/** The locks as they are known here: what is told is put together and counted. */
 import { splitKey } from './dom.js';
 
 /**
  * @typedef {{ owner: string, permits: number, capacity: number, token: number, acquiredAt: number, expiresAt: number, metadata: unknown, resting: boolean }} Holder
  * @typedef {{ owner: string, permits: number, capacity: number, since: number, woken: boolean }} Waiter
  * @typedef {{ key: string, now: number, token: number, holders: Holder[], holding?: number, waiters: Waiter[], waiting: number }} Lock
- * @typedef {'name' | 'waiting' | 'ends'} Order
  */
 
-export class Board {
+/** Locks and what is counted of them, kept up to date change by change: no change goes through all of 100,000 locks. */
+class Known {
   constructor() {
     /** @type {Map<string, Lock>} */
     this.locks = new Map();
-    /** @type {Map<string, Lock> | null} What a new connection tells, until it has told everything. */
-    this.incoming = null;
-    /** @type {WeakMap<Lock, string>} */
-    this.texts = new WeakMap();
     /** How many locks there are in each namespace. @type {Map<string, number>} */
     this.namespaces = new Map();
+    this.held = 0;
+    this.waiting = 0;
+    /** Since when the longest waiter of each contended lock waits. @type {Map<string, number>} */
+    this.contended = new Map();
+  }
+
+  /**
+   * @param {string} key
+   * @param {Lock | null} lock
+   */
+  put(key, lock) {
+    const before = this.locks.get(key);
+    if (before) this.count(before, -1);
+    if (lock) this.locks.set(key, lock);
+    else this.locks.delete(key);
+    if (lock) this.count(lock, 1);
+    return before;
+  }
+
+  /**
+   * @param {Lock} lock
+   * @param {1 | -1} by
+   */
+  count({ key, holders, waiters, waiting }, by) {
+    const { namespace } = splitKey(key);
+    const count = (this.namespaces.get(namespace) ?? 0) + by;
+    if (count > 0) this.namespaces.set(namespace, count);
+    else this.namespaces.delete(namespace);
+    if (holders.length > 0) this.held += by;
+    this.waiting += waiting * by;
+    if (waiting > 0 && by === 1) this.contended.set(key, Math.min(...waiters.map(({ since }) => since)));
+    else this.contended.delete(key);
+  }
+}
+
+export class Board {
+  constructor() {
+    this.known = new Known();
+    /** What a new connection tells, until it has told everything. @type {Known | null} */
+    this.incoming = null;
+  }
+
+  get locks() {
+    return this.known.locks;
   }
 
   begin() {
-    this.incoming = new Map();
+    this.incoming = new Known();
   }
 
   /** Everything was told: what is not among it is gone. */
   complete() {
-    if (this.incoming) this.locks = this.incoming;
+    this.known = this.incoming ?? this.known;
     this.incoming = null;
-    this.namespaces.clear();
-    for (const key of this.locks.keys()) this.count(key, 1);
   }
 
   /**
@@ -39,65 +77,16 @@ export class Board {
    * @returns {{ before: Lock | undefined } | null}
    */
   put(lock, isGone) {
-    const locks = this.incoming ?? this.locks;
-    const before = locks.get(lock.key);
-    if (isGone) locks.delete(lock.key);
-    else locks.set(lock.key, lock);
-    if (this.incoming) return null;
-    if (isGone !== !before) this.count(lock.key, isGone ? -1 : 1);
-    return { before };
-  }
-
-  /**
-   * @param {string} key
-   * @param {number} by
-   */
-  count(key, by) {
-    const { namespace } = splitKey(key);
-    const count = (this.namespaces.get(namespace) ?? 0) + by;
-    if (count > 0) this.namespaces.set(namespace, count);
-    else this.namespaces.delete(namespace);
+    const before = (this.incoming ?? this.known).put(lock.key, isGone ? null : lock);
+    return this.incoming ? null : { before };
   }
 
   /** @param {number} nowMs */
   figures(nowMs) {
-    const figures = { held: 0, waiting: 0, contended: 0, longestMs: 0 };
-    for (const { holders, waiters, waiting } of this.locks.values()) {
-      if (holders.length > 0) figures.held += 1;
-      if (waiting === 0) continue;
-      figures.waiting += waiting;
-      figures.contended += 1;
-      for (const { since } of waiters) figures.longestMs = Math.max(figures.longestMs, nowMs - since);
-    }
-    return figures;
-  }
-
-  /**
-   * @param {string} namespace empty for all
-   * @param {string} search
-   * @param {Order} order
-   */
-  select(namespace, search, order) {
-    const words = wordsOf(search);
-    const prefix = namespace === '' ? '' : `${namespace}/`;
-    const found = [...this.locks.values()].filter(
-      (lock) => lock.key.startsWith(prefix) && (words.length === 0 || has(this.textOf(lock), words)),
-    );
-    return found.sort((a, b) => compare(a, b, order));
-  }
-
-  /** @param {Lock} lock */
-  textOf(lock) {
-    const known = this.texts.get(lock);
-    if (known !== undefined) return known;
-    const holders = lock.holders.flatMap(({ owner, token, metadata }) => [
-      owner,
-      `token ${token}`,
-      showMetadata(metadata),
-    ]);
-    const text = [lock.key, ...holders, ...lock.waiters.map(({ owner }) => owner)].join('\n').toLowerCase();
-    this.texts.set(lock, text);
-    return text;
+    const { held, waiting, contended } = this.known;
+    let sinceMs = nowMs;
+    for (const ms of contended.values()) sinceMs = Math.min(sinceMs, ms);
+    return { held, waiting, contended: contended.size, longestMs: nowMs - sinceMs };
   }
 }
 
@@ -133,17 +122,6 @@ export function countHolders({ holders, holding }) {
 /** @param {Lock} lock */
 export function endOf({ holders }) {
   return Math.min(...holders.map(({ expiresAt }) => expiresAt));
-}
-
-/**
- * @param {Lock} a
- * @param {Lock} b
- * @param {Order} order
- */
-function compare(a, b, order) {
-  if (order === 'waiting' && a.waiting !== b.waiting) return b.waiting - a.waiting;
-  if (order === 'ends' && endOf(a) !== endOf(b)) return endOf(a) - endOf(b);
-  return a.key < b.key ? -1 : 1;
 }
 
 /** @typedef {{ what: 'granted' | 'ended' | 'waits' | 'left' | 'renewed', text: string }} Story */

@@ -47,6 +47,11 @@ export function setText(element, text) {
   if (element.textContent !== seen) element.textContent = seen;
 }
 
+/** `100,000`. @param {number} number */
+export function count(number) {
+  return String(number).replaceAll(/\B(?=(?:\d{3})+$)/g, ',');
+}
+
 /** @param {string} key */
 export function splitKey(key) {
   const at = key.indexOf('/') + 1;

@@ -1,7 +1,7 @@
 /** Who holds a lock and who waits for it, an entry each. */
 import { showMetadata } from './board.js';
 import { make, setText } from './dom.js';
-import { duration, moment, storeNow } from './time.js';
+import { duration, moment, storeNow, timeLeft } from './time.js';
 
 /** As the library counts a lock for readers and writers. */
 const READ_WRITE_CAPACITY = 1_000_000;
@@ -91,11 +91,6 @@ export class WaiterEntry {
     setText(this.owner, owner);
     setText(this.notes, notes.filter(Boolean).join(', '));
   }
-}
-
-/** @param {number} ms */
-export function timeLeft(ms) {
-  return ms > 0 ? `${duration(ms + 999)} left` : 'ending';
 }
 
 /**

@@ -1,6 +1,6 @@
 /** Evicting asks first. What is confirmed is what was shown: who came to hold the lock meanwhile is left alone. */
 import { countHolders } from './board.js';
-import { byId, make, setText } from './dom.js';
+import { make, setText } from './dom.js';
 import { evict, Refusal } from './service.js';
 
 /**
@@ -8,20 +8,47 @@ import { evict, Refusal } from './service.js';
  * @typedef {import('./board.js').Holder} Holder
  */
 
+const CONSEQUENCES =
+  'Their leases end at once and the next waiter may begin. What they are doing does not stop by itself: only a fence that checks tokens keeps their late writes out.';
+
 export class EvictDialog {
   /** @param {(text: string) => void} onDone */
   constructor(onDone) {
     this.onDone = onDone;
-    /** @type {HTMLDialogElement} */
-    this.dialog = byId('evict');
-    /** @type {HTMLButtonElement} */
-    this.yes = byId('evict-yes');
-    /** @type {HTMLInputElement} */
-    this.reason = byId('evict-reason');
-    this.error = byId('evict-error');
+    this.title = make('h2');
+    this.holders = make('ul', 'evicted-holders');
+    this.reason = make('input');
+    this.reason.maxLength = 200;
+    this.reason.autocomplete = 'off';
+    this.error = make('p');
+    this.error.role = 'alert';
+    const text = make('p', '', CONSEQUENCES);
+    const no = make('button', '', 'Keep');
+    no.type = 'button';
+    no.autofocus = true;
+    this.yes = make('button', 'danger', 'Evict');
+    this.yes.type = 'button';
+    this.dialog = make(
+      'dialog',
+      '',
+      ...[this.title, text, this.holders],
+      make('label', 'field', 'Reason, for them and for the audit log', this.reason),
+      ...[this.error, make('div', 'buttons', no, this.yes)],
+    );
+    const parts = {
+      evict: this.dialog,
+      'evict-title': this.title,
+      'evict-text': text,
+      'evict-error': this.error,
+    };
+    for (const [id, part] of Object.entries({ ...parts, 'evict-no': no, 'evict-yes': this.yes }))
+      part.id = id;
+    this.dialog.setAttribute('aria-labelledby', 'evict-title');
+    this.dialog.setAttribute('aria-describedby', 'evict-text');
+    document.body.append(this.dialog);
     /** @type {{ key: string, fromToken: number, upToToken: number } | null} */
     this.asked = null;
-    byId('evict-no').addEventListener('click', () => this.dialog.close());
+    no.addEventListener('click', () => this.dialog.close());
     this.yes.addEventListener('click', () => this.confirm());
     this.dialog.addEventListener('close', () => {
       this.asked = null;
@@ -38,10 +65,10 @@ export class EvictDialog {
     const hidden = holder ? 0 : countHolders(lock) - holders.length;
     const upToToken = hidden > 0 ? lock.token : Math.max(...holders.map(({ token }) => token));
     this.asked = { key, fromToken: holder?.token ?? 0, upToToken };
-    setText(byId('evict-title'), holder ? `Evict ${holder.owner} from ${key}?` : `Evict who holds ${key}?`);
+    setText(this.title, holder ? `Evict ${holder.owner} from ${key}?` : `Evict who holds ${key}?`);
     const lines = holders.map(({ owner, token }) => make('li', '', make('b', '', owner), ` token ${token}`));
     if (hidden > 0) lines.push(make('li', '', `and ${hidden} more`));
-    byId('evict-holders').replaceChildren(...lines);
+    this.holders.replaceChildren(...lines);
     setText(this.error, '');
     this.reason.value = '';
     this.yes.disabled = false;

@@ -1,18 +1,16 @@
 /** The list of locks. */
 import { countHolders, endOf } from './board.js';
-import { addressOf, keyElement, link, make, setText, splitKey } from './dom.js';
-import { Entries, HolderEntry, timeLeft, WaiterEntry } from './entries.js';
-import { storeNow } from './time.js';
-
-/** More are only counted: nobody reads them, and each counts every second. */
-const HOLDERS_MAX = 100;
+import { count, keyElement, link, make, setText, splitKey } from './dom.js';
+import { storeNow, timeLeft } from './time.js';
 
 /** Rows of a page. */
 const PAGE = 200;
+/** Rows that are made in one frame: all of a page at once would take longer than a frame lasts. */
+const MADE_MAX = 25;
 
 /** @typedef {import('./board.js').Lock} Lock */
 
-/** One lock: a line to read at a glance, and all that is known of it inside. */
+/** One lock: a line to read at a glance, and its details. */
 class LockRow {
   /**
    * @param {Lock} lock
@@ -24,35 +22,14 @@ class LockRow {
     this.token = make('span', 'token muted');
     this.left = make('span', 'left');
     this.line = make('span', 'line');
-    this.holders = new Entries(make('ul', 'holders'), HolderEntry);
-    this.otherHolders = make('p', 'muted');
-    this.mayEvict = make('p', 'muted');
-    this.evict = make('button', 'danger', 'Evict…');
-    this.evict.type = 'button';
-    this.evict.hidden = true;
-    this.evict.addEventListener('click', () => onEvict(this));
-    this.waiters = new Entries(make('ol', 'waiters'), WaiterEntry);
-    this.otherWaiters = make('p', 'muted');
+    this.onEvict = () => onEvict(this);
+    /** @type {import('./lock-details.js').LockDetails | null} */
+    this.inside = null;
     const summary = make('summary', '', keyElement(lock.key), this.owner, this.left, this.token, this.line);
-    const inside = make(
-      'div',
-      'inside',
-      this.holders.list,
-      this.otherHolders,
-      this.mayEvict,
-      this.evict,
-      this.waiters.list,
-      this.otherWaiters,
-      link(addressOf('lock', { key: lock.key }), 'Timeline and commands'),
-    );
-    this.details = make('details', '', summary, inside);
+    this.details = make('details', '', summary);
     this.details.addEventListener('toggle', () => {
-      if (!this.details.open) return;
-      this.tick();
-      onOpen(this);
+      if (this.details.open) onOpen(this);
     });
-    this.holders.list.ariaLabel = 'Holders';
-    this.waiters.list.ariaLabel = 'Waiting line';
     this.root = make('li', '', this.details);
     this.show(lock);
   }
@@ -67,15 +44,24 @@ class LockRow {
     setText(this.token, first ? `token ${token}` : '');
     setText(this.line, lock.waiting > 0 ? `${lock.waiting} waiting` : '');
     this.root.classList.toggle('contended', lock.waiting > 0);
-    if (!first) this.evict.hidden = true;
     this.tick();
   }
 
   /** Said once it is known whether who looks is an admin. @param {boolean | null} isAdmin */
   allow(isAdmin) {
-    this.evict.hidden = isAdmin !== true || this.lock.holders.length === 0;
-    setText(this.mayEvict, isAdmin === false ? 'Only an admin of this namespace may evict.' : '');
-    this.evict.ariaLabel = `Evict who holds ${this.lock.key}`;
+    if (!this.inside) return;
+    this.inside.evict.hidden = isAdmin !== true || this.lock.holders.length === 0;
+    setText(this.inside.mayEvict, isAdmin === false ? 'Only an admin of this namespace may evict.' : '');
+  }
+
+  /** Made when it is opened for the first time. */
+  async fill() {
+    const { LockDetails } = await import('./lock-details.js');
+    if (!this.inside) {
+      this.inside = new LockDetails(this.lock.key, this.onEvict);
+      this.details.append(this.inside.root);
+    }
+    this.tick();
   }
 
   tick() {
@@ -83,20 +69,7 @@ class LockRow {
     const leftMs = isHeld ? endOf(this.lock) - storeNow() : 0;
     setText(this.left, isHeld ? timeLeft(leftMs) : '');
     this.left.classList.toggle('soon', isHeld && leftMs < 10_000);
-    if (this.details.open) this.fill();
-  }
-
-  fill() {
-    const { holders, waiters, waiting } = this.lock;
-    this.holders.show(holders.slice(0, HOLDERS_MAX));
-    const hidden = countHolders(this.lock) - Math.min(holders.length, HOLDERS_MAX);
-    const nobody = holders.length === 0 ? 'Nobody holds it at the moment.' : '';
-    setText(this.otherHolders, hidden > 0 ? `and ${hidden} more` : nobody);
-    this.waiters.show(waiters);
-    setText(
-      this.otherWaiters,
-      waiting > waiters.length ? `and ${waiting - waiters.length} more behind them` : '',
-    );
+    if (this.details.open) this.inside?.show(this.lock);
   }
 }
 
@@ -110,9 +83,8 @@ export class LockRows {
     this.list = list;
     this.more = more;
     this.range = make('span');
-    this.previous = link('', 'Previous');
-    this.next = link('', 'Next');
-    more.append(this.range, ' ', this.previous, ' ', this.next);
+    this.ways = ['First', 'Previous', 'Next', 'Last'].map((name) => link('', name));
+    more.append(this.range, ...this.ways.flatMap((way) => [' ', way]));
     /** Where focus goes when its row is gone and no other is there. */
     this.refuge = refuge;
     this.listener = { onEvict, onOpen: (/** @type {LockRow} */ row) => this.ask(row) };
@@ -122,6 +94,7 @@ export class LockRows {
   }
 
   /**
+   * Whether all rows are there; if not, the next call makes more of them.
    * @param {Lock[]} locks in order
    * @param {number} page from 1
    * @param {(page: number) => string} addressOfPage
@@ -134,7 +107,10 @@ export class LockRows {
     const place = [...this.list.children].findIndex((row) => row.contains(focused));
     this.drop(new Set(shown.map(({ key }) => key)));
     let next = this.list.firstElementChild;
+    let made = 0;
     for (const lock of shown) {
+      if (!this.rows.has(lock.key)) made += 1;
+      if (made > MADE_MAX) break;
       const row = this.rowOf(lock);
       if (row.root === next) next = next.nextElementSibling;
       else this.list.insertBefore(row.root, next);
@@ -142,18 +118,16 @@ export class LockRows {
     this.keepFocus(focused, place);
     this.more.hidden = last === 1;
     const from = (at - 1) * PAGE + 1;
-    const to = from + shown.length - 1;
-    setText(
-      this.range,
-      at === 1 ? `The first ${to} of ${locks.length}.` : `${from} to ${to} of ${locks.length}.`,
-    );
-    for (const [way, number] of /** @type {const} */ ([
-      [this.previous, at - 1],
-      [this.next, at + 1],
-    ])) {
-      way.hidden = number < 1 || number > last;
-      way.href = addressOfPage(number);
+    const to = count(from + shown.length - 1);
+    const all = count(locks.length);
+    setText(this.range, at === 1 ? `The first ${to} of ${all}.` : `${count(from)} to ${to} of ${all}.`);
+    const numbers = [1, at - 1, at + 1, last];
+    for (const [index, way] of this.ways.entries()) {
+      const number = /** @type {number} */ (numbers[index]);
+      way.hidden = index < 2 ? at === 1 : at === last;
+      way.href = addressOfPage(Math.min(Math.max(number, 1), last));
     }
+    return made <= MADE_MAX;
   }
 
   tick() {
@@ -194,7 +168,8 @@ export class LockRows {
 
   /** @param {LockRow} row */
   async ask(row) {
-    row.allow(await this.isAdmin(splitKey(row.lock.key).namespace));
+    const [isAdmin] = await Promise.all([this.isAdmin(splitKey(row.lock.key).namespace), row.fill()]);
+    row.allow(isAdmin);
   }
 
   /**

@@ -1,8 +1,9 @@
 /** The page: what is shown in which state, and who tells whom. */
 import { Chart, EventLog } from './activity.js';
 import { Board, storiesOf } from './board.js';
-import { addressOf, byId, make, setText } from './dom.js';
+import { addressOf, byId, count, make, setText } from './dom.js';
 import { LockRows } from './lock-rows.js';
+import { Selection } from './selection.js';
 import { Connection, key, Refusal, session, setKey } from './service.js';
 import { after, clock, duration, every, forgetStoreTime, noteStoreTime, storeNow } from './time.js';
 import { listenToKeys, Views } from './views.js';
@@ -12,6 +13,8 @@ const SESSION_MS = 30_000;
 const TOAST_MS = 8_000;
 /** A service that looks at all locks less often says so. */
 const LIVE_MS_MAX = 5_000;
+/** To choose from; the address may name any other. */
+const NAMESPACES_MAX = 1_000;
 const SLOW = 'Reads of this store cost money: changes by other services, and expiries, are read';
 
 /** @type {HTMLInputElement} */
@@ -26,6 +29,7 @@ const renewals = byId('renewals');
 const keyInput = byId('key');
 
 const board = new Board();
+const selection = new Selection(draw);
 const chart = new Chart();
 const log = new EventLog();
 const connection = new Connection({ onState, onEvent });
@@ -90,9 +94,10 @@ function onEvent(event, data) {
   if (event === 'ready') return ready();
   if (event === 'trouble') {
     // What the service knew while the store answered is better than nothing.
-    if (board.incoming && board.incoming.size > 0) {
+    if (board.incoming && board.incoming.locks.size > 0) {
       board.complete();
       isTold = true;
+      select();
     }
     return show('trouble');
   }
@@ -102,7 +107,9 @@ function onEvent(event, data) {
   if (told && (event !== 'renewed' || renewals.checked)) {
     for (const { what, text } of storiesOf(told.before, data, event)) log.add(data.now, what, text, data.key);
   }
-  if (told) draw();
+  if (!told) return;
+  selection.change(told.before, event === 'gone' ? undefined : data);
+  draw();
 }
 
 function ready() {
@@ -113,6 +120,13 @@ function ready() {
   rows.askAgain();
   void greet();
   void views.page?.refresh();
+  select();
+}
+
+/** Searches all locks for what is chosen. */
+function select() {
+  const order = /** @type {import('./selection.js').Order} */ (sort.value);
+  selection.choose(board.locks.values(), namespace.value, search.value, order);
   draw();
 }
 
@@ -147,19 +161,19 @@ function draw() {
   requestAnimationFrame(() => {
     isDrawn = true;
     offerNamespaces();
-    const order = /** @type {import('./board.js').Order} */ (sort.value);
-    const found = board.select(namespace.value, search.value, order);
-    rows.show(found, pageNumber, (page) => listAddress(page));
-    setText(byId('notice'), noticeFor(found.length));
+    const { found, late } = selection;
+    const isAllShown = rows.show(found, pageNumber, listAddress);
+    if (!log.draw() || !isAllShown) draw();
+    setText(byId('notice'), late ? 'Searching…' : noticeFor(found.length));
     byId('first').hidden = !isTold || board.locks.size > 0;
     views.page?.update();
     tick();
   });
 }
 
-/** @param {number} count */
-function noticeFor(count) {
-  if (count > 0) return '';
+/** @param {number} found */
+function noticeFor(found) {
+  if (found > 0) return '';
   if (!isTold) return shown === 'connecting' ? 'Reading the locks…' : 'Nothing is known yet.';
   const words = search.value.trim() || namespace.value;
   if (board.locks.size > 0) return `Nothing matches “${words}”.`;
@@ -171,15 +185,15 @@ function noticeFor(count) {
 function tick() {
   const figures = board.figures(storeNow());
   if (isTold) {
-    setText(byId('held'), String(figures.held));
-    setText(byId('waiting'), String(figures.waiting));
-    setText(byId('contended'), String(figures.contended));
+    setText(byId('held'), count(figures.held));
+    setText(byId('waiting'), count(figures.waiting));
+    setText(byId('contended'), count(figures.contended));
     byId('figures').classList.toggle('contended', figures.waiting > 0);
     setText(byId('longest'), figures.waiting > 0 ? duration(figures.longestMs) : '–');
     chart.note(shown === 'live' ? figures : null);
     chart.draw();
   }
-  const waiting = figures.waiting > 0 && shown === 'live' ? [`${figures.waiting} waiting`] : [];
+  const waiting = figures.waiting > 0 && shown === 'live' ? [`${count(figures.waiting)} waiting`] : [];
   document.title = [...(views.page ? [views.page.title] : waiting), 'Holdfast'].join(' · ');
   if (shown === 'lost') {
     const leftMs = retryAtMs - performance.now();
@@ -197,12 +211,10 @@ function showList(query) {
   offerNamespaces(query.get('namespace') ?? '');
   pageNumber = Math.max(Number.parseInt(query.get('page') ?? '', 10) || 1, 1);
   filterLog();
-  draw();
+  select();
 }
 
-/**
- * @param {number} page
- */
+/** @param {number} page */
 function listAddress(page) {
   const order = sort.value === 'name' ? '' : sort.value;
   const what = { namespace: namespace.value, search: search.value, sort: order };
@@ -214,7 +226,7 @@ function choose(isStep) {
   pageNumber = 1;
   history[isStep ? 'pushState' : 'replaceState'](null, '', listAddress(1));
   filterLog();
-  draw();
+  select();
 }
 
 function filterLog() {
@@ -223,7 +235,10 @@ function filterLog() {
 
 /** One that is chosen stays, also without locks. @param {string} [chosen] */
 function offerNamespaces(chosen = namespace.value) {
-  const names = [...new Set([...board.namespaces.keys(), chosen])].filter(Boolean).sort();
+  const { namespaces } = board.known;
+  const names = [...new Set([...[...namespaces.keys()].slice(0, NAMESPACES_MAX), chosen])]
+    .filter(Boolean)
+    .sort();
   if (names.join('/') !== namespaceNames) {
     namespaceNames = names.join('/');
     namespace.replaceChildren(...['', ...names].map((name) => option(name)));
@@ -248,7 +263,7 @@ function isLive() {
  */
 async function evict(lock, holder) {
   try {
-    const { EvictDialog } = await import('./evict.js');
+    const [{ EvictDialog }] = await Promise.all([import('./evict.js'), views.fetchStyles()]);
     dialog ??= new EvictDialog(toast);
     if (isLive()) dialog.ask(lock, holder);
   } catch (error) {
@@ -281,9 +296,10 @@ function forget() {
   connection.close();
   board.begin();
   board.complete();
+  select();
   isTold = false;
   setText(byId('principal'), '');
-  byId('events').replaceChildren();
+  log.clear();
   chart.samples = [];
   chart.draw();
   for (const id of ['held', 'waiting', 'contended', 'longest']) setText(byId(id), '–');

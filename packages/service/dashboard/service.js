@@ -1,5 +1,5 @@
 /** Requests to the service, with the user's API key, which is kept for this tab only, and the stream of events. */
-import { after } from './time.js';
+import { after, Slices } from './time.js';
 
 const KEY = 'holdfast-key';
 
@@ -163,13 +163,17 @@ export class Connection {
       wasOpen = true;
       this.listener.onState({ kind: 'reading' });
       let rest = '';
+      const slices = new Slices();
       for (let part = await reader.read(); !part.done; part = await reader.read()) {
         cancel();
         cancel = after(SILENCE_MS, end);
         const blocks = (rest + decoder.decode(part.value, { stream: true })).split('\n\n');
         rest = blocks.pop() ?? '';
-        if (left.aborted) break;
-        for (const block of blocks) this.hear(block);
+        for (const block of blocks) {
+          if (slices.isOver) await slices.next();
+          if (left.aborted) break;
+          this.hear(block);
+        }
       }
       return { wasOpen };
     } catch (error) {

@@ -36,6 +36,58 @@ export function after(ms, run) {
   return () => clearTimeout(timer);
 }
 
+/** Work goes on for so long before the page may draw and scroll. */
+const SLICE_MS = 8;
+const { port1, port2 } = new MessageChannel();
+/** @type {(() => void)[]} */
+const paused = [];
+port1.onmessage = () => paused.shift()?.();
+
+/** Lets the page draw and scroll. Not by a timer: those of a hidden page run once a second. */
+function pause() {
+  return new Promise((resolve) => {
+    paused.push(() => resolve(null));
+    port2.postMessage(null);
+  });
+}
+
+/** Waits wherever work has gone on for long enough. */
+export class Slices {
+  constructor() {
+    this.untilMs = performance.now() + SLICE_MS;
+  }
+
+  get isOver() {
+    return performance.now() > this.untilMs;
+  }
+
+  async next() {
+    await pause();
+    this.untilMs = performance.now() + SLICE_MS;
+  }
+}
+
+/**
+ * The first slice is run at once, so what takes no time is done when this returns. Returns what cancels it.
+ * @template T
+ * @param {Generator<void, T>} steps
+ * @param {(result: T) => void} done
+ */
+export function inSlices(steps, done) {
+  const slices = new Slices();
+  let isCancelled = false;
+  void (async () => {
+    for (let step = steps.next(); ; step = steps.next()) {
+      if (step.done) return done(step.value);
+      if (slices.isOver) await slices.next();
+      if (isCancelled) return;
+    }
+  })();
+  return () => {
+    isCancelled = true;
+  };
+}
+
 /**
  * `12 s`, `3 min 05 s`, `2 h 10 min`, `4 d 3 h`.
  * @param {number} ms
@@ -49,6 +101,11 @@ export function duration(ms) {
   const hours = Math.floor(minutes / 60);
   if (hours < 24) return `${hours} h ${two(minutes % 60)} min`;
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
+}
+
+/** @param {number} ms */
+export function timeLeft(ms) {
+  return ms > 0 ? `${duration(ms + 999)} left` : 'ending';
 }
 
 const CLOCK = new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium' });

@@ -24,9 +24,11 @@ const PAGE = 'index.html';
 /** Fetched when they are needed, not with the page. */
 export const FETCHED_LATER = [
   ...[
+    'entries.js',
     'evict.js',
     'help.js',
     'history-page.js',
+    'lock-details.js',
     'lock-page.js',
     'pages.css',
     'past-holds.js',
@@ -124,9 +126,10 @@ function readAsset(name: string): Asset {
   };
 }
 
-/** Without comments that have lines of their own, and without indentation: browsers need neither. */
+/** Without comments and indentation: browsers need neither. No text has the start of a comment in it. */
 function lean(text: string): string {
-  return text.replaceAll(/^\s*(?:\/\/.*|\/\*(?:[^*]|\*(?!\/))*\*\/)\n/gm, '').replaceAll(/^\s+/gm, '');
+  const uncommented = text.replaceAll(/^\s*\/\/.*\n|(?:^\s*)?\/\*(?:[^*]|\*(?!\/))*\*\/\n?/gm, '');
+  return uncommented.replaceAll(/^\s+/gm, '');
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, asset: Asset | undefined): FastifyReply {

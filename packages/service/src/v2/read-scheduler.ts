@@ -1,6 +1,7 @@
 /**
  * Runs the reads of all watches one at a time, with a pause of four times the read's duration after each. However much is
- * watched, reading uses at most a fifth of the time; with more to read, changes are seen later.
+ * watched, reading uses at most a fifth of the time; with more to read, changes are seen later. Reads for somebody who has
+ * seen nothing yet are followed by no pause: they cost what a list costs.
  */
 import { after, type Cancel, monotonicMs } from '../clock.js';
 
@@ -8,8 +9,9 @@ const PAUSE_FACTOR = 4;
 /** After a failed read the pause is short: watchers should see soon that the store is back. */
 const FAILED_PAUSE_MS_MAX = 1_000;
 
-/** Never rejects; false when the store did not answer. */
-type Read = () => Promise<boolean>;
+/** Never rejects. */
+type Read = () => Promise<ReadResult>;
+export type ReadResult = 'first' | 'answered' | 'failed';
 
 export class ReadScheduler {
   readonly #waiting = new Set<Read>();
@@ -39,10 +41,11 @@ export class ReadScheduler {
     this.#waiting.delete(read);
     this.#isRunning = true;
     const sinceMs = monotonicMs();
-    const isAnswered = await read();
+    const result = await read();
     const nowMs = monotonicMs();
     const pauseMs = PAUSE_FACTOR * (nowMs - sinceMs);
-    this.#freeMs = nowMs + (isAnswered ? pauseMs : Math.min(pauseMs, FAILED_PAUSE_MS_MAX));
+    const pauses = { first: 0, answered: pauseMs, failed: Math.min(pauseMs, FAILED_PAUSE_MS_MAX) };
+    this.#freeMs = nowMs + pauses[result];
     this.#isRunning = false;
     this.#arm();
   }

@@ -28,7 +28,10 @@ export class SerialisedLock {
   }
 }
 
-type Sink = Pick<Stream, 'send' | 'sendJson' | 'isBehind' | 'onDrain'>;
+/** A write for each of 100,000 locks costs more than the locks. */
+const WRITE_BYTES = 64 * 1_024;
+
+type Sink = Pick<Stream, 'send' | 'sendAll' | 'isBehind' | 'onDrain'>;
 
 export class StreamQueue {
   readonly #stream: Sink;
@@ -64,14 +67,26 @@ export class StreamQueue {
   }
 
   #send(): void {
-    for (const [key, { kind, lock }] of this.#changes) {
+    while (this.#changes.size > 0) {
       if (this.#stream.isBehind) return;
-      this.#changes.delete(key);
-      if (this.#may(key)) this.#stream.sendJson(kind, lock.data);
+      this.#sendSome();
     }
     if (this.#state !== 'complete') return;
     this.#state = 'ready';
     this.#stream.send('ready', {});
+  }
+
+  #sendSome(): void {
+    const events: [ChangeKind, Buffer][] = [];
+    let bytes = 0;
+    for (const [key, { kind, lock }] of this.#changes) {
+      this.#changes.delete(key);
+      if (!this.#may(key)) continue;
+      events.push([kind, lock.data]);
+      bytes += lock.data.length;
+      if (bytes > WRITE_BYTES) break;
+    }
+    this.#stream.sendAll(events);
   }
 }
 

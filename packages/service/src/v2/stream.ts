@@ -9,6 +9,8 @@ const SHARES = 4;
 const BEAT_MS = 15_000;
 /** A client with more unread bytes is disconnected. It connects again and gets the current state. */
 const BACKLOG_BYTES_MAX = 1_024 * 1_024;
+/** What ends an event. */
+const END = Buffer.from('\n\n');
 
 export class Streams {
   readonly #parts: ServiceParts;
@@ -99,9 +101,12 @@ export class Stream {
     this.#write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
   }
 
-  /** The bytes are not copied: many streams may send the same. */
-  sendJson(event: string, data: Buffer): void {
-    this.#write(`event: ${event}\ndata: `, data, '\n\n');
+  /** Many events in one write. */
+  sendAll(events: readonly (readonly [event: string, json: Buffer])[]): void {
+    if (events.length === 0) return;
+    this.#write(
+      Buffer.concat(events.flatMap(([event, json]) => [Buffer.from(`event: ${event}\ndata: `), json, END])),
+    );
   }
 
   onEnd(run: () => void): void {
@@ -114,10 +119,10 @@ export class Stream {
     this.#finish();
   }
 
-  #write(...pieces: readonly (string | Buffer)[]): void {
+  #write(bytes: string | Buffer): void {
     if (this.#ended) return;
     if (this.#raw.writableLength > BACKLOG_BYTES_MAX) this.#raw.destroy();
-    else for (const piece of pieces) this.#raw.write(piece);
+    else this.#raw.write(bytes);
   }
 
   #beat(): void {

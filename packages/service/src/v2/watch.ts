@@ -6,7 +6,7 @@
 import type { Snapshot } from 'holdfast/protocol';
 import { after, type Cancel } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
-import { ReadScheduler } from './read-scheduler.js';
+import { type ReadResult, ReadScheduler } from './read-scheduler.js';
 import { type ChangeKind, SerialisedLock } from './stream-queue.js';
 import { type LockView, lockView } from './views.js';
 
@@ -58,7 +58,7 @@ export class Watch {
   #cancelPage: Cancel = () => undefined;
   #cancelTouched: Cancel | null = null;
   /** The last read. One at a time, so that an older result never follows a newer one. */
-  #work = Promise.resolve(true);
+  #work = Promise.resolve<ReadResult>('first');
   #state: 'new' | 'ready' | 'trouble' | 'over' = 'new';
   #round = 0;
   /** Keys listed in this round. */
@@ -96,15 +96,14 @@ export class Watch {
     this.#cancelTouched?.();
   }
 
-  /** Whether the store answered. */
-  #alone(work: () => Promise<void>): Promise<boolean> {
+  #alone(work: () => Promise<void>): Promise<ReadResult> {
     this.#work = this.#work.then(async () => {
       try {
         if (!this.isOver) await work();
-        return true;
+        return this.#state === 'new' ? 'first' : 'answered';
       } catch (error) {
         this.#emitTrouble(error);
-        return false;
+        return 'failed';
       }
     });
     return this.#work;

@@ -1,26 +1,32 @@
 import { expect, it } from 'vitest';
-import { ReadScheduler } from '../../src/v2/read-scheduler.js';
+import { type ReadResult, ReadScheduler } from '../../src/v2/read-scheduler.js';
 import { pause } from '../scene.js';
 
 /** How long after a look of this length the next one begins. */
-async function restAfter(isAnswered: boolean, lookMs: number): Promise<number> {
+async function restAfter(result: ReadResult, lookMs: number): Promise<number> {
   const turns = new ReadScheduler();
   let endedMs = 0;
   turns.schedule(async () => {
     await pause(lookMs);
     endedMs = performance.now();
-    return isAnswered;
+    return result;
   });
   return await new Promise((resolve) => {
     turns.schedule(async () => {
       resolve(performance.now() - endedMs);
-      return true;
+      return 'answered';
     });
   });
 }
 
-it('a look that the store answered is followed by a long rest, one in vain by a short one', async () => {
-  const [answered, vain] = await Promise.all([restAfter(true, 2_000), restAfter(false, 2_000)]);
-  expect(answered).toBeGreaterThan(7_900);
-  expect(vain).toBeLessThan(6_000);
+it('a read that the store answered is followed by a long pause, a failed one by a short one, a first one by none', async () => {
+  const [answered, failed, first] = await Promise.all([
+    restAfter('answered', 1_000),
+    restAfter('failed', 1_000),
+    restAfter('first', 1_000),
+  ]);
+  expect(answered).toBeGreaterThan(3_950);
+  expect(failed).toBeGreaterThan(950);
+  expect(failed).toBeLessThan(3_500);
+  expect(first).toBeLessThan(900);
 });

@@ -11,9 +11,11 @@ function slowStream() {
   const stream = {
     isBehind: true,
     send: (event: string) => sent.push(event),
-    sendJson: (event: string, data: Buffer) => {
-      const { key, now } = JSON.parse(String(data)) as { key: string; now: number };
-      sent.push([event, key, now]);
+    sendAll: (events: readonly (readonly [string, Buffer])[]) => {
+      for (const [event, data] of events) {
+        const { key, now } = JSON.parse(String(data)) as { key: string; now: number };
+        sent.push([event, key, now]);
+      }
     },
     onDrain: (run: () => void) => {
       drained = run;
@@ -101,7 +103,8 @@ it('metadata that is kept as text is told as what it is', () => {
   const stream = {
     isBehind: false,
     send: () => undefined,
-    sendJson: (_: string, data: Buffer) => sent.push(JSON.parse(String(data))),
+    sendAll: (events: readonly (readonly [string, Buffer])[]) =>
+      events.forEach(([, data]) => sent.push(JSON.parse(String(data)))),
     onDrain: () => undefined,
   };
   const holder = {
