@@ -1,5 +1,5 @@
 /** How it looks: pictures to look at, and what can be measured of them. */
-import { mkdirSync } from 'node:fs';
+import { copyFileSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { available } from 'holdfast-test-servers';
@@ -12,9 +12,22 @@ afterAll(closeBrowser);
 
 /** They stay, to be looked at. */
 const PICTURES = join(tmpdir(), 'holdfast-dashboard-pictures');
+/** Those of the documents, by their names here. `npm run pictures` takes them again. */
+const OF_DOCUMENTS: Readonly<Record<string, string>> = {
+  'desk-light': 'dashboard-light',
+  'desk-dark-lock': 'dashboard-dark',
+  'desk-light-history': 'dashboard-history',
+};
 
 async function peopled(): Promise<Scene> {
   const scene = await newScene();
+  for (const owner of ['worker-1.eu', 'worker-2.eu']) {
+    const held = await scene.acquire('billing/nightly-invoices', { owner });
+    await scene.post('/v2/locks/billing/nightly-invoices/acquire', { ttl: '60s', owner: 'worker-3.eu' });
+    await scene.release('billing/nightly-invoices', held);
+  }
+  await scene.acquire('search/reindex', { owner: 'indexer-old' });
+  await scene.post('/v2/locks/search/reindex/evict', { reason: 'its host was retired' });
   await scene.acquire('billing/nightly-invoices', {
     ttl: '4m',
     owner: 'worker-3.eu',
@@ -89,7 +102,11 @@ async function isFine(page: Page): Promise<void> {
 
 async function picture(page: Page, name: string): Promise<void> {
   mkdirSync(PICTURES, { recursive: true });
-  await page.screenshot({ path: join(PICTURES, `${name}.png`) });
+  const path = join(PICTURES, `${name}.png`);
+  await page.screenshot({ path });
+  const shown = OF_DOCUMENTS[name];
+  const isWanted = process.env.HOLDFAST_DOCS_PICTURES !== undefined;
+  if (shown && isWanted) copyFileSync(path, new URL(`../../docs/assets/${shown}.png`, import.meta.url));
 }
 
 describe.runIf(available('chromium'))('the look of the dashboard', () => {

@@ -52,7 +52,10 @@ describe.runIf(available('chromium'))('the weight of the dashboard', () => {
       const held = await scene.acquire(`aaa/${number}`);
       await shows(page, '#locks', `aaa/${number}`);
       await scene.release(`aaa/${number}`, held);
-      await until(async () => (await page.locator('#locks', { hasText: 'aaa/' }).count()) === 0, 'it is gone');
+      await until(
+        async () => (await page.locator('#locks', { hasText: 'aaa/' }).count()) === 0,
+        'it is gone',
+      );
     }
     // The new row, and the last one of the page, which makes room for it: each comes and goes.
     expect(await page.evaluate('moved')).toBe(5 * 4);

@@ -16,7 +16,7 @@ export class EvictDialog {
   constructor(onDone) {
     this.onDone = onDone;
     this.title = make('h2');
-    this.holders = make('ul', 'evicted-holders');
+    this.holders = make('ul');
     this.reason = make('input');
     this.reason.maxLength = 200;
     this.reason.autocomplete = 'off';
@@ -32,7 +32,7 @@ export class EvictDialog {
       'dialog',
       '',
       ...[this.title, text, this.holders],
-      make('label', 'field', 'Reason, for them and for the audit log', this.reason),
+      make('label', '', 'Reason, for them and for the audit log', this.reason),
       ...[this.error, make('div', 'buttons', no, this.yes)],
     );
     const parts = {
