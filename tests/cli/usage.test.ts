@@ -117,6 +117,7 @@ describe('a wrong call is told in one line and exits 64', () => {
       ['migrate', 'all'],
       /^unexpected "all"; usage: holdfast migrate \[--print\] \[--supabase\] \[--time-to-live\]$/,
     ],
+    [['serve', '--namespace', 'a'], /^unknown option --namespace; see holdfast serve --help$/],
     [
       ['ls', '--store', 'redis://h?prefx=a'],
       /no option "prefx" in a redis: URL\. The options are: prefix\.$/,

@@ -1,5 +1,5 @@
 /** The shape of a command, and its help text, which is made from that shape. */
-import { ALONE, type CommandShape, EVERYWHERE, type Invocation } from './options/invocation.js';
+import { ALONE, type CommandShape, type Invocation, optionsOf } from './options/invocation.js';
 import { OPTIONS, type OptionName, type OptionSpec } from './options/options.js';
 import type { Terminal } from './printing/terminal.js';
 
@@ -80,7 +80,7 @@ export function commandHelp(terminal: Terminal, command: Command): string {
     `  holdfast ${command.name} ${command.operands.text}`.trimEnd(),
     '',
     terminal.paint('bold', 'OPTIONS'),
-    ...optionLines([...command.options, ...EVERYWHERE]),
+    ...optionLines(optionsOf(command)),
     '',
     terminal.paint('bold', 'EXAMPLES'),
     ...examples,

@@ -20,6 +20,7 @@ export const apiKey: Command = {
     choices: ['create', 'list', 'revoke'],
   },
   options: ['rights', 'expires', 'api-keys', 'audit'],
+  without: ['store', 'namespace'],
   summary: 'create, list and revoke API keys of the service',
   about: `Creates, lists and revokes the API keys of the service's clients. "create" prints the API key once, on stdout; the file
 keeps a hash of it. A right is ROLE:NAMESPACE: "lock:billing" is for one namespace, "read:team-*" for all that start

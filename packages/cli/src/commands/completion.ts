@@ -17,6 +17,7 @@ export const completion: Command = {
   name: 'completion',
   operands: { min: 1, max: 1, text: 'SHELL', choices: NAMES },
   options: [],
+  without: ['store', 'namespace', 'json'],
   summary: 'print the completion script of a shell: bash, zsh or fish',
   about:
     'Prints the completion script of SHELL, which is bash, zsh or fish: commands, options, and the values of options.',

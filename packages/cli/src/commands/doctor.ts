@@ -13,6 +13,7 @@ export const doctor: Command = {
   name: 'doctor',
   operands: { min: 0, max: 0, text: '' },
   options: [],
+  without: ['namespace'],
   summary: 'check the store: reachable, whose clock, does push work, what is promised',
   about: `Checks the store: is it reachable and how fast, whose clock decides and how far it is from this machine's, are waiters
 woken, and what does it promise as it is configured. For this it acquires and releases a lock in a namespace of its own.

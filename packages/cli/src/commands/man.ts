@@ -8,6 +8,7 @@ export const man: Command = {
   name: 'man',
   operands: { min: 0, max: 0, text: '' },
   options: [],
+  without: ['store', 'namespace', 'json'],
   summary: 'print the manual page, for man -l',
   about:
     'Prints the manual page holdfast(1), for systems where `man holdfast` does not find the one of the package.',

@@ -9,6 +9,7 @@ export const migrate: Command = {
   name: 'migrate',
   operands: { min: 0, max: 0, text: '[--print] [--supabase] [--time-to-live]' },
   options: ['print', 'supabase', 'time-to-live'],
+  without: ['namespace'],
   summary: 'create or update what a store needs: a schema, a table, a bucket or a quorum',
   about: `Creates what a store needs at its server before the first lock: in PostgreSQL a schema with tables and functions, in
 MySQL and DynamoDB a table, in NATS a bucket; of Redis servers a quorum, in which servers that lost their data are

@@ -13,6 +13,7 @@ export const serve: Command = {
   name: 'serve',
   operands: { min: 0, max: 0, text: '' },
   options: SERVICE_OPTION_NAMES,
+  without: ['namespace', 'json'],
   summary: 'run the lock service with its dashboard',
   about: `Serves locks and a dashboard over HTTP, on any store. Settings come from flags, then from the environment
 (HOLDFAST_PORT for --port, and so on), then from the file that --config names (JSON, or *.properties of

@@ -17,6 +17,8 @@ export interface CommandShape {
     /** The values of the first one, where they are few. */
     readonly choices?: readonly string[];
   };
+  /** Options of every other command that mean nothing here. */
+  readonly without?: readonly OptionName[];
   /** Whether the arguments after `--` are a command line of their own. Default false. */
   readonly takesCommandLine?: boolean;
 }
@@ -30,8 +32,13 @@ export interface Invocation<C extends CommandShape = CommandShape> {
 }
 
 /** Options of every command, and those without one. */
-export const EVERYWHERE: readonly OptionName[] = ['store', 'namespace', 'json', 'help'];
+const EVERYWHERE: readonly OptionName[] = ['store', 'namespace', 'json', 'help'];
 export const ALONE: readonly OptionName[] = [...EVERYWHERE, 'version'];
+
+/** Its own first. */
+export function optionsOf({ options, without = [] }: CommandShape): readonly OptionName[] {
+  return [...options, ...EVERYWHERE.filter((name) => !without.includes(name))];
+}
 
 export function parseInvocation<C extends CommandShape>(
   args: readonly string[],
@@ -81,7 +88,7 @@ function checkOption(
   command: CommandShape | null,
   commands: readonly CommandShape[],
 ): OptionName {
-  const allowed = command ? [...EVERYWHERE, ...command.options] : ALONE;
+  const allowed = command ? optionsOf(command) : ALONE;
   const known = allowed.find((option) => option === name);
   if (known) return known;
   const elsewhere = commands.filter(({ options }) => options.some((option) => option === name));

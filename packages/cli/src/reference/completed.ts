@@ -1,6 +1,6 @@
 /** What completion needs of the table of commands and options. */
 import type { Command } from '../command.js';
-import { ALONE, EVERYWHERE } from '../options/invocation.js';
+import { ALONE, optionsOf } from '../options/invocation.js';
 import { OPTIONS, type OptionName, type OptionSpec } from '../options/options.js';
 
 export interface Flag extends OptionSpec {
@@ -27,13 +27,12 @@ export interface Completed {
 export function completed(commands: readonly Command[]): Completed {
   return {
     alone: ALONE.map(flagOf),
-    all: commands.map(({ name, summary, options, operands }) => ({
-      name,
-      summary,
-      flags: [...options, ...EVERYWHERE].map(flagOf),
-      choices: operands.choices ?? [],
-      operand: operands.max === 0 ? null : (/[A-Z]+/.exec(operands.text)?.[0] ?? null),
-    })),
+    all: commands.map((command) => {
+      const { name, summary, operands } = command;
+      const operand = operands.max === 0 ? null : (/[A-Z]+/.exec(operands.text)?.[0] ?? null);
+      const flags = optionsOf(command).map(flagOf);
+      return { name, summary, flags, choices: operands.choices ?? [], operand };
+    }),
   };
 }
 

@@ -104,7 +104,7 @@ it('metadata that is kept as text is told as what it is', () => {
     isBehind: false,
     send: () => undefined,
     sendAll: (events: readonly (readonly [string, Buffer])[]) =>
-      events.forEach(([, data]) => sent.push(JSON.parse(String(data)))),
+      sent.push(...events.map(([, data]) => JSON.parse(String(data)))),
     onDrain: () => undefined,
   };
   const holder = {
