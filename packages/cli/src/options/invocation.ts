@@ -32,7 +32,7 @@ export interface Invocation<C extends CommandShape = CommandShape> {
 }
 
 /** Options of every command, and those without one. */
-const EVERYWHERE: readonly OptionName[] = ['store', 'namespace', 'json', 'help'];
+export const EVERYWHERE: readonly OptionName[] = ['store', 'namespace', 'json', 'help'];
 export const ALONE: readonly OptionName[] = [...EVERYWHERE, 'version'];
 
 /** Its own first. */
