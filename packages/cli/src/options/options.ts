@@ -56,13 +56,19 @@ export const OPTIONS = {
     'where the locks are kept; see `holdfast --help`. Default: a file in your state folder',
   ),
   namespace: value('NAME', 'namespace of the keys, which keeps users of one store apart. Default "default"'),
-  ttl: value('TIME', 'how long the lease lives without renewal. Default of run and lead: 30s; of renew: as before'),
+  ttl: value(
+    'TIME',
+    'how long the lease lives without renewal. Default of run and lead: 30s; of renew: as before',
+  ),
   wait: value('TIME', 'how long to wait for the lock; 0 does not wait. Default 10s'),
   key: values('KEY', 'one more key: all of them are held, or none. May be given several times'),
   shared: flag('share the lock with others that say --shared; without it, nobody else holds it'),
   owner: value('TEXT', 'who holds it, for people to read. Default USER@HOST:PID'),
   metadata: values('NAME=TEXT', 'a note for people who inspect the key. May be given several times'),
-  handoff: value('FILE', 'the file of the lease. Default: acquire prints the lease, others take $HOLDFAST_HANDOFF'),
+  handoff: value(
+    'FILE',
+    'the file of the lease. Default: acquire prints the lease, others take $HOLDFAST_HANDOFF',
+  ),
   permits: value('K', 'take K of the permits that --capacity names. Default 1'),
   capacity: value('N', 'make the lock a semaphore with N permits'),
   grace: value(
