@@ -89,7 +89,7 @@ describe.runIf(available('postgres'))('a PostgreSQL server that is killed', () =
     }
   });
 
-  it('waits for the disk with everything but releases, and always inside a longer transaction', async () => {
+  it('waits for the disk with grants and renewals, with no release or place in the queue, and always inside a longer transaction', async () => {
     const client = new pg.Client({ connectionString: server.url });
     await client.connect();
     const setting = async (commands: readonly Command[], ownTransaction = true): Promise<string> => {
@@ -112,6 +112,18 @@ describe.runIf(available('postgres'))('a PostgreSQL server that is killed', () =
       expect(await setting([releaseOf('d1', two)], false)).toBe('on');
       expect(await setting([releaseOf('d2', one), releaseOf('d3', one)])).toBe('off');
       expect(await setting([releaseOf('d4', one)])).toBe('off');
+      const next = claimOf('d5', two, { queue: true });
+      expect(await setting([claimOf('d5', one)])).toBe('on');
+      expect(await setting([next])).toBe('off');
+      expect(await setting([releaseOf('d5', one)])).toBe('off');
+      expect(await setting([next])).toBe('on');
+      // Shared permits, which no quick case covers.
+      const shared = (number: number) => claimOf('d6', holdOf('disk', number), { capacity: 2 });
+      expect(await setting([shared(1)])).toBe('on');
+      expect(await setting([shared(2)])).toBe('on');
+      expect(await setting([renewOf('d6', two, 60_000)])).toBe('on');
+      expect(await setting([releaseOf('d6', two)])).toBe('off');
+      expect(await setting([{ kind: 'evict', key: 'd6', upToToken: Number.MAX_SAFE_INTEGER }])).toBe('on');
       await query(server.url, "SELECT holdfast.acquire_lock('plain', 'anna')");
       await client.query('BEGIN');
       await client.query("SELECT holdfast.release_lock('plain', 'anna')");

@@ -20,7 +20,10 @@ const LOCK_TIMEOUT = '200ms';
 const WRONG_ISOLATION = "jsonb_build_object('isolation', current_setting('transaction_isolation'))";
 /** Nothing was written in the transaction before, whatever the caller says. */
 const IS_OWN_TRANSACTION = 'own_transaction AND pg_current_xact_id_if_assigned() IS NULL';
-/** Lost in a crash, a release leaves the lock held until its ttl ends. Later grants carry it to the disk with them. */
+/**
+ * Lost in a crash, a release leaves the lock held until its ttl ends, and a queued waiter claims again. Later grants carry
+ * both to the disk with them. Also, NOTIFY has a lock of the whole server, which a commit keeps until it is on the disk.
+ */
 const NO_WAIT_FOR_DISK = "PERFORM set_config('synchronous_commit', 'off', true);";
 
 const ROW = ['key', ...COLUMNS].join(', ');
@@ -95,6 +98,7 @@ DECLARE
   answer text;
   woken text;
   command jsonb;
+  no_token boolean;
   stored ${schema}.records;
   next ${schema}.records;
   decided record;
@@ -102,7 +106,7 @@ BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN RETURN ${WRONG_ISOLATION}; END IF;
   now_ms := ${NOW_MS};${singleCommand(schema)}
   IF answer IS NOT NULL THEN
-    IF is_own AND kind = 'release' THEN ${NO_WAIT_FOR_DISK} END IF;
+    no_token := kind = 'release';
   ELSE
     command := jsonb_build_object('kind', kind, 'key', key, 'hold', jsonb_build_object('process', process, 'number', number),
       'owner', owner, 'permits', permits, 'capacity', capacity, 'ttlMs', "ttlMs", 'queue', queue, 'inbox', inbox,
@@ -117,10 +121,12 @@ BEGIN
       EXIT WHEN FOUND;
     END LOOP;
     answer := decided.replies[1];
+    no_token := kind <> 'renew' AND next.token = coalesce(stored.token, 0);
     IF hints THEN
       PERFORM ${schema}._notify(wake->>'inbox', wake->>'why', apply_one.key) FROM unnest(decided.wakes) AS wake;
     END IF;
   END IF;
+  IF is_own AND no_token THEN ${NO_WAIT_FOR_DISK} END IF;
   IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
   RETURN answer;
 END $$;
