@@ -40,14 +40,7 @@ function install() {
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {
     if (!name.startsWith('holdfast')) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
   }
-  for (const [home, name] of /** @type {const} */ ([
-    ['holdfast', 'holdfast'],
-    ['service', 'holdfast-service'],
-    ['cli', 'holdfast-cli'],
-  ])) {
-    const [{ filename }] = JSON.parse(
-      run('npm', ['pack', `./packages/${home}`, '--json', '--pack-destination', folder]),
-    );
+  for (const { name, filename } of JSON.parse(run(process.execPath, ['packages/pack.js', folder]))) {
     mkdirSync(join(modules, name));
     run('tar', ['-xzf', join(folder, filename), '-C', join(modules, name), '--strip-components=1']);
   }

@@ -11,14 +11,10 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Packed, packInto } from '../packages/projects.js';
 import type { Manifest } from './public-api.js';
 import { run } from './shell.js';
 import { matching, read, root } from './tree.js';
-
-interface Packed {
-  readonly filename: string;
-  readonly files: readonly { readonly path: string }[];
-}
 
 const manifest = JSON.parse(read('packages/holdfast/package.json')) as Manifest;
 const subpaths = Object.keys(manifest.exports).map((subpath) => subpath.replace('.', manifest.name));
@@ -30,16 +26,14 @@ const NEEDED: Readonly<Record<string, string>> = {
 const alone = subpaths.filter((subpath) => !(subpath in NEEDED));
 const code = alone.filter((subpath) => !subpath.endsWith('.json'));
 
+const BYTES_MAX = 1_500_000;
+
 let folder: string;
 const packed = new Map<string, Packed>();
 
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'holdfast-pack-'));
-  for (const name of ['holdfast', 'cli', 'service']) {
-    const args = ['pack', `./packages/${name}`, '--json', '--pack-destination', folder];
-    const [result] = JSON.parse(await run('npm', args, { cwd: root })) as Packed[];
-    if (result) packed.set(name, result);
-  }
+  for (const one of await packInto(folder)) packed.set(one.name.replace('holdfast-', ''), one);
   writeFileSync(join(folder, 'package.json'), '{ "private": true }');
   const tarball = `./${packed.get('holdfast')?.filename}`;
   await run('npm', ['install', tarball, '--offline', '--no-audit', '--no-fund'], { cwd: folder });
@@ -49,7 +43,7 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 describe.each(['holdfast', 'cli', 'service'])('the tarball of packages/%s', (name) => {
   it('has what is built from the sources, and nothing left from an earlier build', () => {
-    const built = packed.get(name)?.files.flatMap(({ path }) => (/^dist\/.*\.js$/.test(path) ? [path] : []));
+    const built = packed.get(name)?.files.filter((path) => /^dist\/(?!cjs\/).*\.js$/.test(path));
     const sources = matching(new RegExp(`^packages/${name}/src/.*\\.ts$`)).map((source) =>
       source.replace(`packages/${name}/src/`, 'dist/').replace(/\.ts$/, '.js'),
     );
@@ -57,9 +51,8 @@ describe.each(['holdfast', 'cli', 'service'])('the tarball of packages/%s', (nam
   });
 
   it('has nothing else but its papers', () => {
-    const others = packed.get(name)?.files.filter(({ path }) => !/^(?:dist|bin|dashboard|man)\//.test(path));
-    const papers = others?.map(({ path }) => path).toSorted();
-    expect(papers).toEqual(['LICENSE', 'README.md', 'package.json']);
+    const others = packed.get(name)?.files.filter((path) => !/^(?:dist|bin|dashboard|man)\//.test(path));
+    expect(others?.toSorted()).toEqual(['LICENSE', 'README.md', 'package.json']);
   });
 });
 
@@ -88,6 +81,12 @@ async function compileImportsOf(parts: readonly string[], libraries: readonly st
 }
 
 describe('the library, installed from its tarball in an empty folder', () => {
+  it(`has at most ${BYTES_MAX / 1_000} KB unpacked`, () => {
+    const bytes = packed.get('holdfast')?.unpackedSize;
+    expect(bytes).toBeGreaterThan(BYTES_MAX / 10);
+    expect(bytes).toBeLessThanOrEqual(BYTES_MAX);
+  });
+
   it.each(alone)('%s is there for import', importIn);
 
   it.each(alone)('%s is there for require', requireIn);
@@ -104,11 +103,8 @@ describe('the library, installed from its tarball in an empty folder', () => {
     const tarball = readFileSync(join(folder, packed.get('holdfast')?.filename ?? ''));
     const result = await checkPackage(createPackageFromTarballData(tarball));
     if (!result.types) throw new Error('The tarball has no types.');
-    // It is a package of ES modules, which the admitted versions of Node can require.
     const problems = result.problems.filter(
-      (problem) =>
-        problem.kind !== 'CJSResolvesToESM' &&
-        !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
+      (problem) => !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
     );
     expect(problems).toEqual([]);
   });
@@ -180,7 +176,7 @@ it('the command, unpacked from its tarball beside the library, runs another comm
   const env = { HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}` };
   expect(await run(process.execPath, args, { cwd: folder, env })).toBe('only one of me\n');
   // In one file, which is not there in the repository; and the service, which may be left out, from its own package.
-  expect(packed.get('cli')?.files.map(({ path }) => path)).toContain('dist/holdfast.cjs');
+  expect(packed.get('cli')?.files).toContain('dist/holdfast.cjs');
   expect(existsSync(join(root, 'packages/cli/dist/holdfast.cjs'))).toBe(false);
   const serving = run(process.execPath, [...args.slice(0, 1), 'serve'], { cwd: folder, env });
   await expect(serving).rejects.toThrow(

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { seededRandom } from 'holdfast/testkit';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import { denoWith, RUNTIMES, type RuntimeName } from '../packages/runtime.js';
 import { Child } from './child.js';
-import { denoWith, RUNTIMES, type RuntimeName } from './runtime.js';
 import { canSleep, sleptMachine } from './slept-machine.js';
 
 const WORKER = new URL('./runtime-worker.js', import.meta.url);

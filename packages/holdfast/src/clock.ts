@@ -44,7 +44,8 @@ export const systemClock: Clock = {
     const timeout = setTimeout(run, Math.min(Math.max(Math.ceil(delayMs), 0), TIMER_MS_MAX));
     return {
       cancel: () => clearTimeout(timeout),
-      keepAlive: (yes) => (yes ? timeout.ref() : timeout.unref()),
+      // In Cloudflare Workers a timer is a number, and keeps nothing alive.
+      keepAlive: (yes) => timeout[yes ? 'ref' : 'unref']?.(),
     };
   },
   afterTurn: (run) => void setImmediate(run),

@@ -6,7 +6,9 @@ import { checkToken } from './token.js';
  * Nothing was written, and no later holder is the reason: there is no such row, or another condition of the statement did
  * not hold. The lease may still be held.
  */
-export class NoRowChangedError extends InvalidArgumentError {}
+export class NoRowChangedError extends InvalidArgumentError {
+  override name = 'NoRowChangedError';
+}
 
 export interface RowCheck {
   readonly rowsChanged: number | bigint;

@@ -4,6 +4,7 @@ import type { Duration } from '../api.js';
 import { checkOptions } from '../arguments.js';
 import { durationMs } from '../protocol/durations.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
+import { isError } from '../protocol/is-error.js';
 import { show } from '../protocol/names.js';
 
 /** A cron expression, or a period whose ticks are its multiples since 1970-01-01T00:00Z. */
@@ -87,7 +88,7 @@ function loadCroner(): Croner {
   try {
     return createRequire(import.meta.url)('croner') as Croner;
   } catch (cause) {
-    if (!(cause instanceof Error && 'code' in cause)) throw cause;
+    if (!(isError(cause) && 'code' in cause)) throw cause;
     throw new InvalidArgumentError(
       "A cron expression needs the package croner: `npm install croner`. { every: '5m' } needs nothing.",
       { cause },

@@ -1,5 +1,6 @@
 /** Errors of operations that the store did not execute, or of which nobody knows whether it did. */
 import { NotExecutedError, StoreError } from '../protocol/errors.js';
+import { isError } from '../protocol/is-error.js';
 
 /** How much of a driver's message is repeated. */
 const WORDS_MAX = 300;
@@ -36,7 +37,7 @@ function notExecutedError(
 }
 
 export function because(cause: unknown): string {
-  return cause instanceof Error && cause.message !== '' ? ` (${shortened(cause.message)})` : '';
+  return isError(cause) && cause.message !== '' ? ` (${shortened(cause.message)})` : '';
 }
 
 function shortened(text: string): string {

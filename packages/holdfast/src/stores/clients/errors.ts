@@ -3,6 +3,7 @@
  * for all stores, because Node's own codes come through every client.
  */
 import { NotExecutedError, type Retry } from '../../protocol/index.js';
+import { isError } from '../../protocol/is-error.js';
 
 /** Of a replica, or a server that was made one. */
 const READ_ONLY =
@@ -151,7 +152,7 @@ const NOT_CONNECTED =
 export function explain(error: unknown, connectionError: unknown, where: string): Error {
   const isCertain = error instanceof NotExecutedError;
   const thrown = isCertain ? (error.cause ?? error) : error;
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  const message = isError(thrown) ? thrown.message : String(thrown);
   const why = connectionError !== null && NOT_CONNECTED.test(message) ? connectionError : thrown;
   const text = explanationOf(why, where);
   if (!isCertain) return new Error(text, { cause: error });
@@ -201,16 +202,19 @@ function explanationOf(error: unknown, where: string): string {
   return explanation ? `${explanation(where)} (${messageOf(error)})` : `${where}: ${messageOf(error)}`;
 }
 
+const isAggregate = (error: Error): error is AggregateError =>
+  'errors' in error && Array.isArray(error.errors);
+
 /** Looks inside wrapping errors: one attempt per address of a host name, and the last error of a cluster's nodes. */
 export function codeOf(error: unknown): string {
-  if (!(error instanceof Error)) return '';
+  if (!isError(error)) return '';
   // First: the AWS SDK gives one code to a connection that was not made and to a server that does not answer.
   for (const [pattern, code] of CODES_BY_MESSAGE) {
     const found = pattern.exec(error.message);
     if (found) return code.replace('$1', found[1] ?? '');
   }
   if ('code' in error && typeof error.code === 'string') return error.code;
-  if (error instanceof AggregateError) return codeOf(error.errors[0]);
+  if (isAggregate(error)) return codeOf(error.errors[0]);
   if ('lastNodeError' in error) {
     const { lastNodeError: last } = error;
     return NOT_CONNECTED.test(messageOf(last)) ? 'NO_NODE' : codeOf(last);
@@ -219,8 +223,8 @@ export function codeOf(error: unknown): string {
 }
 
 export function messageOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(messageOf).join('; ');
+  if (!isError(error)) return String(error);
+  if (isAggregate(error) && error.message === '') return error.errors.map(messageOf).join('; ');
   // `fetch` gives the reason only as the cause.
   if (/^(?:fetch failed|terminated)$/.test(error.message) && error.cause) return messageOf(error.cause);
   const message = error.message || error.name;

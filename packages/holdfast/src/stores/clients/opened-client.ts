@@ -3,6 +3,7 @@
  * connection, and closing the store ends the client.
  */
 import { HoldfastError, type Store, StoreError, UnsupportedError } from '../../protocol/index.js';
+import { isError } from '../../protocol/is-error.js';
 import { explain, messageOf } from './errors.js';
 
 /** A client package that can be used: its name, and how it is loaded and set up. */
@@ -41,7 +42,7 @@ class NotInstalled extends Error {}
  * installed package, and leave the import of a missing one as it is instead of failing.
  */
 export function importError(name: string, error: unknown): unknown {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
+  const code = isError(error) && 'code' in error ? error.code : null;
   const isModule = code === 'ERR_MODULE_NOT_FOUND' || code === 'MODULE_NOT_FOUND';
   // The missing module may be a dependency of an installed package.
   const isMissing = isModule && messageOf(error).includes(`'${name}'`);

@@ -9,13 +9,7 @@ export interface Problem {
 }
 
 /** The request as a whole was refused before anything was executed. Parts of it may pass. */
-export class RefusedRequestError extends UnsupportedError {
-  constructor(message: string) {
-    super(message);
-    // Callers see a refusal like any other.
-    this.name = 'UnsupportedError';
-  }
-}
+export class RefusedRequestError extends UnsupportedError {}
 
 /** Error pages of proxies may be long. */
 const QUOTED_MAX = 200;

@@ -30,7 +30,6 @@ export class NotALockError extends UnsupportedError {
         'Nothing was changed.',
       { key },
     );
-    this.name = 'UnsupportedError';
   }
 }
 

@@ -2,6 +2,7 @@
 // Under another name: bundles often declare `createRequire` themselves, for clients that need `require`.
 import { createRequire as requireFrom } from 'node:module';
 import { UnsupportedError } from '../../protocol/index.js';
+import { isError } from '../../protocol/is-error.js';
 
 /** A value that a statement takes. */
 export type SqliteValue = string | number | null;
@@ -65,7 +66,7 @@ const MESSAGES: readonly (readonly [string, number])[] = [
 
 /** Null for errors that are not SQLite's. */
 export function resultCode(error: unknown): number | null {
-  if (!(error instanceof Error)) return null;
+  if (!isError(error)) return null;
   if ('errcode' in error && typeof error.errcode === 'number') return error.errcode & 0xff;
   // Deno gives some errors of SQLite this code only.
   if (!('code' in error) || error.code !== 'ERR_SQLITE_ERROR') return null;

@@ -4,6 +4,7 @@
  */
 import { readFileSync, readlinkSync } from 'node:fs';
 import { UnsupportedError } from '../../protocol/index.js';
+import { isError } from '../../protocol/is-error.js';
 
 export interface ProcessStat {
   /** The start time in ticks since the boot: distinguishes a process from a later one with the same id. */
@@ -98,5 +99,5 @@ function unlessUnreadable<T>(read: () => T): T | null {
 }
 
 export function errorCode(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
+  return isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }

@@ -29,6 +29,7 @@ import {
   snapshotOf,
   UnsupportedError,
 } from '../../protocol/index.js';
+import { isError } from '../../protocol/is-error.js';
 import { batches } from './batch.js';
 import { immediately, resultCode, SQLITE_BUSY, SQLITE_FULL, type SqliteDatabase } from './database.js';
 import { type Findings, type Liveness, liveness } from './liveness.js';
@@ -182,7 +183,7 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
 
 /** A failed transaction is undone, unless it failed during the commit: then its outcome is unknown. */
 function explainedCommand(cause: unknown, file: string | null): unknown {
-  if (!(cause instanceof Error) || resultCode(cause) === null) return cause;
+  if (!isError(cause) || resultCode(cause) === null) return cause;
   const where = file ?? 'The database';
   switch (resultCode(cause)) {
     case SQLITE_BUSY:

@@ -1,0 +1,177 @@
+/**
+ * Packs the packages as they are published: `npm run pack -- FOLDER`. Prints the names of the tarballs.
+ *
+ * 1. Each package is copied to a temporary folder: in the repository nothing changes, and tests may run beside it.
+ * 2. The library's modules are minified one by one, so that a stack trace still names the module. Declarations that no export
+ *    reaches are left out.
+ * 3. For `require` where that cannot load ES modules (Jest, bundlers of old, TypeScript's node16) the library has a second form
+ *    in `dist/cjs`: one file with all parts, each initialised when it is first required, and the same declarations.
+ * 4. The command is made into one file, without clients of stores and without the service.
+ */
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join, posix, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const HOME = fileURLToPath(new URL('.', import.meta.url));
+const NODE = { platform: 'node', target: 'node20', minify: true, legalComments: 'none', logLevel: 'warning' };
+/** CommonJS has no `import.meta`. */
+const FILE_URL = {
+  define: { 'import.meta.url': 'fileUrl' },
+  banner: { js: "const fileUrl = require('node:url').pathToFileURL(__filename).href;" },
+};
+
+/** Modules that users do not see: their comments are in the first form only. */
+const INTERNAL =
+  /^(?:lease|primitives|queue|store-client|testkit|stores\/(?:clients|compare-and-swap|sql))\/|^protocol\/(?!errors|store)/;
+const COMMENTS = /^ *\/\*\*[\s\S]*?\*\/\n/gm;
+
+/** @param {string} file */
+const read = (file) => readFileSync(file, 'utf8');
+
+/** @param {string} file @param {string} text */
+function write(file, text) {
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, text);
+}
+
+/** The declarations that these ones reach, themselves too. @param {string} dist @param {readonly string[]} entries */
+function declarations(dist, entries) {
+  const found = new Map();
+  const left = [...entries];
+  for (let file = left.pop(); file !== undefined; file = left.pop()) {
+    if (found.has(file)) continue;
+    const text = read(join(dist, file));
+    found.set(file, text);
+    for (const [, name = ''] of text.matchAll(/(?:from|import\()\s*['"](\.[^'"]+)\.js['"]/g)) {
+      left.push(posix.join(posix.dirname(file), `${name}.d.ts`));
+    }
+  }
+  return found;
+}
+
+/** @param {string} from @param {string} to */
+async function stageLibrary(from, to) {
+  const manifest = JSON.parse(read(join(from, 'package.json')));
+  const dist = join(from, 'dist');
+  /** @type {[string, { types: string, default: string }][]} */
+  const parts = Object.entries(manifest.exports).filter(([, target]) => typeof target !== 'string');
+  const types = declarations(
+    dist,
+    parts.map(([, target]) => target.types.replace('./dist/', '')),
+  );
+  for (const [file, text] of types) {
+    write(join(to, 'dist', file), text);
+    write(join(to, 'dist/cjs', file), INTERNAL.test(file) ? text.replace(COMMENTS, '') : text);
+  }
+  await build({
+    ...NODE,
+    entryPoints: readdirSync(dist, { recursive: true })
+      .filter((file) => file.endsWith('.js'))
+      .map((file) => join(dist, file)),
+    outdir: join(to, 'dist'),
+    outbase: dist,
+    format: 'esm',
+  });
+  await build({
+    ...NODE,
+    ...FILE_URL,
+    stdin: {
+      contents: parts
+        .map(([name, target]) => `exports['${name}'] = () => require('${target.default}');`)
+        .join('\n'),
+      resolveDir: from,
+    },
+    outfile: join(to, 'dist/cjs/parts.js'),
+    bundle: true,
+    format: 'cjs',
+    external: Object.keys(manifest.peerDependencies),
+    // Jest cannot import in a CommonJS module.
+    supported: { 'dynamic-import': false },
+  });
+  write(join(to, 'dist/cjs/package.json'), '{ "type": "commonjs" }\n');
+  manifest.exports = { ...manifest.exports };
+  for (const [name, target] of parts) {
+    const file = target.default.replace('./dist/', '');
+    const all = posix.relative(posix.dirname(file), 'parts.js');
+    write(
+      join(to, 'dist/cjs', file),
+      `module.exports = require('${all.startsWith('.') ? all : `./${all}`}')['${name}']();\n`,
+    );
+    const second = {
+      types: `./dist/cjs/${target.types.replace('./dist/', '')}`,
+      default: `./dist/cjs/${file}`,
+    };
+    manifest.exports[name] = {
+      'module-sync': target,
+      bun: target,
+      module: target,
+      require: second,
+      default: target,
+    };
+  }
+  return manifest;
+}
+
+/** @param {string} from @param {string} to */
+async function stageCommand(from, to) {
+  const manifest = JSON.parse(read(join(from, 'package.json')));
+  const { peerDependencies } = JSON.parse(read(join(HOME, 'holdfast/package.json')));
+  await build({
+    ...NODE,
+    ...FILE_URL,
+    stdin: {
+      // In this order: modules of Node that open the standard streams are loaded after these.
+      contents: "import './dist/printing/standard-streams.js'; import './dist/main.js';",
+      resolveDir: from,
+    },
+    outfile: join(to, 'dist/holdfast.cjs'),
+    bundle: true,
+    format: 'cjs',
+    external: ['holdfast-service', ...Object.keys(peerDependencies)],
+    inject: [join(from, 'dist/performance.js')],
+  });
+  return manifest;
+}
+
+/** @param {string} name @param {string} folder where the tarball goes */
+async function pack(name, folder) {
+  const from = join(HOME, name);
+  const stage = mkdtempSync(join(tmpdir(), 'holdfast-pack-'));
+  try {
+    const { files } = JSON.parse(read(join(from, 'package.json')));
+    for (const part of [
+      'README.md',
+      'LICENSE',
+      ...files.filter((/** @type {string} */ part) => !part.startsWith('!')),
+    ]) {
+      if (name === 'holdfast' && part === 'dist') continue;
+      cpSync(join(from, part), join(stage, part), { recursive: true });
+    }
+    const stages = { holdfast: stageLibrary, cli: stageCommand };
+    const manifest = (await stages[name]?.(from, stage)) ?? JSON.parse(read(join(from, 'package.json')));
+    delete manifest.scripts;
+    write(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    const args = ['pack', stage, '--json', '--pack-destination', folder];
+    return JSON.parse(execFileSync('npm', args, { encoding: 'utf8' }))[0];
+  } finally {
+    rmSync(stage, { recursive: true, force: true });
+  }
+}
+
+const folder = resolve(process.argv[2] ?? '.');
+const packed = [];
+for (const name of ['holdfast', 'service', 'cli']) packed.push(await pack(name, folder));
+console.log(
+  JSON.stringify(
+    packed.map(({ name, filename, size, unpackedSize, files }) => ({
+      name,
+      filename,
+      size,
+      unpackedSize,
+      files: files.map(({ path }) => path),
+    })),
+  ),
+);
