@@ -7,7 +7,9 @@ import { checkToken } from './token.js';
  * not hold. The lease may still be held.
  */
 export class NoRowChangedError extends InvalidArgumentError {
-  override name = 'NoRowChangedError';
+  static {
+    this.prototype.name = 'NoRowChangedError';
+  }
 }
 
 export interface RowCheck {

@@ -8,7 +8,8 @@ interface Details {
   readonly cause?: unknown;
 }
 
-/** What all errors of Holdfast have in common. Their names are texts: minifiers rename classes. */
+/** What all errors of Holdfast have in common. */
+// The names are texts, because minifiers rename classes.
 export abstract class HoldfastError extends Error {
   /** The same for every error of a class: for programs that compare. */
   abstract readonly code: ErrorCode;
@@ -23,7 +24,9 @@ export abstract class HoldfastError extends Error {
 
 /** Somebody else held the key for as long as the caller was willing to wait. Try later. */
 export class AcquireTimeoutError extends HoldfastError {
-  override name: string = 'AcquireTimeoutError';
+  static {
+    this.prototype.name = 'AcquireTimeoutError';
+  }
   readonly code = 'acquire-timeout';
   /** Who held it when last asked, for people to read. */
   readonly holders: readonly string[];
@@ -43,7 +46,9 @@ export type LossReason = 'deadline' | 'expired' | 'evicted' | 'closed' | 'max-ho
 
 /** The lease is over and the lock may be another's already. Stop now. */
 export class LeaseLostError extends HoldfastError {
-  override name: string = 'LeaseLostError';
+  static {
+    this.prototype.name = 'LeaseLostError';
+  }
   readonly code = 'lease-lost';
   /** Undefined where the lease was not lost: its user released it or handed it off before. */
   readonly reason: LossReason | undefined;
@@ -65,7 +70,9 @@ export type StoreOutcome = 'unknown' | 'not-executed';
 
 /** The store failed. The message says why; `outcome` says whether the operation may have been executed all the same. */
 export class StoreError extends HoldfastError {
-  override name: string = 'StoreError';
+  static {
+    this.prototype.name = 'StoreError';
+  }
   readonly code = 'store';
   /** The call or command that failed. */
   readonly operation: string;
@@ -104,13 +111,17 @@ export class NotExecutedError extends Error {
 
 /** The call is wrong and nothing was sent. Fix the call. */
 export class InvalidArgumentError extends HoldfastError {
-  override name: string = 'InvalidArgumentError';
+  static {
+    this.prototype.name = 'InvalidArgumentError';
+  }
   readonly code = 'invalid-argument';
 }
 
 /** This store, server or record cannot do what was asked. Choose another store, or upgrade. */
 export class UnsupportedError extends HoldfastError {
-  override name: string = 'UnsupportedError';
+  static {
+    this.prototype.name = 'UnsupportedError';
+  }
   readonly code = 'unsupported';
 }
 
