@@ -8,7 +8,7 @@ import { checkToken } from './token.js';
  */
 export class NoRowChangedError extends InvalidArgumentError {
   static {
-    this.prototype.name = 'NoRowChangedError';
+    NoRowChangedError.prototype.name = 'NoRowChangedError';
   }
 }
 

@@ -25,7 +25,7 @@ export abstract class HoldfastError extends Error {
 /** Somebody else held the key for as long as the caller was willing to wait. Try later. */
 export class AcquireTimeoutError extends HoldfastError {
   static {
-    this.prototype.name = 'AcquireTimeoutError';
+    AcquireTimeoutError.prototype.name = 'AcquireTimeoutError';
   }
   readonly code = 'acquire-timeout';
   /** Who held it when last asked, for people to read. */
@@ -47,7 +47,7 @@ export type LossReason = 'deadline' | 'expired' | 'evicted' | 'closed' | 'max-ho
 /** The lease is over and the lock may be another's already. Stop now. */
 export class LeaseLostError extends HoldfastError {
   static {
-    this.prototype.name = 'LeaseLostError';
+    LeaseLostError.prototype.name = 'LeaseLostError';
   }
   readonly code = 'lease-lost';
   /** Undefined where the lease was not lost: its user released it or handed it off before. */
@@ -71,7 +71,7 @@ export type StoreOutcome = 'unknown' | 'not-executed';
 /** The store failed. The message says why; `outcome` says whether the operation may have been executed all the same. */
 export class StoreError extends HoldfastError {
   static {
-    this.prototype.name = 'StoreError';
+    StoreError.prototype.name = 'StoreError';
   }
   readonly code = 'store';
   /** The call or command that failed. */
@@ -112,7 +112,7 @@ export class NotExecutedError extends Error {
 /** The call is wrong and nothing was sent. Fix the call. */
 export class InvalidArgumentError extends HoldfastError {
   static {
-    this.prototype.name = 'InvalidArgumentError';
+    InvalidArgumentError.prototype.name = 'InvalidArgumentError';
   }
   readonly code = 'invalid-argument';
 }
@@ -120,7 +120,7 @@ export class InvalidArgumentError extends HoldfastError {
 /** This store, server or record cannot do what was asked. Choose another store, or upgrade. */
 export class UnsupportedError extends HoldfastError {
   static {
-    this.prototype.name = 'UnsupportedError';
+    UnsupportedError.prototype.name = 'UnsupportedError';
   }
   readonly code = 'unsupported';
 }
