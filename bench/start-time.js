@@ -109,6 +109,7 @@ try {
     ['holdfast', true],
     ['holdfast-cli', true],
     ['holdfast-cli', false],
+    ['holdfast-service', true],
   ])) {
     const names = [...installedWith(name, optional)];
     const size = names.reduce((sum, one) => sum + megabytes(one), 0);

@@ -23,9 +23,8 @@ const FILE_URL = {
   banner: { js: "const fileUrl = require('node:url').pathToFileURL(__filename).href;" },
 };
 
-/** Modules that users do not see: their comments are in the first form only. */
-const INTERNAL =
-  /^(?:lease|primitives|queue|store-client|testkit|stores\/(?:clients|compare-and-swap|sql))\/|^protocol\/(?!errors|store)/;
+/** Declarations of the second form that keep their comments: those of the public API. The others have them in the first form only. */
+const DOCUMENTED = /(?:^|\/)(?:index|api|options|errors|memory|locks)\.d\.ts$/;
 const COMMENTS = /^ *\/\*\*[\s\S]*?\*\/\n/gm;
 
 /** @param {string} file */
@@ -64,7 +63,7 @@ async function stageLibrary(from, to) {
   );
   for (const [file, text] of types) {
     write(join(to, 'dist', file), text);
-    write(join(to, 'dist/cjs', file), INTERNAL.test(file) ? text.replace(COMMENTS, '') : text);
+    write(join(to, 'dist/cjs', file), DOCUMENTED.test(file) ? text : text.replace(COMMENTS, ''));
   }
   await build({
     ...NODE,
