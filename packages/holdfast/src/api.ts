@@ -26,7 +26,7 @@ export interface AcquireOptions {
   readonly ttl?: Duration;
   /** How long to wait for the lock. Default 10 s for `acquire` and `withLock`, 0 for `tryAcquire`. */
   readonly wait?: Duration;
-  /** Ends the waiting: the call rejects with the signal's reason. It does not end a lease. */
+  /** Ends the waiting: the call rejects with the signal's reason. It does not end a lease. Default none. */
   readonly signal?: AbortSignal;
   /** Who asks, for people to read. Default `host:pid`. */
   readonly owner?: string;
@@ -148,11 +148,11 @@ export interface ReadWrite {
 export interface ElectOptions {
   /** How long a leader that died may still count as one. Default as for every lease. */
   readonly ttl?: Duration;
-  /** Shown to whoever asks who leads. */
+  /** Shown to whoever asks who leads. Default none. */
   readonly metadata?: Metadata;
   /** Who leads, for people to read. Default `host:pid`. */
   readonly owner?: string;
-  /** Ends the loop: a campaign at once, a term when its body has ended. The signal of the term aborts, too. */
+  /** Ends the loop: a campaign at once, a term when its body has ended. The signal of the term aborts, too. Default none. */
   readonly signal?: AbortSignal;
 }
 
@@ -172,7 +172,7 @@ export interface Leader {
 export interface ObserveOptions {
   /** How often to read the key. Default 500 ms. */
   readonly every?: Duration;
-  /** Ends the iteration. */
+  /** Ends the iteration. Default none. */
   readonly signal?: AbortSignal;
 }
 
@@ -238,7 +238,7 @@ export interface ListOptions {
   readonly prefix?: string;
   /** How many keys at most. Default: no limit. */
   readonly limit?: number;
-  /** Only keys that sort after this one, for the next page. The key itself need not be in use. */
+  /** Only keys that sort after this one, for the next page. The key itself need not be in use. Default: from the first key. */
   readonly after?: string;
 }
 
@@ -248,7 +248,7 @@ export interface WatchOptions {
   readonly prefix?: string;
   /** How often to read the keys. Default 500 ms. */
   readonly every?: Duration;
-  /** Ends the iteration. */
+  /** Ends the iteration. Default none. */
   readonly signal?: AbortSignal;
 }
 
@@ -257,11 +257,12 @@ export interface EvictOptions {
   /**
    * Only the holder with this token, as `inspect` shows it or as its lease has it, and nobody else. A hold that is passed
    * on within its process has the tokens of all its leases: each of them ends it, whichever lease is its last.
+   * Default: all holders.
    */
   readonly token?: number;
-  /** Only holders with this token or a lower one: those that the operator saw, not those that came later. */
+  /** Only holders with this token or a lower one: those that the operator saw, not those that came later. Default: all. */
   readonly upToToken?: number;
-  /** For the evicted holders, whose `LeaseLostError` has it, and for the service's audit log. At most 256 bytes. */
+  /** For the evicted holders, whose `LeaseLostError` has it, and for the service's audit log. At most 256 bytes. Default none. */
   readonly reason?: string;
 }
 
@@ -383,7 +384,7 @@ export interface LocksOptions {
   readonly namespace?: string;
   /** Who asks, for people to read. Default `host:pid`. */
   readonly owner?: string;
-  /** Defaults for every call. */
+  /** The ttl of calls that name none. Default 30 s. */
   readonly ttl?: Duration;
   /** Default for `acquire` and `withLock`: 10 s. Calls that only try wait only if they say so themselves. */
   readonly wait?: Duration;

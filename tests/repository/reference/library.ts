@@ -23,7 +23,7 @@ export interface Group {
 export interface ReferencePage {
   readonly page: string;
   readonly text: string;
-  /** Names and members without a text. */
+  /** Names and members without a text, and options whose text does not say their default. */
   readonly silent: readonly string[];
 }
 
@@ -135,9 +135,10 @@ const fenced = (code: string): string =>
 function silentIn([name, declaration]: Described, everyMember: boolean): readonly string[] {
   const needed = everyMember || name.endsWith('Options');
   const members = needed ? membersOf(declaration).members : [];
-  const silent = members.filter(
-    ({ signature, doc }) => doc === '' && !/^(?:code|constructor)\b/.test(signature),
-  );
+  const silent = members.filter(({ signature, doc }) => {
+    if (doc === '') return !/^(?:code|constructor)\b/.test(signature);
+    return name.endsWith('Options') && /^\w+\?/.test(signature) && !/\bdefault\b/i.test(doc);
+  });
   return [
     ...(declaration.doc === '' ? [name] : []),
     ...silent.map(({ signature }) => `${name}: ${signature}`),

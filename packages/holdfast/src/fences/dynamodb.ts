@@ -16,7 +16,7 @@ import { checkToken } from './token.js';
 export interface DynamodbGuardOptions {
   /** The attribute that keeps the token. Default `fence`. */
   readonly attribute?: string;
-  /** True for the inputs of a document client (`@aws-sdk/lib-dynamodb`), where numbers are plain. */
+  /** True for the inputs of a document client (`@aws-sdk/lib-dynamodb`), where numbers are plain. Default false. */
   readonly document?: boolean;
 }
 

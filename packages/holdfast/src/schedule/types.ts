@@ -21,7 +21,7 @@ export interface ScheduleOptions {
   readonly maxHold?: Duration;
   /** Work that failed, and a tick that could not be asked for. Default: a warning of the process. */
   readonly onError?: (error: unknown, tick: Date) => void;
-  /** Ends the schedule. Running work goes on. */
+  /** Ends the schedule. Running work goes on. Default none. */
   readonly signal?: AbortSignal;
 }
 

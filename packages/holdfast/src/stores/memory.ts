@@ -33,7 +33,7 @@ import { checkOptionNames } from '../protocol/option-names.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
-  /** The store's time in milliseconds. For tests. */
+  /** The store's time in milliseconds. For tests. Default: the process's monotonic clock. */
   readonly now?: () => number;
 }
 

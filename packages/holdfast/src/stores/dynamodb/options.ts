@@ -23,11 +23,11 @@ export interface DynamodbTableOptions {
   readonly table?: string;
   /** The table's partition key, of type S. Default `key`. */
   readonly partitionKey?: string;
-  /** The table's sort key, where it has one: its name, and its value in every lock. */
+  /** The table's sort key, where it has one: its name, and its value in every lock. Default none. */
   readonly sortKey?: { readonly name: string; readonly value: string };
   /** The attribute of the table's time to live. Default `ttl`. */
   readonly ttlAttribute?: string;
-  /** Shares locks with other software, in items of its layout, which has attribute names of its own. */
+  /** Shares locks with other software, in items of its layout, which has attribute names of its own. Default none. */
   readonly layout?: LayoutName;
 }
 

@@ -39,9 +39,9 @@ export type { FetchLike, RequestLike, ResponseLike } from '../clients/fetch.js';
 export interface EtcdClientOptions {
   /** Client URLs of the members, such as http://10.0.0.1:2379. When one does not answer, the next is asked. */
   readonly endpoints: readonly string[];
-  /** With `password`: a user of etcd. */
+  /** With `password`: a user of etcd. Default none. */
   readonly user?: string;
-  /** The password of that user. */
+  /** The password of that user. Default none. */
   readonly password?: string;
   /** Default: Node's `fetch`. One with an agent of its own for client certificates. */
   readonly fetch?: FetchLike;

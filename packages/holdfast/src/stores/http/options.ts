@@ -5,15 +5,15 @@ import type { FetchLike } from '../clients/fetch.js';
 
 /** Options of `httpStore`. */
 export interface HttpStoreOptions {
-  /** Address of the service, such as https://locks.example.com; with a path where a proxy adds one. */
+  /** Address of the service, such as https://locks.example.com; with a path where a proxy adds one. No default. */
   readonly url?: string;
-  /** Instead of `url`: services on one and the same store. When one does not answer, the next is asked. */
+  /** Instead of `url`: services on one and the same store. When one does not answer, the next is asked. No default. */
   readonly urls?: readonly string[];
-  /** An API key, as `holdfast api-key create` prints it. */
+  /** An API key, as `holdfast api-key create` prints it. Default none. */
   readonly apiKey?: string;
-  /** Instead of `apiKey`: a JWT, or a function that returns the current one and is called before every request. */
+  /** Instead of `apiKey`: a JWT, or a function that returns the current one and is called before every request. Default none. */
   readonly jwt?: string | (() => string | Promise<string>);
-  /** Sent with every request. */
+  /** Sent with every request. Default none. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Default: Node's `fetch`. */
   readonly fetch?: FetchLike;

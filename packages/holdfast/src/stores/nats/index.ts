@@ -17,7 +17,7 @@ export interface NatsStoreOptions {
   readonly bucket?: string;
   /** How many servers store each lock. Default 1. Three survive the loss of one, and need a cluster of three. */
   readonly replicas?: number;
-  /** Shares locks with other software: 'cloops' for the locks of cloops.microservices. */
+  /** Shares locks with other software: 'cloops' for the locks of cloops.microservices. Default none. */
   readonly layout?: 'cloops';
 }
 

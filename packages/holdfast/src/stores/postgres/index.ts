@@ -18,14 +18,14 @@ export type { ListenClient } from './wake-listener.js';
 export interface PostgresStoreOptions {
   /** The schema that `migrate` created. Default `holdfast`; with a layout, the schema of its table, default `public`. */
   readonly schema?: string;
-  /** Shares locks with other software, in rows of its table. No wake-ups are received then, and `listener` is refused. */
+  /** Shares locks with other software, in rows of its table. No wake-ups are received then, and `listener` is refused. Default none. */
   readonly layout?: LayoutName;
   /** With a layout: the name of its table. Default `distributed_locks` or `locks`. */
   readonly table?: string;
   /**
-   * How wake-ups are received, if not over a connection like the client's: a function that makes a new Client of pg, or
-   * another `postgres(url)`. Use a direct connection where the client goes through a pooler in transaction mode. False:
-   * no wake-ups.
+   * How wake-ups are received: a function that makes a new Client of pg, or another `postgres(url)`. Use a direct
+   * connection where the client goes through a pooler in transaction mode. False: no wake-ups. Default: one more
+   * connection, made like those of the client.
    */
   readonly listener?: PostgresListener;
 }

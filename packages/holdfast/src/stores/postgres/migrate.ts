@@ -23,7 +23,7 @@ export interface MigrateOptions {
   readonly schema?: string;
   /**
    * The table of other software instead of the schema: adds the column that Holdfast needs, and creates a missing table.
-   * The functions of the other software are left alone.
+   * The functions of the other software are left alone. Default none.
    */
   readonly layout?: LayoutName;
   /** With a layout: the name of its table. Default `distributed_locks` or `locks`. */

@@ -44,7 +44,7 @@ import { wakeListener } from './wake-listener.js';
 export interface RedisStoreOptions {
   /** The prefix of all keys and channels. Default 'holdfast:'. Processes that share locks use the same. */
   readonly prefix?: string;
-  /** A connected client for listening, instead of a connection that the store opens. The store does not close it. */
+  /** A connected client for listening, instead of a connection that the store opens. The store does not close it. Default none. */
   readonly subscriber?: RedisClient;
 }
 

@@ -23,11 +23,11 @@ export interface ModelOptions {
   readonly harness: Harness;
   /** Repeats a run. Default: random. */
   readonly seed?: number;
-  /** How many keys. The seed of the nth is `seed + n`; every fourth key has concurrent processes. */
+  /** How many keys. The seed of the nth is `seed + n`; every fourth key has concurrent processes. Default 200. */
   readonly sequences?: number;
-  /** Commands per key. */
+  /** Commands per key. Default 40. */
   readonly steps?: number;
-  /** How many keys at once. */
+  /** How many keys at once. Default 250. */
   readonly atOnce?: number;
 }
 
