@@ -57,8 +57,9 @@ const FEATURES = [
       'First come, first served. A release wakes the next waiter; a thousand waiters cost what one costs.',
   },
   {
-    title: 'Shown, not said',
-    details: 'Every promise has its test. Every block of code on these pages is run.',
+    title: 'Every promise has a test',
+    details:
+      'The page of guarantees links the test behind each promise. Every block of code on these pages is run.',
   },
 ];
 

@@ -58,7 +58,7 @@ export class Recording {
       return uses.join('');
     });
     const drawn = [...lines].map(([line, id]) => `<text id="${id}">${spans(line)}</text>`);
-    return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}">
+    return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${height}" viewBox="0 0 ${width} ${height}" role="img" aria-label="${title}">
 <title>${title}</title>
 <style>${STYLE}
 .strip{animation:play ${(totalMs / 1_000).toFixed(1)}s steps(1) infinite}
