@@ -22,6 +22,7 @@ const RATIOS = [
   { workload: 'in-flight', subject: 'holdfast-sqlite', peer: 'proper-lockfile', atLeast: 2 },
   { workload: 'contended', subject: 'holdfast-sqlite', peer: 'proper-lockfile', atLeast: 10 },
   { workload: 'in-flight', subject: 'holdfast-redis', atLeast: 1.8 },
+  { workload: 'fresh-in-flight', subject: 'holdfast-redis', atLeast: 1.8 },
   { workload: 'contended', subject: 'holdfast-redis', atLeast: 8 },
   { workload: 'across', subject: 'holdfast-redis', atLeast: 4 },
   { workload: 'in-flight', subject: 'holdfast-postgres', atLeast: 8 },

@@ -76,7 +76,7 @@ local function decideUsual()
   local width = #commands / count
   -- Terms are often those of the command before, and are then not parsed again. Times to live are texts as well: Redis
   -- takes longer to format a number than to parse it.
-  local claimPlace, claimer, amounts, exclusive, texts, claimKeepMs, claimKeptMs
+  local claimPlace, claimer, amounts, exclusive, texts, claimKeepMs, claimKeptMs, claimHead, claimTail
   local renewPlace, renewer, renewMs, wantsBlock, renewKeepMs
   local releasePlace, releaser, minHoldMs
   for command = at, count do
@@ -87,7 +87,7 @@ local function decideUsual()
     if letter == ONE or letter == ONE_QUEUED or letter == CLAIM then
       if place ~= claimPlace then
         local terms = args[place]
-        claimPlace = place
+        claimPlace, claimTail = place, nil
         if letter == CLAIM then
           local process, owner, permits, capacity, ttlMs, queue, inbox, metadata
           ${CLAIM_LUA}
@@ -173,7 +173,16 @@ local function decideUsual()
     local record
     if isClaim then
       local marks = length >= marksFrom and sub(stored, marksFrom) or ''
-      record = pack('CLAIMED', HELD_FORM, token, decision, number, amounts, now + keptMs - KEEP_MS, fresh, now, texts, marks)
+      if beyond > 0 or count == 1 then
+        record = pack('CLAIMED', HELD_FORM, token, decision, number, amounts, now + keptMs - KEEP_MS, fresh, now, texts, marks)
+      else
+        -- The number and the marks are all that differs from other claims of the call.
+        if not claimTail then
+          claimHead = pack('FREE', HELD_FORM, token, decision)
+          claimTail = amounts .. pack('>I8I8I8', now + keptMs - KEEP_MS, fresh, now) .. texts
+        end
+        record = claimHead .. pack('>I8', number) .. claimTail .. marks
+      end
     elseif isRelease then
       if minHoldMs > 0 and acquiredAt + minHoldMs > now or length - marksFrom >= MARKS_BYTES_MAX then return end
       local marks = ''
