@@ -137,7 +137,12 @@ export class Crowd {
       apply: (commands) => swap.apply(commands),
       ...(this.#traits.push && {
         listen: async (inbox: string, wake: (key: string, why: Why) => void) => {
-          this.#listeners.set(inbox, (key, why) => process.deliver(() => wake(key, why)));
+          this.#listeners.set(inbox, (key, why) =>
+            process.deliver(() => {
+              if (why === 'waiting') swap.refresh(key);
+              wake(key, why);
+            }),
+          );
           return async () => undefined;
         },
       }),

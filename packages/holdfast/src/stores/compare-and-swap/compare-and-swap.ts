@@ -76,6 +76,8 @@ export class CompareAndSwap<V> {
   readonly #cache = new RecentMap<string, CachedRecord<V>>(CACHED_MAX);
   readonly #sample: SharedCall<void>;
   readonly #byKey = new Map<string, KeyCommands>();
+  /** Keys whose record is being read by `refresh`. */
+  readonly #refreshing = new Set<string>();
   #closed = false;
 
   constructor(register: Register<V>, time: StoreTime, options: CompareAndSwapOptions) {
@@ -111,6 +113,28 @@ export class CompareAndSwap<V> {
   async now(): Promise<Reading> {
     this.checkOpen();
     return this.#time.reading() ?? (await this.#sampled());
+  }
+
+  /**
+   * Others joined the queue of a key that this process holds, so its cached record is outdated: reads it now, so that the
+   * release can be one write. Not in a crowd, where the record changes all the time.
+   */
+  refresh(key: string): void {
+    const cached = this.#cache.get(key);
+    if (!cached || isCrowded(cached.found.state) || this.#refreshing.has(key)) return;
+    this.#refreshing.add(key);
+    this.#register
+      .read(key)
+      .then(
+        (found) => {
+          // A write of this process may have replaced the record meanwhile.
+          if (this.#closed || this.#cache.get(key) !== cached) return;
+          this.#cache.set(key, { ...cached, found, atMs: this.#clock.monotonicMs() });
+        },
+        // Only a help: the next command reads the record itself, and reports what is wrong.
+        () => undefined,
+      )
+      .finally(() => this.#refreshing.delete(key));
   }
 
   /** Empties the cache: another engine may answer now, where the same version is another record. */
@@ -214,7 +238,7 @@ export class CompareAndSwap<V> {
         return finish({ version, lateMs, state }, woken ? { ...outcome, wakes: [] } : outcome);
       }
       if (certain) races += 1;
-      const pauseMs = pauseMsMax(attempt(), outcome.urgent);
+      const pauseMs = pauseMsMax(attempt(), outcome.urgent, base.state);
       if (pauseMs > 0) {
         await new Promise<void>((resolve) => {
           this.#clock.timer(this.#clock.random() * pauseMs, resolve);

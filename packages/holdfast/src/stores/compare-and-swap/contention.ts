@@ -7,7 +7,8 @@
  * 2. In a queue of `CROWD_MIN` or more, a waiter extends its life after `REFRESH_MS` instead of `WAITER_REFRESH_MS`,
  *    and after `REFRESH_LATE_MS` if it lost the race last time.
  * 3. After a lost race, a renewal, a release of a held lock and the claim of a waiter that was woken are tried again at
- *    once. Everything else pauses first, longer each time, and a waiter gives up after `RACING_MS`.
+ *    once. Everything else pauses first, longer each time, and a waiter gives up after `RACING_MS`. Where fewer than
+ *    `CROWD_MIN` wait, the first lost race costs no pause.
  */
 import {
   type Claim,
@@ -86,11 +87,13 @@ function givesWay({ races, tookMs }: Attempt): boolean {
   return races > 0 && tookMs >= RACING_MS;
 }
 
-/** The upper bound of the pause before the next try; 0 for none. */
-export function pauseMsMax(attempt: Attempt, isUrgent: boolean): number {
+/** The upper bound of the pause before the next try; 0 for none. `seen`: the record that was to be replaced. */
+export function pauseMsMax(attempt: Attempt, isUrgent: boolean, seen: State | null): number {
   const { races } = attempt;
   if (isUrgent) return races < URGENT_RACES_MAX ? 0 : URGENT_PAUSE_MS;
-  return races === 0 || givesWay(attempt) ? 0 : Math.min(PAUSE_MS * 4 ** (races - 1), PAUSE_MS_MAX);
+  // A claim that pauses is not in the queue: a release meanwhile wakes nobody, and the lock stays free.
+  const pauses = isCrowded(seen) ? races : races - 1;
+  return pauses <= 0 || givesWay(attempt) ? 0 : Math.min(PAUSE_MS * 4 ** (pauses - 1), PAUSE_MS_MAX);
 }
 
 /** Whether a lock changes hands or is kept, so that a write on a cached record is worth its cost. */

@@ -103,7 +103,11 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     apply,
     async listen(inbox, onWake, onListening = () => undefined) {
       adapter.checkOpen();
-      return await wakes.listen(inbox, onWake, onListening);
+      const onWakeUp: typeof onWake = (key, why) => {
+        if (why === 'waiting') adapter.refresh(key);
+        onWake(key, why);
+      };
+      return await wakes.listen(inbox, onWakeUp, onListening);
     },
     async read(key) {
       await ready();
