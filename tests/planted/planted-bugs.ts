@@ -23,9 +23,8 @@ export interface PlantedBug {
 const HOLD = 'lease/hold.js';
 const HANDOVER = 'lease/local-handover.js';
 const LEASE = 'lease/lease.js';
-const LEASE_QUEUE = 'lease/lease-queue.js';
 const KEY_QUEUE = 'queue/key-queue.js';
-const STORE_CLIENT = 'store-client/store-client.js';
+const BACKGROUND_RELEASES = 'store-client/background-releases.js';
 const CONTENDER = 'queue/contender.js';
 const RETRIED_COMMAND = 'store-client/retried-command.js';
 const DECIDE = 'protocol/decide.js';
@@ -179,7 +178,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       {
-        file: STORE_CLIENT,
+        file: BACKGROUND_RELEASES,
         find: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) {',
         put: 'withdraw(key, hold, ttlMs, lifeMs = ttlMs) { return;',
       },
@@ -203,7 +202,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     name: 'F32: a busy process keeps the key to itself',
     profile: 'busy',
     seeds: 8,
-    edits: [{ file: HANDOVER, find: 'if (isTurnOfOthers(hold, sinceMs))', put: 'if (false)' }],
+    edits: [{ file: HANDOVER, find: 'if (isTurnOfOthers(hold))', put: 'if (false)' }],
     shows: ['long wait'],
   },
   {
@@ -247,9 +246,9 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     seeds: 8,
     edits: [
       {
-        file: LEASE_QUEUE,
-        find: 'onHandedOff(hold) {',
-        put: 'onHandedOff(hold) {\n        this.client.withdraw(this.key, hold.id, hold.request.ttlMs);',
+        file: LEASE,
+        find: 'owner.drop(hold);',
+        put: 'owner.drop(hold);\n        hold.client.releases.withdraw(request.key, hold.id, request.ttlMs);',
       },
     ],
     shows: ['released while held', 'overlap'],
@@ -261,7 +260,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: LEASE,
-        find: "this.#end('handed-off');\n        owner.onHandedOff(hold);",
+        find: "this.#end('handed-off');\n        owner.drop(hold);",
         put: '',
       },
     ],

@@ -29,6 +29,7 @@ import { checkOptions, type Defaults, requestOf } from './arguments.js';
 import { type Clock, systemClock } from './clock.js';
 import { closeOn } from './close-on.js';
 import { evict, inspect, list, watch } from './inspection.js';
+import { adopt } from './lease/adopt.js';
 import { isEventName } from './lease/events.js';
 import { readHandoff } from './lease/handoff.js';
 import { Leases } from './lease/leases.js';
@@ -122,8 +123,9 @@ class LocksOnStore implements Locks {
 
   async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
     const { leases, defaults } = this.#context;
-    const waited = await leases.acquire(requestOf(key, options, ALONE, defaults, defaults.waitMs));
-    return waited.kind === 'granted' ? waited.grant : leaseOf(outcomeOf(waited));
+    const acquired = leases.acquire(requestOf(key, options, ALONE, defaults, defaults.waitMs));
+    const outcome = acquired instanceof Promise ? await acquired : acquired;
+    return outcome.kind === 'granted' ? outcome.grant : leaseOf(outcomeOf(outcome));
   }
 
   async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null> {
@@ -188,7 +190,7 @@ class LocksOnStore implements Locks {
     const ttlMs = ttl === undefined ? null : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
     const handed = readHandoff(handoff, defaults.prefix);
     const request = ttlMs === null ? handed.request : { ...handed.request, ttlMs };
-    return leases.adopt({ ...handed, request });
+    return adopt(leases, { ...handed, request });
   }
 
   held(key: string): Lease | undefined {
@@ -244,7 +246,7 @@ class LocksOnStore implements Locks {
     this.#leases.refuseAll();
     try {
       await this.#drain(drainMs);
-      await this.#leases.client.released();
+      await this.#leases.client.releases.allAnswered();
       await this.#leases.client.close();
     } finally {
       for (const stop of this.#onClosed) stop();

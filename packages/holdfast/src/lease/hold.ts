@@ -22,7 +22,7 @@ import type { StoreClient } from '../store-client/store-client.js';
 import type { Task } from '../timer-queue.js';
 import type { ClockWatch } from './clock-watch.js';
 import type { Events } from './events.js';
-import type { LeaseRequest } from './lease-request.js';
+import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
 
 /** Renewals begin when this share of the ttl is left, a little earlier so that many share a batch. */
 const LEFT_SHARE = 2 / 3;
@@ -36,6 +36,7 @@ export interface Loss {
 
 const DEADLINE: Loss = { reason: 'deadline', message: 'its time ran out before a renewal was answered' };
 const LATE_RENEWAL: Loss = { reason: 'deadline', message: 'its renewal was answered too late' };
+export const GRANTED_LATE: Loss = { reason: 'deadline', message: 'it was granted too late' };
 const MAX_HOLD: Loss = { reason: 'max-hold', message: 'it was held for as long as its `maxHold` allows' };
 const EXPIRED: Loss = { reason: 'expired', message: 'the store says that it has expired' };
 const REPLACED: Loss = {
@@ -58,7 +59,7 @@ export interface HoldUser {
   tellLoss(): void;
 }
 
-/** The queue of the key, which takes back and passes on its holds. */
+/** Who keeps the holds of this process, takes them back and passes them on. */
 export interface HoldOwner {
   readonly client: StoreClient;
   readonly events: Events;
@@ -67,10 +68,9 @@ export interface HoldOwner {
   leave(hold: Hold, handOver: boolean): Promise<void>;
   /** Renewed without a lease on it: it waits to be passed on. */
   onRenewed(hold: Hold): void;
-  onLost(hold: Hold): void;
-  onSetApart(): void;
-  /** Another process goes on with it. */
-  onHandedOff(hold: Hold): void;
+  onSetApart(hold: Hold): void;
+  /** It is lost, or another process goes on with it. */
+  drop(hold: Hold): void;
 }
 
 type RenewalCallback = (outcome: 'renewed' | 'lost') => void;
@@ -84,6 +84,10 @@ export class Hold implements Task, RetryListener {
   readonly client: StoreClient;
   readonly request: LeaseRequest;
   user: HoldUser | null = null;
+  /** The next hold of this process on the same key. Written by the owner alone. */
+  next: Hold | null = null;
+  /** When it was claimed. */
+  readonly sinceMs: number;
   /** When its lease began, by the store's clock. */
   acquiredAt: number;
   /** By the store's clock. */
@@ -120,6 +124,7 @@ export class Hold implements Task, RetryListener {
     this.request = request;
     this.acquiredAt = reply.acquiredAt;
     this.expiresAt = reply.expiresAt;
+    this.sinceMs = sent.monotonicMs;
     const certainMs = certainMsOf(reply);
     this.#deadlineMs = sent.monotonicMs + certainMs;
     this.#deadlineWallMs = sent.wallMs + certainMs;
@@ -162,7 +167,13 @@ export class Hold implements Task, RetryListener {
   setApart(): void {
     if (this.isApart) return;
     this.isApart = true;
-    this.owner.onSetApart();
+    this.owner.onSetApart(this);
+  }
+
+  /** An eviction was announced that may have ended it: a renewal finds out. */
+  suspectEviction(): void {
+    this.suspect = true;
+    this.renew(renewalTtlMs(this.request));
   }
 
   get tokensLeft(): number {
@@ -326,12 +337,11 @@ export class Hold implements Task, RetryListener {
     user?.noteLoss(loss);
     this.end();
     const { key, name, ttlMs, minHoldMs } = this.request;
+    const command = { kind: 'release', key, hold: this.id, minHoldMs } as const;
     // The store is there: whoever releases the lease afterwards waits until it has been told.
-    if (loss === MAX_HOLD)
-      user?.onReleased(this.client.release(key, name, this.id, minHoldMs, ttlMs, this.lifeMs));
-    else if (!toldByStore) this.client.withdraw(key, this.id, ttlMs, this.lifeMs);
-    this.user = null;
-    this.owner.onLost(this);
+    if (loss === MAX_HOLD) user?.onReleased(this.client.releases.release(command, name, ttlMs, this.lifeMs));
+    else if (!toldByStore) this.client.releases.withdraw(key, this.id, ttlMs, this.lifeMs);
+    this.owner.drop(this);
     user?.tellLoss();
   }
 

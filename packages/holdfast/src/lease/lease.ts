@@ -137,7 +137,7 @@ export class HeldLease implements Lease, HoldUser {
     await this.#detachFromProcess();
     this.assertHeld();
     this.#end('handed-off');
-    owner.onHandedOff(hold);
+    owner.drop(hold);
     owner.events.emit('handed-off', request, () => ({ token: this.token, heldMs: this.#heldMs() }));
     return handoffText({ id: hold.id, request, token: this.token, acquiredAt: this.#acquiredAt });
   }

@@ -1,22 +1,29 @@
-/** All leases of one process on one store: acquiring, adopting, draining and closing. */
-import type { Clock } from '../clock.js';
-import type { Reply } from '../protocol/commands.js';
-import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+/** All leases of one process on one store, and the holds that they are on: acquiring, releasing, draining and closing. */
+import type { Clock, Moment } from '../clock.js';
+import type { Granted, Why } from '../protocol/commands.js';
+import { InvalidArgumentError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import type { Store } from '../protocol/store.js';
 import { KeyQueues } from '../queue/key-queues.js';
+import { claimOf } from '../queue/request.js';
 import type { Outcome } from '../queue/waiter.js';
+import { mayBeExecuted } from '../store-client/retried-command.js';
 import { StoreClient } from '../store-client/store-client.js';
 import { ClockWatch } from './clock-watch.js';
 import { callOf, Events } from './events.js';
-import type { HandedOff } from './handoff.js';
-import { evictedBy } from './hold.js';
+import { GRANTED_LATE, Hold, type HoldOwner } from './hold.js';
 import { HeldLease } from './lease.js';
 import { LeaseQueue, type LeaseQueueOwner } from './lease-queue.js';
-import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
+import type { LeaseRequest } from './lease-request.js';
 import { checkNotNested, workContext } from './work-context.js';
 
-export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> implements LeaseQueueOwner {
+/** Releases that were answered before they were awaited. */
+const RELEASED = Promise.resolve();
+
+export class Leases
+  extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue>
+  implements LeaseQueueOwner, HoldOwner
+{
   readonly events = new Events();
   /** Part of every hold id: unguessable. */
   readonly #process: string;
@@ -27,6 +34,8 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
   readonly closing = this.#closing.signal;
   #holdNumber = 0;
   override readonly newHold = (): HoldId => ({ process: this.#process, number: ++this.#holdNumber });
+  /** By key: the first hold on it, and the others linked behind. */
+  #holds = new Map<string, Hold>();
 
   constructor(store: Store, clock: Clock) {
     super(new StoreClient(store, clock, true));
@@ -34,7 +43,7 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     this.clockWatch = new ClockWatch(this.client, () => this.#checkHolds());
   }
 
-  acquire(request: LeaseRequest): Promise<Outcome<HeldLease>> {
+  acquire(request: LeaseRequest): Outcome<HeldLease> | Promise<Outcome<HeldLease>> {
     if (this.isClosed) throw closedError();
     request.signal?.throwIfAborted();
     if (request.waitMs > 0 && workContext.getStore()) checkNotNested(this.client.store, request);
@@ -42,7 +51,39 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
       this.events.emit('acquiring', request, () => ({ call: callOf(request) }));
     }
     if (!this.client.wakes.isStarted) this.client.wakes.start();
-    return (this.queues.get(request.key) ?? this.#newQueue(request.key)).enter(request);
+    const queue = this.queues.get(request.key);
+    const isAlone = !queue && this.client.batch.answersAtOnce && !this.#holds.has(request.key);
+    const lease = isAlone ? this.#acquireAtOnce(request) : null;
+    return lease ? { kind: 'granted', grant: lease } : (queue ?? this.#newQueue(request.key)).enter(request);
+  }
+
+  /** Where the store answers at once, and nobody here holds the key or waits for it: null unless it is free. */
+  #acquireAtOnce(request: LeaseRequest): HeldLease | null {
+    const { clock, batch, wakes } = this.client;
+    const sent: Moment = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
+    const id = this.newHold();
+    const reply = batch.atOnce(claimOf(request, id, false, wakes.inbox));
+    if (reply instanceof Error) {
+      if (mayBeExecuted(reply)) this.client.releases.withdraw(request.key, id, request.ttlMs);
+      return null;
+    }
+    if (reply?.kind !== 'granted') return null;
+    this.client.storeAheadMs = reply.now - sent.monotonicMs;
+    const hold = this.newHoldOf(id, request, reply, sent);
+    if (hold.remainingMs === 0) {
+      hold.loseAtEnd(GRANTED_LATE);
+      return null;
+    }
+    const lease = new HeldLease(hold, reply.acquiredAt);
+    this.onAcquired(lease, request, sent.monotonicMs, false);
+    return lease;
+  }
+
+  onAcquired(lease: HeldLease, request: LeaseRequest, sinceMs: number, handedOver: boolean): void {
+    if (!this.events.has('acquired')) return;
+    const waitedMs = this.client.clock.monotonicMs() - sinceMs;
+    const { token } = lease;
+    this.events.emit('acquired', request, () => ({ call: callOf(request), token, waitedMs, handedOver }));
   }
 
   #newQueue(key: string): LeaseQueue {
@@ -51,20 +92,99 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     return queue;
   }
 
+  firstHold(key: string): Hold | null {
+    return this.#holds.get(key) ?? null;
+  }
+
+  newHoldOf(id: HoldId, request: LeaseRequest, reply: Granted, sent: Moment): Hold {
+    const hold = new Hold(this, id, request, reply, sent);
+    let last = this.#holds.get(request.key);
+    if (last) {
+      while (last.next) last = last.next;
+      last.next = hold;
+    } else this.#holds.set(request.key, hold);
+    return hold;
+  }
+
+  #end(hold: Hold): void {
+    hold.end();
+    const { key } = hold.request;
+    const first = this.#holds.get(key);
+    if (first === hold && hold.next) this.#holds.set(key, hold.next);
+    else if (first !== hold) unlink(first, hold);
+    // Replaced for the reason that `KeyQueues` gives.
+    else if (this.#holds.size === 1) this.#holds = new Map();
+    else this.#holds.delete(key);
+  }
+
+  leave(hold: Hold, handOver: boolean): Promise<void> {
+    const { key, name, minHoldMs, ttlMs, maxHoldMs } = hold.request;
+    const queue = this.queues.get(key);
+    hold.user = null;
+    if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(null);
+    if (handOver && queue?.passOn(hold, true)) return RELEASED;
+    this.#end(hold);
+    const command = { kind: 'release', key, hold: hold.id, minHoldMs } as const;
+    const reply = this.client.batch.atOnce(command);
+    const isOver = reply !== null && !(reply instanceof Error);
+    const released = isOver ? RELEASED : this.client.releases.release(command, name, ttlMs, hold.lifeMs);
+    queue?.advance();
+    return released;
+  }
+
+  giveBack(hold: Hold): void {
+    this.#end(hold);
+    this.client.releases.withdraw(hold.request.key, hold.id, hold.request.ttlMs, hold.lifeMs);
+  }
+
+  onRenewed(hold: Hold): void {
+    const queue = this.queues.get(hold.request.key);
+    if (queue?.passOn(hold, false)) return;
+    this.giveBack(hold);
+    queue?.advance();
+  }
+
+  drop(hold: Hold): void {
+    hold.user = null;
+    this.#end(hold);
+    this.onSetApart(hold);
+  }
+
+  onSetApart({ request }: Hold): void {
+    this.queues.get(request.key)?.advance();
+  }
+
+  override onWake(key: string, why: Why): void {
+    for (const hold of this.holdsOn(key)) {
+      if (why === 'waiting') hold.noteOthers(true, this.client.clock.monotonicMs());
+      if (why === 'evicted') hold.suspectEviction();
+    }
+    super.onWake(key, why);
+  }
+
+  /** The holds of this process on a key. A copy: they may end while they are looked at. */
+  holdsOn(key: string): readonly Hold[] {
+    const holds: Hold[] = [];
+    for (let hold = this.#holds.get(key); hold; hold = hold.next ?? undefined) holds.push(hold);
+    return holds;
+  }
+
+  #allHolds(): readonly Hold[] {
+    return [...this.#holds.keys()].flatMap((key) => this.holdsOn(key));
+  }
+
   checkOpen(): void {
     if (this.isClosed) throw closedError();
   }
 
   #checkHolds(): void {
-    for (const queue of this.all()) for (const hold of queue.holds) hold.check();
+    for (const hold of this.#allHolds()) hold.check();
   }
 
   /** Every lease held here now, of all keys or of one. */
   held(key?: string): HeldLease[] {
-    const queues = key === undefined ? this.all() : [this.queues.get(key)];
-    return queues.flatMap((queue) =>
-      (queue?.holds ?? []).flatMap(({ user }) => (user instanceof HeldLease && user.held ? user : [])),
-    );
+    const holds = key === undefined ? this.#allHolds() : this.holdsOn(key);
+    return holds.flatMap(({ user }) => (user instanceof HeldLease && user.held ? user : []));
   }
 
   /**
@@ -90,29 +210,6 @@ export class Leases extends KeyQueues<LeaseRequest, HeldLease, LeaseQueue> imple
     }
   }
 
-  /**
-   * Goes on with a lease that another process, or this one, handed off. A renewal with the hold's own id finds out
-   * whether it is still there, and gives it a whole ttl: one round trip, and no command that a store has to know.
-   *
-   * Wake-ups for the hold still go to the inbox of the old process. So an adopted hold is never handed over in memory, and
-   * learns of an eviction with its next renewal. Unanswered, it may be tried again: nothing is ended.
-   */
-  async adopt(handed: HandedOff): Promise<HeldLease> {
-    this.checkOpen();
-    const { id, request, token } = handed;
-    const { key, name } = request;
-    const command = { kind: 'renew', key, hold: id, ttlMs: renewalTtlMs(request), block: false } as const;
-    const { reply, sent } = await this.client.ask(command, name, 'adoption');
-    this.checkOpen();
-    if (reply.kind !== 'renewed') throw goneError(name, token, reply);
-    const queue = this.queues.get(key) ?? this.#newQueue(key);
-    if (queue.has(id)) throw twiceError(name, token);
-    const lease = queue.adopt(handed, reply, sent);
-    lease.assertHeld();
-    this.events.emit('adopted', request, () => ({ token, remainingMs: lease.remainingMs }));
-    return lease;
-  }
-
   /** Refuses calls from now on, ends all waiting, and tells those who have to stop by themselves. */
   refuseAll(): void {
     this.isClosed = true;
@@ -125,15 +222,9 @@ function closedError(): InvalidArgumentError {
   return new InvalidArgumentError('These locks are closed. Make new ones with createLocks.');
 }
 
-function goneError(name: string, token: number, reply: Reply): LeaseLostError {
-  const evicted = reply.kind === 'lost' && reply.evicted ? evictedBy(reply.evicted.reason) : null;
-  const message =
-    `The lease on "${name}" (token ${token}) that was handed off is over: ${evicted?.message ?? 'it expired, was released or was evicted'}. ` +
-    'Do not do what it protects: others may hold the lock.';
-  return new LeaseLostError(message, { key: name, reason: evicted?.reason ?? 'expired' });
-}
-
-function twiceError(name: string, token: number): InvalidArgumentError {
-  const message = `The lease on "${name}" (token ${token}) is held here already: a handoff is adopted once.`;
-  return new InvalidArgumentError(message, { key: name });
+/** Takes a hold out of the list behind another. */
+function unlink(first: Hold | undefined, hold: Hold): void {
+  for (let other = first; other; other = other.next ?? undefined) {
+    if (other.next === hold) other.next = hold.next;
+  }
 }

@@ -31,16 +31,15 @@ export function fitsNext(hold: Hold, next: LeaseRequest): boolean {
   );
 }
 
-/** `sinceMs`: when the hold began to pass within this process. */
-export function howToPass(hold: Hold, next: LeaseRequest, sinceMs: number): Passing {
+export function howToPass(hold: Hold, next: LeaseRequest): Passing {
   if (!fitsNext(hold, next)) return 'release';
-  if (isTurnOfOthers(hold, sinceMs)) return 'yield';
+  if (isTurnOfOthers(hold)) return 'yield';
   const isFresh = hold.remainingMs >= hold.request.ttlMs / 2 && hold.tokensLeft > 0;
   if (isFresh && !hold.suspect && !hold.inJeopardy) return 'now';
   return hold.othersSinceMs === null ? 'renew' : 'release';
 }
 
-function isTurnOfOthers({ client, othersSinceMs }: Hold, sinceMs: number): boolean {
+function isTurnOfOthers({ client, sinceMs, othersSinceMs }: Hold): boolean {
   const nowMs = client.clock.monotonicMs();
   if (!client.wakes.wakesWaiters()) return nowMs - sinceMs >= HANDOVER_ALONE_MS;
   return othersSinceMs !== null && nowMs - othersSinceMs >= Math.max(HANDOVER_MS, 2 * client.roundTripMs);

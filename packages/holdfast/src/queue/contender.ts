@@ -8,7 +8,7 @@
  * 3. Retired, it takes back everything that the store may still do with its claims, except with a caller's own hold.
  */
 import type { Moment } from '../clock.js';
-import type { Busy, Claim, Granted, Reply } from '../protocol/commands.js';
+import type { Busy, Granted, Reply } from '../protocol/commands.js';
 import { POLL_MS, POLL_MS_MAX } from '../protocol/constants.js';
 import { type HoldfastError, NotExecutedError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
@@ -16,7 +16,7 @@ import { type Refusal, RetriedCommand, type RetryListener } from '../store-clien
 import type { StoreClient } from '../store-client/store-client.js';
 import { acquireError } from '../store-client/store-error.js';
 import type { Task } from '../timer-queue.js';
-import { areAlike, isExclusive, type Request } from './request.js';
+import { areAlike, claimOf, isExclusive, type Request } from './request.js';
 
 export const TOGETHER_MAX = 16;
 /** Waiters further back ask a little later: the first in the queue should find the key free. */
@@ -138,7 +138,7 @@ export class Contender implements Task, RetryListener {
 
   #withdraw(hold: HoldId): void {
     const { key, ttlMs, hold: callersOwn } = this.request;
-    if (callersOwn === null) this.#owner.client.withdraw(key, hold, ttlMs);
+    if (callersOwn === null) this.#owner.client.releases.withdraw(key, hold, ttlMs);
   }
 
   onDue(): void {
@@ -213,21 +213,8 @@ export class Contender implements Task, RetryListener {
 
   #send(hold: HoldId, queue: boolean): RetriedCommand {
     const { client } = this.#owner;
-    const { key, owner, permits, capacity, ttlMs, metadata } = this.request;
-    const { inbox } = client.wakes;
-    const command: Claim = {
-      kind: 'claim',
-      key,
-      hold,
-      owner,
-      permits,
-      capacity,
-      ttlMs,
-      queue,
-      inbox,
-      metadata,
-    };
-    return new RetriedCommand(client, command, ttlMs, this, true);
+    const command = claimOf(this.request, hold, queue, client.wakes.inbox);
+    return new RetriedCommand(client, command, this.request.ttlMs, this, true);
   }
 
   /** A new number is above every mark, so once is enough; a store that answers so again and again is not hurried. */

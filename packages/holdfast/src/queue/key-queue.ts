@@ -19,7 +19,7 @@ export interface QueueOwner<R extends Request, G> {
   readonly client: StoreClient;
   readonly aborts: AbortListeners;
   readonly newHold: (request: Request) => HoldId;
-  /** Nobody waits in the queue any more, and nothing keeps it. */
+  /** Nobody waits in the queue any more. */
   forget(queue: KeyQueue<R, G>): void;
 }
 
@@ -60,7 +60,9 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   }
 
   /** Whether this process holds the key. */
-  protected isHeldHere = false;
+  protected isHeldHere(): boolean {
+    return false;
+  }
 
   /** The waiter found the key taken. Once per waiter. `position`: its own place in the store's queue, if it has one. */
   protected onContended(
@@ -181,7 +183,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
       this.grant(waiter, hold, reply, sent);
       // A grant that came too late was given back: the next claim's timeout may come after the waiter's own time.
       if (waiter.isListed) waiter.arm();
-    } else if (request.hold === null) this.client.withdraw(this.key, hold, request.ttlMs);
+    } else if (request.hold === null) this.client.releases.withdraw(this.key, hold, request.ttlMs);
     this.advance();
     return from === this.#contender;
   }
@@ -236,18 +238,13 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     this.advance();
   }
 
-  /** Brings the contenders into line with who waits in front now. */
-  protected advance(): void {
-    if (!this.waiters.first && !this.#contender && !this.isHeldHere) {
-      this.#owner.forget(this);
-      return;
-    }
+  /** Brings the contenders into line with who waits in front now. A queue in which nobody waits ends. */
+  advance(): void {
     const front = this.#front();
     if (this.#contender && !(front && this.#contender.serves(front.request))) this.#stopContending();
     const isServedHere = this.isServedHere(front);
-    if (!this.waiters.first) {
-      if (!this.isHeldHere) this.#owner.forget(this);
-    } else if (front && !this.#contender) {
+    if (!this.waiters.first) this.#owner.forget(this);
+    else if (front && !this.#contender) {
       if (isServedHere) this.#answerOverdue(front);
       else this.#contender = this.#start(front.request, false);
     }
@@ -315,7 +312,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
       this.#failed(waiter, null);
     } else {
       const { name } = waiter.request;
-      this.#leave(waiter, { kind: 'busy', key: name, holders, heldHere: this.isHeldHere, answer });
+      this.#leave(waiter, { kind: 'busy', key: name, holders, heldHere: this.isHeldHere(), answer });
     }
   }
 

@@ -1,4 +1,5 @@
 /** What a caller asks for, checked. */
+import type { Claim } from '../protocol/commands.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
 import type { HoldId } from '../protocol/state.js';
@@ -50,6 +51,12 @@ export interface Request extends Permits {
    * it is never taken back here. A hold made here is known to nobody else: if nobody waits for it any more, it is.
    */
   readonly hold: HoldId | null;
+}
+
+/** `queue`: whether it takes a place in the store's queue. `inbox`: where wake-ups for it go. */
+export function claimOf(request: Request, hold: HoldId, queue: boolean, inbox: string | null): Claim {
+  const { key, owner, permits, capacity, ttlMs, metadata } = request;
+  return { kind: 'claim', key, hold, owner, permits, capacity, ttlMs, queue, inbox, metadata };
 }
 
 export const isExclusive = ({ permits, capacity }: Permits): boolean => permits === capacity;

@@ -47,6 +47,18 @@ export class Batch {
     return this.#isSentOnce && this.#store.apply.atOnce !== undefined;
   }
 
+  /** The reply now, where the store answers at once, or an error instead of it. Null: the command has to be sent. */
+  atOnce(command: Command): Reply | Error | null {
+    const { apply } = this.#store;
+    if (!this.answersAtOnce || !apply.atOnce || this.#timers.isBlockedAfterShortSteps()) return null;
+    try {
+      const [reply] = apply.atOnce([command]);
+      return reply instanceof Error || isReplyTo(command, reply) ? reply : noReplyError(this.#store);
+    } catch (cause) {
+      return cause instanceof Error ? cause : noReplyError(this.#store, cause);
+    }
+  }
+
   send(pending: PendingCommand): void {
     if (pending.command.kind === 'renew') this.#renewals.push(pending);
     else this.#others.push(pending);
@@ -96,8 +108,11 @@ function awaitReply(store: Store, pending: PendingCommand, reply: PromiseLike<un
 
 function tell(store: Store, pending: PendingCommand, reply: unknown): void {
   if (isReplyTo(pending.command, reply)) pending.onReply(reply);
-  else pending.onFailure(new Error(`The store ${store.name} answered something that is no reply.`));
+  else pending.onFailure(noReplyError(store));
 }
+
+const noReplyError = ({ name }: Store, cause?: unknown): Error =>
+  new Error(`The store ${name} answered something that is no reply.`, { cause });
 
 const isPromise = (reply: unknown): reply is PromiseLike<unknown> =>
   typeof reply === 'object' && reply !== null && 'then' in reply;

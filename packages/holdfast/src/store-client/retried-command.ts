@@ -42,6 +42,10 @@ export interface Sender {
   storeAheadMs: number;
 }
 
+/** Whether the store may have executed a command that failed like this. */
+export const mayBeExecuted = (cause: unknown): boolean =>
+  !(cause instanceof UnsupportedError || cause instanceof NotExecutedError);
+
 /** How long the first attempt is awaited. A quarter of the ttl, as more attempts have to fit into it. */
 const firstAttemptMs = (ttlMs: number): number => Math.min(ATTEMPT_MS, Math.max(ttlMs / 4, ATTEMPT_MS_MIN));
 
@@ -101,7 +105,7 @@ export class RetriedCommand implements Task, PendingCommand {
   }
 
   rejected(attempt: PendingCommand, cause: unknown): void {
-    if (cause instanceof UnsupportedError || cause instanceof NotExecutedError) this.unanswered -= 1;
+    if (!mayBeExecuted(cause)) this.unanswered -= 1;
     if (!this.open || attempt !== this.#awaited) return;
     const known = this.known(cause);
     if (this.#listener.onRefused && isPermanent(known)) {

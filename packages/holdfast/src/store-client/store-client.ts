@@ -5,13 +5,11 @@
  * hangs because a store does.
  */
 import type { Clock, Moment } from '../clock.js';
-import { LinkedList } from '../linked-list.js';
 import type { Command, Reply } from '../protocol/commands.js';
 import { HoldfastError, isPermanent, NotExecutedError } from '../protocol/errors.js';
-import type { HoldId } from '../protocol/state.js';
 import type { Store } from '../protocol/store.js';
 import { TimerQueue } from '../timer-queue.js';
-import { BackgroundRelease, RELEASE_MS } from './background-release.js';
+import { BackgroundReleases } from './background-releases.js';
 import { applyTo, Batch, type PendingCommand } from './batch.js';
 import { type Refusal, RetriedCommand, type RetryListener, type Sender } from './retried-command.js';
 import { storeError } from './store-error.js';
@@ -21,8 +19,6 @@ import { WakeListener } from './wake-listener.js';
 const CALL_MS_MAX = 5_000;
 /** The pause before a call that failed is made again. */
 const AGAIN_MS = 50;
-/** While the store is away: the oldest releases are given up first, as their holds are the first to expire. */
-const RELEASES_MAX = 10_000;
 
 /** A reply, and the moment before the attempt that it answers was sent. */
 export interface Answer {
@@ -44,12 +40,7 @@ export class StoreClient implements Sender {
   storeAheadMs = 0;
   /** Whether `ask` goes on, until its time is over, while the store is known to be away. */
   protected readonly asksWhileAway: boolean = false;
-  readonly #releases = new LinkedList<BackgroundRelease>();
-  readonly #onReleaseEnd = (ended: BackgroundRelease): void => {
-    this.#releases.remove(ended);
-    if (this.#releases.size === 0) this.#onAllReleased?.();
-  };
-  #onAllReleased: (() => void) | null = null;
+  readonly releases = new BackgroundReleases(this);
 
   /** `makesAllHolds`: nobody but this client sends commands with its holds, so none is ever sent twice by chance. */
   constructor(store: Store, clock: Clock, makesAllHolds = false) {
@@ -134,42 +125,9 @@ export class StoreClient implements Sender {
     });
   }
 
-  /** Ends a hold. Rejects when it is not answered for a while, and goes on in the background. */
-  release(
-    key: string,
-    name: string,
-    hold: HoldId,
-    minHoldMs: number,
-    ttlMs: number,
-    lifeMs: number,
-  ): Promise<void> {
-    const command = { kind: 'release', key, hold, minHoldMs } as const;
-    return new Promise((resolve, reject) =>
-      this.#releases.add(
-        new BackgroundRelease(this, command, ttlMs, lifeMs, { name, resolve, reject }, this.#onReleaseEnd),
-      ),
-    );
-  }
-
-  /** Takes back a claim that nobody waits for any more: a late grant is given back, never leaked (F5). */
-  withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
-    const command = { kind: 'release', key, hold, minHoldMs: 0 } as const;
-    this.#releases.add(new BackgroundRelease(this, command, ttlMs, lifeMs, null, this.#onReleaseEnd));
-    if (this.#releases.size > RELEASES_MAX) this.#releases.first?.stop();
-  }
-
-  /** Resolves when every release has been answered, or after a while. */
-  async released(withinMs = RELEASE_MS): Promise<void> {
-    if (this.#releases.size === 0) return;
-    await new Promise<void>((resolve) => {
-      this.#onAllReleased = resolve;
-      this.timers.call(this.clock.monotonicMs() + withinMs, resolve);
-    });
-  }
-
   /** Ends everything, and closes the store unless others use it. Callers that await something are told: unknown. */
   async close(): Promise<void> {
-    for (const release of this.#releases) release.stop();
+    this.releases.stop();
     try {
       await this.within(this.#closeStore(), 'close');
     } finally {

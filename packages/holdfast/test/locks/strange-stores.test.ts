@@ -69,7 +69,7 @@ test('list on a store that hangs settles; close closes a store that cannot be li
   const closed = vi.fn(() => Promise.resolve());
   const deaf: Store = { ...memoryStore(), listen: () => never, close: closed };
   const others = createLocks(deaf);
-  void watchOf(others.acquire('k'));
+  await (await others.acquire('k')).release();
   void watchOf(others.close());
   await settle();
   await settle();

@@ -124,7 +124,7 @@ function checkStillMay(
   hold: HoldId,
 ): void {
   if (request.may('lock', namespaceOfKey(key))) return;
-  client.withdraw(key, hold, ttlMs);
+  client.releases.withdraw(key, hold, ttlMs);
   request.note.outcome = 'forbidden';
   throw new Problem('forbidden', `${request.principal.id} may no longer lock in this namespace.`, { key });
 }
@@ -160,7 +160,7 @@ function giveBackUnlessSent(
 ): void {
   whenOver(request, (isSent) => {
     if (isSent) return;
-    client.withdraw(key, hold, ttlMs);
+    client.releases.withdraw(key, hold, ttlMs);
     request.principal.holds?.(key, holdText(hold), 0);
   });
 }

@@ -104,10 +104,11 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
       const sentMs = sent.monotonicMs;
       // P15: expired when it is heard of.
       const isOver = remainingOf(reply.expiresAt, reply.now, sentMs) === 0;
-      if (isOver && !request.hold) this.client.withdraw(key, hold, ttlMs);
+      if (isOver && !request.hold) this.client.releases.withdraw(key, hold, ttlMs);
       return isOver ? { kind: 'ended' } : { kind: 'granted', grant: { hold, reply, sentMs } };
     } catch (error) {
-      if (!(error instanceof UnsupportedError) && !request.hold) this.client.withdraw(key, hold, ttlMs);
+      if (!(error instanceof UnsupportedError) && !request.hold)
+        this.client.releases.withdraw(key, hold, ttlMs);
       throw error;
     }
   }
@@ -172,7 +173,7 @@ export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
       waiter.settle({ kind: 'granted', grant: { hold, reply, sentMs } }, false);
       return;
     }
-    if (!waiter.request.hold) this.client.withdraw(this.key, hold, waiter.request.ttlMs);
+    if (!waiter.request.hold) this.client.releases.withdraw(this.key, hold, waiter.request.ttlMs);
     waiter.settle({ kind: 'ended' });
   }
 

@@ -77,7 +77,7 @@ export class ServiceClient extends StoreClient {
   /** Answers what was sent for nobody, for up to this long; then nothing more is sent. */
   async closeWithin(ms: number): Promise<void> {
     const untilMs = monotonicMs() + ms;
-    await this.released(ms);
+    await this.releases.allAnswered(ms);
     // A store that hangs, or is away, keeps nobody from closing.
     const leftMs = Math.max(0, untilMs - monotonicMs());
     await within(leftMs, Promise.allSettled([this.close()]), undefined);
