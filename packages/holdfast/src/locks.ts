@@ -32,6 +32,7 @@ import { evict, inspect, list, watch } from './inspection.js';
 import { adopt } from './lease/adopt.js';
 import { isEventName } from './lease/events.js';
 import { readHandoff } from './lease/handoff.js';
+import type { HeldLease } from './lease/lease.js';
 import { Leases } from './lease/leases.js';
 import { all } from './primitives/all.js';
 import { any } from './primitives/any.js';
@@ -47,6 +48,7 @@ import { InvalidArgumentError } from './protocol/errors.js';
 import { checkKey, checkNamespace, checkOwner } from './protocol/names.js';
 import type { Guarantees, Store } from './protocol/store.js';
 import { ALONE } from './queue/request.js';
+import type { Outcome as Waited } from './queue/waiter.js';
 
 const TTL_MS = 30_000;
 const WAIT_MS = 10_000;
@@ -121,11 +123,15 @@ class LocksOnStore implements Locks {
     this.#flights = new Flights(context);
   }
 
-  async acquire(key: string, options?: AcquireOptions): Promise<Lease> {
+  /** Not an async function: a lock that is granted at once costs one promise. */
+  acquire(key: string, options?: AcquireOptions): Promise<Lease> {
     const { leases, defaults } = this.#context;
-    const acquired = leases.acquire(requestOf(key, options, ALONE, defaults, defaults.waitMs));
-    const outcome = acquired instanceof Promise ? await acquired : acquired;
-    return outcome.kind === 'granted' ? outcome.grant : leaseOf(outcomeOf(outcome));
+    try {
+      const acquired = leases.acquire(requestOf(key, options, ALONE, defaults, defaults.waitMs));
+      return acquired instanceof Promise ? granted(acquired) : Promise.resolve(leaseGranted(acquired));
+    } catch (error) {
+      return Promise.reject(error);
+    }
   }
 
   async tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null> {
@@ -270,6 +276,11 @@ class LocksOnStore implements Locks {
     ]);
   }
 }
+
+const granted = async (waited: Promise<Waited<HeldLease>>): Promise<Lease> => leaseGranted(await waited);
+
+const leaseGranted = (waited: Waited<HeldLease>): Lease =>
+  waited.kind === 'granted' ? waited.grant : leaseOf(outcomeOf(waited));
 
 export function drainMsOf(options: DrainOptions = {}): number {
   const given = checkOptions(options, ['drain']);

@@ -36,7 +36,6 @@ export interface Loss {
 
 const DEADLINE: Loss = { reason: 'deadline', message: 'its time ran out before a renewal was answered' };
 const LATE_RENEWAL: Loss = { reason: 'deadline', message: 'its renewal was answered too late' };
-export const GRANTED_LATE: Loss = { reason: 'deadline', message: 'it was granted too late' };
 const MAX_HOLD: Loss = { reason: 'max-hold', message: 'it was held for as long as its `maxHold` allows' };
 const EXPIRED: Loss = { reason: 'expired', message: 'the store says that it has expired' };
 const REPLACED: Loss = {

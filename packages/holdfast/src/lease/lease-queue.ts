@@ -10,7 +10,7 @@ import type { HoldId } from '../protocol/state.js';
 import { KeyQueue, type QueueOwner } from '../queue/key-queue.js';
 import type { NotGranted, Waiter } from '../queue/waiter.js';
 import { callOf, type Events } from './events.js';
-import { GRANTED_LATE, type Hold } from './hold.js';
+import type { Hold, Loss } from './hold.js';
 import { HeldLease } from './lease.js';
 import type { LeaseRequest } from './lease-request.js';
 import { canBeHandedOver, fitsNext, howToPass } from './local-handover.js';
@@ -27,6 +27,8 @@ export interface LeaseQueueOwner extends QueueOwner<LeaseRequest, HeldLease> {
 }
 
 type LeaseWaiter = Waiter<LeaseRequest, HeldLease>;
+
+const GRANTED_LATE: Loss = { reason: 'deadline', message: 'it was granted too late' };
 
 export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
   readonly #owner: LeaseQueueOwner;

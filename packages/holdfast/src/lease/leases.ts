@@ -11,7 +11,7 @@ import { mayBeExecuted } from '../store-client/retried-command.js';
 import { StoreClient } from '../store-client/store-client.js';
 import { ClockWatch } from './clock-watch.js';
 import { callOf, Events } from './events.js';
-import { GRANTED_LATE, Hold, type HoldOwner } from './hold.js';
+import { Hold, type HoldOwner } from './hold.js';
 import { HeldLease } from './lease.js';
 import { LeaseQueue, type LeaseQueueOwner } from './lease-queue.js';
 import type { LeaseRequest } from './lease-request.js';
@@ -69,12 +69,8 @@ export class Leases
     }
     if (reply?.kind !== 'granted') return null;
     this.client.storeAheadMs = reply.now - sent.monotonicMs;
-    const hold = this.newHoldOf(id, request, reply, sent);
-    if (hold.remainingMs === 0) {
-      hold.loseAtEnd(GRANTED_LATE);
-      return null;
-    }
-    const lease = new HeldLease(hold, reply.acquiredAt);
+    // Not compared with the clocks again: the reply is as old as the call.
+    const lease = new HeldLease(this.newHoldOf(id, request, reply, sent), reply.acquiredAt);
     this.onAcquired(lease, request, sent.monotonicMs, false);
     return lease;
   }
@@ -119,7 +115,7 @@ export class Leases
 
   leave(hold: Hold, handOver: boolean): Promise<void> {
     const { key, name, minHoldMs, ttlMs, maxHoldMs } = hold.request;
-    const queue = this.queues.get(key);
+    const queue = this.queues.get(hold.request.key);
     hold.user = null;
     if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(null);
     if (handOver && queue?.passOn(hold, true)) return RELEASED;

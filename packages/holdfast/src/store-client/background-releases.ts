@@ -13,7 +13,7 @@ import { RetriedCommand, type RetryListener, type Sender } from './retried-comma
 import { because } from './store-error.js';
 
 /** How long a release is awaited before its outcome counts as unknown. */
-export const RELEASE_MS = 2_000;
+const RELEASE_MS = 2_000;
 /** While the store is away: the oldest are given up first, as their holds are the first to expire. */
 const RELEASES_MAX = 10_000;
 

@@ -61,17 +61,20 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
 
   function answer(commands: readonly Command[], isSentOnce: boolean): readonly (Reply | Error)[] {
     const at = time();
-    const replies = commands.map((command) => {
-      try {
-        return applyOne(command, at, isSentOnce);
-      } catch (error) {
-        // Rejects this command alone, not its batch.
-        return error instanceof Error ? error : new Error('The command failed.', { cause: error });
-      }
-    });
+    const replies: (Reply | Error)[] = [];
+    for (const command of commands) replies.push(tryOne(command, at, isSentOnce));
     commandsSinceCleanUp += commands.length;
     if (commandsSinceCleanUp >= CLEANUP_COMMANDS) cleanUp(at);
     return replies;
+  }
+
+  /** What fails rejects its command alone, not its batch. */
+  function tryOne(command: Command, at: number, isSentOnce: boolean): Reply | Error {
+    try {
+      return applyOne(command, at, isSentOnce);
+    } catch (error) {
+      return error instanceof Error ? error : new Error('The command failed.', { cause: error });
+    }
   }
 
   function applyOne(command: Command, at: number, isSentOnce: boolean): Reply {
