@@ -121,9 +121,9 @@ export class Hold implements Task, RetryListener {
     this.client = owner.client;
     this.id = id;
     this.request = request;
+    this.sinceMs = sent.monotonicMs;
     this.acquiredAt = reply.acquiredAt;
     this.expiresAt = reply.expiresAt;
-    this.sinceMs = sent.monotonicMs;
     const certainMs = certainMsOf(reply);
     this.#deadlineMs = sent.monotonicMs + certainMs;
     this.#deadlineWallMs = sent.wallMs + certainMs;
