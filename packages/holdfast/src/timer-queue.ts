@@ -49,6 +49,8 @@ export class TimerQueue {
   #keptAliveBy = 0;
   #nextLookMs = Number.NEGATIVE_INFINITY;
   #awaitsTurn = false;
+  /** Whether the turn has not come for too long. */
+  #isBlocked = false;
   #steps = 0;
   #afterTurn: (() => void)[] = [];
   readonly #onTurn = (): void => this.#turned();
@@ -113,14 +115,18 @@ export class TimerQueue {
   /** Whether the caller should continue after the event loop's next turn. */
   isBlocked(nowMs = this.#clock.monotonicMs()): boolean {
     if (nowMs < this.#nextLookMs) return false;
-    if (this.#awaitsTurn) return true;
+    if (this.#awaitsTurn) {
+      this.#isBlocked = true;
+      return true;
+    }
     this.#nextLookMs = nowMs + BLOCKED_MS;
     this.#awaitTurn();
     return false;
   }
 
-  /** The same for steps of a few microseconds. */
+  /** The same for steps of a few microseconds. Once it is blocked every step waits: the loop turns when all of them do. */
   isBlockedAfterShortSteps(): boolean {
+    if (this.#isBlocked) return true;
     this.#steps = (this.#steps + 1) % SHORT_STEPS;
     return this.#steps === 0 && this.isBlocked();
   }
@@ -139,6 +145,7 @@ export class TimerQueue {
 
   #turned(): void {
     this.#awaitsTurn = false;
+    this.#isBlocked = false;
     this.#nextLookMs = this.#clock.monotonicMs() + BLOCKED_MS;
     for (const run of this.#afterTurn.splice(0)) run();
   }
