@@ -152,7 +152,10 @@ async function etcd() {
   };
 }
 
-const START = { redis, postgres, mysql, dynamodb, nats, etcd };
+const START = {
+  ...{ redis, postgres, mysql, dynamodb, nats, etcd },
+  ...{ 'redis-served': redis, 'postgres-served': postgres },
+};
 
 /** @param {import('./types.d.ts').EngineName} engine @returns {engine is keyof typeof START} */
 function isServer(engine) {

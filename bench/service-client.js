@@ -7,9 +7,11 @@ import { connect } from 'node:net';
 
 /** @typedef {{ url: string, key: string, stop: () => void }} Server */
 
-/** @param {'service' | 'bare'} kind @returns {Promise<Server>} */
-export function startServer(kind) {
-  const child = fork(new URL('./service-process.js', import.meta.url), [kind]);
+/** @typedef {'service' | 'access' | 'bare'} Kind */
+
+/** @param {Kind} kind @param {string} [store] its URL; default memory @returns {Promise<Server>} */
+export function startServer(kind, store = '') {
+  const child = fork(new URL('./service-process.js', import.meta.url), [kind, store]);
   return new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('exit', (code) => reject(new Error(`The server ended with ${code}.`)));
@@ -53,11 +55,11 @@ function openWire({ url, key }) {
   };
 }
 
-/** Acquire and release as `/v2` has them, a connection each loop. @param {'service' | 'bare'} kind @returns {import('./types.d.ts').Contender} */
+/** Acquire and release as `/v2` has them, a connection each loop. @param {Kind} kind @returns {import('./types.d.ts').Contender} */
 export function overHttp(kind) {
   return {
-    async open({ ttlMs }) {
-      const server = await startServer(kind);
+    async open({ url, ttlMs }) {
+      const server = await startServer(kind, url);
       /** @type {ReturnType<typeof openWire>[]} */
       const wires = [];
       return {

@@ -1,12 +1,14 @@
 /**
- * What answers HTTP in a process of its own: the service on its memory store, or a bare fastify route that answers the same
- * JSON with the same logger, schemas and auth hook. Says where to its parent, and ends with it.
+ * What answers HTTP in a process of its own: the service, on its memory store or on that of a URL; fastify routes that answer
+ * the same JSON with the same logger, schemas and auth hook; or bare fastify routes with none of that. Says where to its
+ * parent, and ends with it.
  */
 import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fastify from 'fastify';
+import { openStore } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import { createApiKey, createAuth, createService } from 'holdfast-service';
 import { destination, pino } from 'pino';
@@ -25,14 +27,14 @@ async function authOf(folder) {
 /** As much is logged as the service logs; both throw it away at the last moment. */
 const log = pino({ name: 'holdfast' }, destination({ dest: '/dev/null', sync: true }));
 
-/** @param {import('holdfast-service').Authenticator} auth */
-async function startService(auth) {
-  const service = createService({ store: memoryStore(), auth, log });
+/** @param {import('holdfast-service').Authenticator} auth @param {string} url */
+async function startService(auth, url) {
+  const service = createService({ store: url === '' ? memoryStore() : await openStore(url), auth, log });
   return service.listen({ host: '127.0.0.1', port: 0 });
 }
 
 /** @param {import('holdfast-service').Authenticator} auth */
-async function startBare(auth) {
+async function startWithAccess(auth) {
   const { addSchemas } = await import(`${V2}/schemas.js`);
   const { pathSchema } = await import(`${V2}/request-schemas.js`);
   const app = fastify({ genReqId: () => randomUUID() });
@@ -52,28 +54,39 @@ async function startBare(auth) {
     log.info({ ...what, ...who, durationMs: elapsedTime, waitedMs: elapsedTime }, 'request');
     done();
   });
-  const path = '/v2/locks/:namespace/:name';
-  let token = 0;
   const schemaOf = (/** @type {string} */ body, /** @type {string} */ answer) => {
     return { schema: { params: pathSchema, body: { $ref: body }, response: { 200: { $ref: answer } } } };
   };
-  app.post(`${path}/acquire`, schemaOf('AcquireRequest#', 'Grant#'), async (request) => {
+  return listenWith(app, schemaOf('AcquireRequest#', 'Grant#'), schemaOf('ReleaseRequest#', 'Released#'));
+}
+
+/** Both routes, which keep no lock. @param {import('fastify').FastifyInstance} app @param {object} [acquire] @param {object} [release] */
+function listenWith(app, acquire = {}, release = {}) {
+  const path = '/v2/locks/:namespace/:name';
+  let token = 0;
+  app.post(`${path}/acquire`, acquire, async (request) => {
     const { namespace, name } = /** @type {{ namespace: string, name: string }} */ (request.params);
     const hold = `${randomUUID()}.1`;
     const now = Date.now();
     const times = { acquiredAt: now, expiresAt: now + 30_000, now, remainingMs: 30_000 };
     return { key: `${namespace}/${name}`, hold, token: ++token, owner: 'benchmark', ...times };
   });
-  app.post(`${path}/release`, schemaOf('ReleaseRequest#', 'Released#'), async (request) => {
+  app.post(`${path}/release`, release, async (request) => {
     const { namespace, name } = /** @type {{ namespace: string, name: string }} */ (request.params);
     return { key: `${namespace}/${name}`, released: true, held: true, now: Date.now() };
   });
   return app.listen({ host: '127.0.0.1', port: 0 });
 }
 
+/** @param {string} kind @param {string} url */
+async function start(kind, url) {
+  if (kind === 'bare') return listenWith(fastify());
+  return kind === 'access' ? startWithAccess(auth) : startService(auth, url);
+}
+
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-bench-service-'));
 const { key, auth } = await authOf(folder);
-const url = await (process.argv[2] === 'bare' ? startBare(auth) : startService(auth));
+const url = await start(process.argv[2] ?? '', process.argv[3] ?? '');
 process.on('disconnect', () => {
   rmSync(folder, { recursive: true, force: true });
   process.exit(0);

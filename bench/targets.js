@@ -37,6 +37,8 @@ const RATIOS = [
   { workload: 'in-flight', subject: 'holdfast-etcd', peer: 'minimum-etcd', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-etcd', atLeast: 8 },
   { workload: 'in-flight', subject: 'service-v2', peer: 'bare-fastify', atLeast: 0.6 },
+  { workload: 'in-flight', subject: 'service-redis', peer: 'bare-fastify', atLeast: 0.4 },
+  { workload: 'in-flight', subject: 'service-postgres', peer: 'bare-fastify', atLeast: 0.23 },
   { workload: 'in-flight', subject: 'holdfast-http', peer: 'minimum-http', atLeast: 3 },
 ];
 

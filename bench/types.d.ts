@@ -4,6 +4,8 @@ export type EngineName =
   | 'memory'
   | 'sqlite'
   | 'redis'
+  | 'redis-served'
+  | 'postgres-served'
   | 'postgres'
   | 'mysql'
   | 'dynamodb'

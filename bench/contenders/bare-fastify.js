@@ -1,4 +1,4 @@
-/** A fastify route that answers what the service answers, with its logger, schemas and auth hook, and keeps no lock. */
+/** Two bare fastify routes that answer what the service answers: no lock, no log, no access, no schema. */
 import { overHttp } from '../service-client.js';
 
 export const contender = overHttp('bare');

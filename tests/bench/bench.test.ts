@@ -133,7 +133,9 @@ describe.runIf(isLongRun)('a quick benchmark runs every workload and keeps exclu
 });
 
 test.runIf(isLongRun).for([
-  ['service', 'service-v2', 'bare-fastify'],
+  ['service', 'service-v2', 'bare-fastify', 'fastify-with-access'],
+  ['redis-served', 'service-redis'],
+  ['postgres-served', 'service-postgres'],
   ['http', 'holdfast-http', 'minimum-http'],
 ] as const)(
   'a quick benchmark runs %s, alone and with 64 in flight',
