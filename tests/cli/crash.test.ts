@@ -47,7 +47,7 @@ describe.runIf(process.platform === 'linux')('holdfast killed with kill -9', () 
     expect((await waiting.ended).status).toBe(0);
   });
 
-  it('while it waits in line, holds nobody up', async () => {
+  it('while it waits in the queue, delays nobody', async () => {
     const holder = place.start([
       'run',
       'job',

@@ -40,7 +40,7 @@ export interface Place {
   readonly store: string;
   start(args: readonly string[], environment?: NodeJS.ProcessEnv): Running;
   run(args: readonly string[], environment?: NodeJS.ProcessEnv): Promise<Ended>;
-  /** Resolves once so many stand in line for the key. */
+  /** Resolves once this many wait in the queue of the key. */
   waiting(key: string, count: number): Promise<void>;
   /** A program that is not `holdfast`, ended with the rest. */
   startOther(command: string, args: readonly string[]): Running;
@@ -90,7 +90,7 @@ export function usePlace(): Place {
         const { stdout } = await start(['inspect', key, '--json']).ended;
         if (JSON.parse(stdout).waiters.length === count) return;
       }
-      throw new Error(`There were never ${count} in line for ${key}`);
+      throw new Error(`There were never ${count} in the queue of ${key}`);
     },
     startOther: (command, args) => launch(command, args),
   };

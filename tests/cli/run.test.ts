@@ -170,7 +170,7 @@ describe('signals', () => {
     expect(stdout).toBe(`ready\n${names.map((name) => `got ${name}\n`).join('')}`);
   });
 
-  it('end the waiting before there is a command, which then never runs and leaves the line', async () => {
+  it('end the waiting before there is a command, which then never runs and leaves the queue', async () => {
     const holder = place.start(['run', 'job', '--', 'sh', '-c', 'echo in; exec sleep 60']);
     await holder.said(/in/);
     const waiting = place.start(['run', 'job', '--wait', '1m', '--', 'touch', 'ran']);

@@ -24,7 +24,7 @@ async function logIn(page: Page, key: string): Promise<void> {
 const EVICT = { name: /^Evict who holds/ };
 
 describe.runIf(available('chromium'))('evicting', () => {
-  it('asks first, with focus on what changes nothing; only then evicts, and the next in line moves up', async () => {
+  it('asks first, with focus on what changes nothing; only then evicts, and the next waiter moves up', async () => {
     const scene = await newScene();
     const page = await lookLive(scene);
     const { token } = await scene.acquire('billing/nightly', { owner: 'stuck' });

@@ -85,7 +85,7 @@ describe.runIf(available('chromium'))('whatever locks are called', () => {
     expect(beyond).toBe(0);
   });
 
-  it('what somebody marks to copy it stays marked while the lock is renewed and the line grows', async () => {
+  it('what somebody marks to copy it stays marked while the lock is renewed and the queue grows', async () => {
     const scene = await newScene();
     const { hold } = await scene.acquire('a/b', { metadata: { job: 'invoices' } });
     const page = await lookLive(scene);

@@ -72,7 +72,7 @@ describe.runIf(available('etcd', { own: true }))('clocks of etcd', () => {
     }
   };
 
-  it('F11: an hour apart: whoever hears only one of them takes no lock that is held', async () => {
+  it('F11: an hour apart: a process with replies of only one of them takes no lock that is held', async () => {
     await newPlace();
     for (const [at, nodes] of [[right, ahead, behind], [ahead], [behind]].entries()) {
       const lease = await locksOn(...nodes).acquire(`held ${at}`);
@@ -81,7 +81,7 @@ describe.runIf(available('etcd', { own: true }))('clocks of etcd', () => {
     }
   });
 
-  it('F11: a lease that is over is taken by whoever hears another member, and not before', async () => {
+  it('F11: a lease that is over is taken by a process with replies of another member, and not before', async () => {
     await newPlace();
     const pairs = [
       [ahead, behind],

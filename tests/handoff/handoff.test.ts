@@ -45,7 +45,7 @@ for (const { name, isShort, isHere, start: startPlace } of STORES) {
       await place?.stop();
     });
 
-    /** Nobody gets the key for so long, though somebody stands in line all the time. */
+    /** Nobody gets the key for this long, though somebody waits in the queue all the time. */
     async function staysTaken(key: string, ms: number): Promise<void> {
       expect(await locks.tryAcquire(key, { wait: ms })).toBeNull();
     }

@@ -42,7 +42,7 @@ describe('two services on one store, behind one list', () => {
             { ttl: '60s', wait: '90s' },
           ),
         );
-        await until(async () => (await locks.inspect('k'))?.waiters.length === number, 'it stands in line');
+        await until(async () => (await locks.inspect('k'))?.waiters.length === number, 'it is in the queue');
       }
       a.signal(signal);
       // Long enough to notice, and to be called at the other by then.

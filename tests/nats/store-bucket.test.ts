@@ -123,7 +123,7 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     await own.stop();
   });
 
-  it('one that is deleted under a store is made anew, and tokens rise on', async () => {
+  it('one that is deleted under a store is made again, and tokens rise on', async () => {
     const store = natsStore(connection, { bucket: 'gone' });
     const claim = claimOf('k', 'a');
     const first = await say(store, claim);

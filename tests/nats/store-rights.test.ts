@@ -66,7 +66,7 @@ describe.runIf(available('nats'))('permissions on NATS', () => {
     await Promise.all([locks.close({ drain: 0 }), waiting.close({ drain: 0 })]);
   });
 
-  it('who may not write hears so, in words that name the permission', async () => {
+  it('a client that may not write is told so, with the name of the permission', async () => {
     const store = natsStore(await as('reader'));
     const claim = say(store, claimOf('k2', 'p'));
     await expect(claim).rejects.toBeInstanceOf(UnsupportedError);
@@ -74,7 +74,7 @@ describe.runIf(available('nats'))('permissions on NATS', () => {
     await expect(createLocks(store).acquire('k2', { wait: 20_000 })).rejects.toThrow(/lacks a permission/);
   });
 
-  it('who may not even look hears so too', async () => {
+  it('a client that may not read is told so too', async () => {
     const store = natsStore(await as('nobody'));
     await expect(say(store, claimOf('k', 'p'))).rejects.toThrow(
       /lacks a permission.*STREAM\.INFO\.KV_holdfast/s,
@@ -82,7 +82,7 @@ describe.runIf(available('nats'))('permissions on NATS', () => {
     await expect(store.probe()).rejects.toBeInstanceOf(UnsupportedError);
   });
 
-  it('who may not hear hints is served by polling, and probe says what is missing', async () => {
+  it('a client that may not receive wake-ups is served by polling, and probe says what is missing', async () => {
     const store = natsStore(await as('deaf'));
     await expect(store.listen?.('inbox', () => undefined)).rejects.toThrow(
       /may not receive wake-ups.*_HOLDFAST\.holdfast\.>/s,

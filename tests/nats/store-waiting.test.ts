@@ -88,7 +88,7 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
     await Promise.all([here.close({ drain: 0 }), there.close({ drain: 0 })]);
   });
 
-  it('F32: hints are heard again after the server was away, and the store says when it hears none', async () => {
+  it('F32: wake-ups arrive again after the server was away, and the store says when none arrive', async () => {
     const own = await startNats({ own: true });
     const [connection, store] = [await connectTo(own.url), await openStore([own.url])];
     const listening = natsStore(connection);
@@ -117,7 +117,7 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
       if (released !== 'released') await sleep(100);
     }
     expect(released).toBe('released');
-    // Its place in line may have ended meanwhile: then the next claim finds the key free.
+    // Its place in the queue may have ended meanwhile: then the next claim finds the key free.
     if (heard.length === 0) {
       const next = await say(listening, waiting);
       if (next.kind !== 'granted' && next.kind !== 'withdrawn')

@@ -186,7 +186,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     shows: ['orphan', 'idle', 'holds left'],
   },
   {
-    name: 'F19: a caller that gives up takes the place in line with it',
+    name: 'F19: a caller that gives up takes the place in the queue with it',
     profile: 'quiet',
     seeds: 8,
     edits: [

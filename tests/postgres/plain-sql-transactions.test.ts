@@ -126,7 +126,7 @@ describe.runIf(available('postgres'))('plain SQL in transactions, and the view',
     },
   );
 
-  it('the view shows who holds, who waits and what rests, and never a hold or an inbox', async () => {
+  it('the view shows who holds, who waits and what is in its cool-down, and never a hold or an inbox', async () => {
     const name = fresh();
     await got(pool, `holdfast.acquire_lock($1, 'anna', 60, '{"job": 7}')`, name);
     const first = createLocks(postgresStore(pool), { owner: 'first' });

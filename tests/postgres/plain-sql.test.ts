@@ -195,7 +195,7 @@ describe.each(['15', '18'] as const)('locks from plain SQL, PostgreSQL %s', (ver
     await next.release();
   });
 
-  it('does not overtake those who wait in line', async () => {
+  it('does not overtake those who wait in the queue', async () => {
     const name = fresh();
     const lease = await locks.acquire(name);
     const other = createLocks(postgresStore(pool));

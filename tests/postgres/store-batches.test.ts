@@ -219,7 +219,7 @@ describe.runIf(available('postgres'))('batches on PostgreSQL', () => {
       expect((await say(storeAt(2), renewOf('vain', holdOf('passer-by', asked)))).kind).toBe('lost');
     }
     expect(await query(server.url, row, ['vain'])).toEqual(before);
-    // One that stands in line is noted once a second.
+    // One in the queue is noted once per second.
     const decisions = new Set<number>();
     const since = performance.now();
     for (let asked = 0; asked < 30; asked++) decisions.add((await say(storeAt(1), waiter)).decision);

@@ -184,7 +184,7 @@ describe.runIf(available('postgres'))('hints on PostgreSQL', () => {
 });
 
 describe.runIf(available('postgres-18'))('a queue of hints that is full', () => {
-  it('costs the hints, never the commands', async () => {
+  it('costs the wake-ups, never the commands', async () => {
     const server = await startPostgres({ version: '18', settings: { max_notify_queue_pages: '64' } });
     await migrated(server.url);
     const store = await openStoreWith(server.url, openPool, { listener: false });

@@ -148,7 +148,7 @@ describe.runIf(available('redis'))('what is stored in Redis', () => {
     expect(first.token).toBe(first.acquiredAt * 1_000);
     expect(first.tokenLast).toBe(first.token + 1_023);
     expect((await store.read('k'))?.token).toBe(first.tokenLast);
-    // With somebody in line the record has its other shape.
+    // With somebody in the queue the record has its other shape.
     const busy = await say(store, claimOf('k', 'b'));
     expect(busy.kind === 'busy' && busy.holders[0]?.token).toBe(first.token);
     expect(await say(store, claimOf('k', 'a'))).toMatchObject({

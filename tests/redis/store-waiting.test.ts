@@ -107,7 +107,7 @@ describe.runIf(available('redis'))('time and waiting', () => {
     await holder.close();
   });
 
-  it('a lost subscription is made again, and the store says when it hears nothing', async () => {
+  it('a lost subscription is made again, and the store says when no wake-ups arrive', async () => {
     const store = redisStore(client);
     const heard: string[] = [];
     const hearing: boolean[] = [];

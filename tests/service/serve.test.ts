@@ -106,7 +106,7 @@ async function lineOf(url: string, count: number): Promise<void> {
     if (lock.waiting === count) return;
     await sleep(25);
   }
-  throw new Error(`There were never ${count} in line`);
+  throw new Error(`There were never ${count} in the queue`);
 }
 
 describe('holdfast serve refuses in one line', () => {

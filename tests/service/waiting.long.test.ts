@@ -37,13 +37,13 @@ async function waitersOn(lock: string): Promise<number> {
   return (JSON.parse(text) as { waiting: number }).waiting;
 }
 
-/** The next one comes when this one is seen to stand in line: so the order is known. */
+/** The next one comes when this one is seen in the queue: so the order is known. */
 async function seen(lock: string, count: number): Promise<void> {
   for (let tries = 0; tries < 2_000; tries++) {
     if ((await waitersOn(lock)) >= count) return;
     await sleep(tries < 10 ? 1 : 10);
   }
-  throw new Error(`There were never ${count} in line`);
+  throw new Error(`There were never ${count} in the queue`);
 }
 
 /** Waits, notes its turn, and lets the next one in. */

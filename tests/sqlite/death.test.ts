@@ -56,7 +56,7 @@ it('F21: after a kill -9 the next waiter proceeds long before the ttl of 30 s', 
   expect(Math.max(...times)).toBeLessThan(15_000);
 }, 90_000);
 
-it('F20: waiters that were killed in line hold nobody up', async () => {
+it('F20: waiters that were killed in the queue delay nobody', async () => {
   const holder = start(HOLDER, '30000');
   await holder.said('held');
   const dead = [start(HOLDER, '30000'), start(HOLDER, '30000')];

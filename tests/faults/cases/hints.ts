@@ -91,7 +91,7 @@ async function whileCut({ server }: Scene, work: () => Promise<void>): Promise<v
 }
 
 export function hintFaults(world: World): void {
-  describe.concurrent(`${world.name}: hints`, { timeout: 240_000 }, () => {
+  describe.concurrent(`${world.name}: wake-ups`, { timeout: 240_000 }, () => {
     afterAll(() => world.close());
 
     it('F15, F32: whose connection is killed are made up for by the poll, and come back', async ({

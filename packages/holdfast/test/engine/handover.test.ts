@@ -135,7 +135,7 @@ test('others get their turn: with a foreign waiter, the process gives the key up
   expect(loop.state).toBe('done');
 });
 
-test('F32: a process that cannot hear hints hands over for 50 ms and no longer', async () => {
+test('F32: a process that gets no wake-ups hands over for 50 ms and no longer', async () => {
   const { clock, open } = stage();
   const busy = open();
   busy.store.listen = () => Promise.reject(new Error('deaf'));

@@ -32,7 +32,7 @@ test('F5: a claim that succeeds after its caller gave up is given back', async (
   expect(await locks.inspect('k')).toBeNull();
 });
 
-test('F5, P9: aborting while waiting rejects with the reason, leaves the line, and leaks nothing', async () => {
+test('F5, P9: aborting while waiting rejects with the reason, leaves the queue, and leaks nothing', async () => {
   const { clock, open } = stage();
   const a = open();
   const b = open();
@@ -136,7 +136,7 @@ test('P22: a waiter proceeds as soon as the holder releases, not when its lease 
   expect(waiting.state).toBe('done');
 });
 
-test('F19: processes whose stores know that hints no longer come are served in order all the same', async () => {
+test('F19: processes whose stores know that wake-ups no longer come are served in order all the same', async () => {
   const { clock, open } = stage();
   const holder = open();
   const waiters = Array.from({ length: 4 }, () => open());
@@ -155,7 +155,7 @@ test('F19: processes whose stores know that hints no longer come are served in o
   expect(served).toEqual([0, 1, 2, 3]);
 });
 
-test('F32: a waiter asks at once when hints come again: one may have been missed', async () => {
+test('F32: a waiter asks at once when wake-ups come again: one may have been missed', async () => {
   const { clock, open } = stage();
   const [holder, waiter] = [open(), open()];
   const lease = await holder.locks.acquire('k', { ttl: '1h' });
@@ -185,7 +185,7 @@ test('F32: a waiter called before its process could listen asks once it can', as
   expect(acquiring.state).toBe('done');
 });
 
-test('F32: with every hint lost, the safety poll still brings the waiter in', async () => {
+test('F32: with every wake-up lost, the safety poll still brings the waiter in', async () => {
   const { clock, open } = stage();
   const a = open();
   const b = open();
@@ -198,7 +198,7 @@ test('F32: with every hint lost, the safety poll still brings the waiter in', as
   expect(waiting.state).toBe('done');
 });
 
-test('a hint that arrives while a claim is in flight is remembered', async () => {
+test('a wake-up that arrives while a claim is in flight is remembered', async () => {
   const { clock, open } = stage();
   const a = open();
   const b = open();
@@ -274,7 +274,7 @@ test('where the store has neither queue nor push, waiting polls with jitter, cut
   expect(waiting.state).toBe('done');
 });
 
-test('a store that can prove a death is asked by the first in line as often as it says', async () => {
+test('a store that can prove a death is asked by the first in the queue as often as it says', async () => {
   const { clock, open } = stage();
   const a = open();
   const b = open({}, { livenessPollMs: 200 });

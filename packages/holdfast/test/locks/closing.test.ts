@@ -103,7 +103,7 @@ test('releaseAll waits for what is held now, leaves the locks open, and takes aw
   expect(await locks.inspect('slow')).toBeNull();
 });
 
-test('a lease taken away by closing still rests for its minHold', async () => {
+test('a lease taken away by closing still has the cool-down of its minHold', async () => {
   const { clock, open } = stage();
   const [a, b] = [open(), open()];
   await a.locks.acquire('k', { minHold: '10s' });

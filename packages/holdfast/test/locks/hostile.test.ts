@@ -114,7 +114,7 @@ test('renew tells why the lease is over', async () => {
   expect(String(renewing.error)).toMatch(/is lost: its time ran out/);
 });
 
-test('a stretched lease is not handed over, and the next in line stands at the store at once', async () => {
+test('a stretched lease is not handed over, and the next waiter claims at the store at once', async () => {
   const { clock, open } = stage();
   const { locks } = open();
   const lease = await locks.acquire('k');

@@ -121,7 +121,7 @@ describe('a store with the clients that were made for it', () => {
   const memory = memoryStore();
   const connection = { where: 'db.internal:5432', error: () => null, end: async () => undefined };
 
-  it('passes on hints, and whether they are heard', async () => {
+  it('passes on wake-ups, and whether they arrive', async () => {
     const heard: unknown[] = [];
     const store = connectedStore(
       {

@@ -105,7 +105,7 @@ describe('a claim', () => {
     expect(shared.say(claimBy('c', 1, { capacity: 2 })).wakes).toEqual([]);
   });
 
-  it('is shown at most so many holders, rests among them, and never a hold or an inbox', () => {
+  it('is shown at most 16 holders, cool-downs among them, and never a hold or an inbox', () => {
     const table = new Table(START);
     const capacity = HOLDERS_SHOWN + 2;
     for (let one = 0; one < capacity; one++)

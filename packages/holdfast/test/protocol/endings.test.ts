@@ -77,7 +77,7 @@ describe('a release', () => {
     expect(table.say(releaseBy('a', 1), 50).reply).toMatchObject({ held: false });
   });
 
-  it('leaves the line, and the next moves up', () => {
+  it('leaves the queue, and the next moves up', () => {
     const table = new Table(START);
     for (const process of ['a', 'b', 'c']) table.say(claimBy(process, 1));
     table.say(releaseBy('b', 1));
@@ -243,7 +243,7 @@ describe('an evict', () => {
 });
 
 describe('an expiry', () => {
-  it('F27: takes the waiters of its process at or below it out of the line, though others expire with it', () => {
+  it('F27: takes the waiters of its process at or below it out of the queue, though others expire with it', () => {
     const table = new Table(START);
     table.say(claimBy('p', 5, { ttlMs: 5_500 }));
     table.say(claimBy('p', 4));

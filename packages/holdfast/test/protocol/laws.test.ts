@@ -171,7 +171,7 @@ describe('a key, whatever is said to it', () => {
     }, scriptsWithClockSteps);
   });
 
-  it('has every hold in one place, no more in line than fit, and no waiter that a later one of its process replaced', () => {
+  it('has every hold in one place, no more in the queue than fit, and no waiter that a later one of its process replaced', () => {
     always((trace) => {
       for (const { state, command } of trace) {
         const ids = [...state.holders, ...state.waiters].map(({ hold }) => `${hold.process} ${hold.number}`);

@@ -1,4 +1,4 @@
-/** The laws of the line: whose turn it is, who is told, and how long anybody can be in the way. */
+/** The laws of the queue: whose turn it is, who is woken, and how long anybody can delay the others. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
@@ -35,7 +35,7 @@ function fits(takers: readonly { permits: number; capacity: number }[]): boolean
   return taken <= Math.min(...takers.map(({ capacity }) => capacity));
 }
 
-/** Those whose turn comes before the claimant's, whether or not it stands in line. */
+/** Those whose turn comes before the claimant's, whether or not it is in the queue. */
 function aheadOf(state: State, { command }: Traced, now: number): readonly Waiter[] {
   const place = state.waiters.findIndex(
     ({ hold }) => command.kind === 'claim' && sameHold(hold, command.hold),
@@ -43,7 +43,7 @@ function aheadOf(state: State, { command }: Traced, now: number): readonly Waite
   return state.waiters.slice(0, place === -1 ? undefined : place).filter((waiter) => isPresent(waiter, now));
 }
 
-describe('the line, whatever is said to it', () => {
+describe('the queue, whatever is said to it', () => {
   it('F19: is overtaken by nobody: whoever stands ahead and comes now still gets its turn', () => {
     always((traced) => {
       const { before, command, reply, now } = traced;

@@ -14,7 +14,7 @@ function line(...waiters: string[]): Table {
 
 const bystander = renewBy('nobody', 1);
 
-describe('the head of the line', () => {
+describe('the head of the queue', () => {
   it('F32: is named by whatever frees the key: release, eviction, expiry seen by any command, a dead head', () => {
     expect(line('b', 'c').turns(releaseBy('a', 1))).toEqual(['b']);
     expect(line('b', 'c').turns(evictUpTo(Number.MAX_SAFE_INTEGER))).toEqual(['b']);

@@ -155,7 +155,7 @@ describe('wake-ups', () => {
     };
   }
 
-  it('come to the listener; what is no hint is nothing; the words of the store are passed on', async () => {
+  it('come to the listener; what is no wake-up is nothing; the words of the store are passed on', async () => {
     const { fetch } = recording(() =>
       streaming([
         'event: ready\ndata: {}\n\n',
@@ -232,7 +232,7 @@ describe('wake-ups', () => {
     await stop?.();
   });
 
-  it('a service that cannot be listened to now is no reason to be deaf for ever: it is asked again', async () => {
+  it('a service that cannot be listened to now is asked again: wake-ups do not stay away for ever', async () => {
     const { fetch } = recording(() => json({ code: 'rate-limited', detail: 'Later.' }, 429));
     await expect(httpStore({ url: 'http://a', fetch }).listen?.('inbox', () => undefined)).rejects.toThrow(
       /429/,

@@ -91,7 +91,7 @@ function expectRight({ clocks, servers }: Process): void {
 }
 
 describe('the time from the clocks of several servers', () => {
-  it('lies between the earliest and the latest of every process, whichever servers it hears and however far apart they are', () => {
+  it('lies between the earliest and the latest of every process, whichever servers answer it and however far apart they are', () => {
     const step = fc.record({
       process: fc.nat(2),
       server: fc.nat(2),
@@ -154,7 +154,7 @@ describe('the time from the clocks of several servers', () => {
     );
   });
 
-  it('is not less certain after days, where a process hears all clocks once a minute', () => {
+  it('is not less certain after days, where a process reads all clocks once per minute', () => {
     const servers = new Servers([0, 5_000], [0, 0.000_02]);
     const comparing = new Process(servers, 0);
     comparing.settle(0, 1);

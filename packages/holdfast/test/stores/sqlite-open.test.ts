@@ -212,7 +212,7 @@ it('a database with tables of its owner keeps them', async () => {
   expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: 12 });
 });
 
-it('by whatever name it is opened, it is one store, hints included', async () => {
+it('by whatever name it is opened, it is one store, wake-ups included', async () => {
   const file = freshFile();
   const store = storeAt(file);
   const link = join(freshFolder(), 'link.db');

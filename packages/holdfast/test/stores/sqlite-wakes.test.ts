@@ -59,7 +59,7 @@ it('within one store no file is written', async () => {
   expect(readFileSync(join(`${file}-wake`, 'inbox'), 'utf8')).toBe(before);
 });
 
-it('in a memory database hints arrive too, and no folder is made', async () => {
+it('in a memory database wake-ups arrive too, and no folder is made', async () => {
   const store = storeAt(':memory:');
   const heard: string[] = [];
   const stop = await store.listen?.('inbox', (_, why) => heard.push(why));
@@ -69,7 +69,7 @@ it('in a memory database hints arrive too, and no folder is made', async () => {
   expect(existsSync(':memory:-wake')).toBe(false);
 });
 
-it('stopped, an inbox hears nothing more and its file is gone; stopping twice is fine', async () => {
+it('stopped, an inbox gets no more wake-ups and its file is gone; stopping twice is fine', async () => {
   const file = freshFile();
   const [one, two] = [storeAt(file), storeAt(file)];
   let heard = 0;
@@ -85,7 +85,7 @@ it('stopped, an inbox hears nothing more and its file is gone; stopping twice is
   expect(readdirSync(`${file}-wake`)).toEqual([]);
 });
 
-it('many hints at once all arrive, and the file stays short', async () => {
+it('many wake-ups at once all arrive, and the file stays short', async () => {
   const file = fileWithStore();
   const files = wakeFiles(file, new ScriptedTable());
   const keys: string[] = [];
@@ -138,7 +138,7 @@ it('an inbox with too long a name cannot be listened to, and what is sent to it 
   expect(files.error()).toMatchObject({ code: 'ENAMETOOLONG' });
 });
 
-it('without the folder, without a listener, with nonsense in the file: hints are lost and nothing throws', async () => {
+it('without the folder, without a listener, with nonsense in the file: wake-ups are lost and nothing throws', async () => {
   const file = freshFile();
   const [one, two] = [storeAt(file), storeAt(file)];
   await ask(one, claimOf('k', 'a', 1, { inbox: 'nobody-there' }));
@@ -168,7 +168,7 @@ it('a folder deleted in use is made again', async () => {
   expect(readdirSync(`${file}-wake`)).toEqual([]);
 });
 
-it('where the folder cannot be made, waiting works without hints, and probe says so', async () => {
+it('where the folder cannot be made, waiting works without wake-ups, and probe says so', async () => {
   const file = freshFile();
   const store = storeAt(file);
   writeFileSync(`${file}-wake`, 'in the way');
@@ -216,7 +216,7 @@ it('listening does not keep a process alive', () => {
   expect(text.toString()).toBe('over\n');
 });
 
-it('a hint from another process arrives', async () => {
+it('a wake-up from another process arrives', async () => {
   const file = freshFile();
   const store = storeAt(file);
   const heard: string[] = [];

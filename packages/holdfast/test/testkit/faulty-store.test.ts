@@ -80,7 +80,7 @@ describe('the faulty store', () => {
     expect(order).not.toEqual(Array.from({ length: 30 }, (_, index) => `p${index}`));
   });
 
-  it('loses, delays and doubles hints', async () => {
+  it('loses, delays and doubles wake-ups', async () => {
     const heardWith = async (fault: Fault): Promise<{ at: number }[]> => {
       const faulty = faultyStore(memoryStore(), { seed: 5, faults: { [fault]: 1 }, lateMsMax: 40 });
       const heard: { at: number }[] = [];

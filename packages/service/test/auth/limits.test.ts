@@ -109,7 +109,7 @@ describe('a principal', () => {
     }
   });
 
-  it('still has what rests after it was released twice', async () => {
+  it('still has what is in its cool-down after it was released twice', async () => {
     const { post, ada } = await limited({ held: 1 });
     const { body } = await post('/v2/locks/own/rests/acquire', { ttl: '30s', minHold: '30s' }, ada);
     for (const held of [true, false]) {

@@ -92,7 +92,7 @@ describe('the cap on locks held', () => {
     return { ...scene, as, acquire };
   }
 
-  it('counts what rests after a release with minHold', async () => {
+  it('counts what is in its cool-down after a release with minHold', async () => {
     const { post, acquire, as } = await capped();
     for (const name of ['a', 'b']) {
       const { hold } = (await acquire(name)).body;

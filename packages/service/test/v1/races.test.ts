@@ -197,7 +197,7 @@ for (const [name, newStore] of Object.entries(STORES)) {
       }
     });
 
-    it('whoever acquires again keeps the lock, though others wait in line for it', async () => {
+    it('whoever acquires again keeps the lock, though others wait in the queue for it', async () => {
       const scene = await begin({ store: newStore() });
       const { acquire1, renew1, release1, get, url } = scene;
       await acquire1(LOCK, 'first', 60);

@@ -89,7 +89,7 @@ describe('whoever watches', () => {
     expect([store.listed, store.reads]).toEqual([[], []]);
   });
 
-  it('many namespaces at once waits for turns: one look at a time, with rests', async () => {
+  it('many namespaces at once waits for turns: one read at a time, with pauses', async () => {
     const inner = memoryStore();
     let now = 0;
     let most = 0;

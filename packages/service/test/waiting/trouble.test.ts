@@ -49,7 +49,7 @@ describe('a store in trouble', () => {
     expect((await get('/v2/locks/a/held')).body.holders).toHaveLength(1);
   });
 
-  it('that throws instead of rejecting is in trouble like any other, and nobody is left in line', async () => {
+  it('that throws instead of rejecting is in trouble like any other, and nobody is left in the queue', async () => {
     const inner = memoryStore();
     const fail = (): never => {
       throw new Error('Not even a promise.');
@@ -159,7 +159,7 @@ describe('a store in trouble', () => {
     }
   });
 
-  it('without hints and without a line in the store, waiting works all the same', async () => {
+  it('without wake-ups and without a line in the store, waiting works all the same', async () => {
     const { listen: _listen, ...mute } = memoryStore();
     const plain: Store = {
       ...mute,

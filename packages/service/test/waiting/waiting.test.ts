@@ -101,7 +101,7 @@ for (const [name, newStore] of Object.entries(STORES)) {
       expect((await scene.store.read('a/b'))?.waiters).toEqual([]);
     });
 
-    it('F5: a client that goes away while it waits leaves nothing, whether first in line or not', async () => {
+    it('F5: a client that goes away while it waits leaves nothing, whether first in the queue or not', async () => {
       const scene = await stage({ store: newStore() });
       const { hold } = await scene.acquire('a/b');
       const leavers = [];
@@ -121,7 +121,7 @@ for (const [name, newStore] of Object.entries(STORES)) {
       expect(await scene.store.read('a/b')).toBeNull();
     });
 
-    it('a place in the line is left to the next who is like the one that went away', async () => {
+    it('a place in the queue is left to the next who is like the one that went away', async () => {
       const scene = await stage({ store: newStore() });
       await scene.acquire('a/b');
       const first = open(scene.url, ACQUIRE, { ttl: '30s', wait: '25s', owner: 'same' });
@@ -138,7 +138,7 @@ for (const [name, newStore] of Object.entries(STORES)) {
       expect((await scene.store.read('a/b'))?.waiters).toMatchObject([{ owner: 'same', since }]);
     });
 
-    it('a place in the line is left to nobody who would overtake others by it', async () => {
+    it('a place in the queue is left to nobody who would overtake others by it', async () => {
       const scene = await stage({ store: newStore() });
       const capacity = 2;
       const { hold } = await scene.acquire('a/b', { capacity, permits: 2 });
