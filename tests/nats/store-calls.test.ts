@@ -85,6 +85,28 @@ describe.runIf(available('nats'))('calls to NATS', () => {
     expect(second.calls).toEqual([WRITE, READ, WRITE]);
   });
 
+  it('one for a release by a holder that was told of a waiter: the record was read ahead', async () => {
+    const key = newKey();
+    let onTold: () => void = () => undefined;
+    const told = new Promise<void>((resolve) => {
+      onTold = resolve;
+    });
+    const stop = await store.listen?.('inbox-of-p', (_key, why) => why === 'waiting' && onTold());
+    const ours = claimOf(key, 'p', { inbox: 'inbox-of-p' });
+    await say(store, ours);
+    expect(await say(other, claimOf(key, 'other', { queue: true }))).toMatchObject({
+      kind: 'busy',
+      position: 0,
+    });
+    await told;
+    // Answers come in order: by then the record that was read ahead has arrived.
+    await store.read(key);
+    const { reply, calls } = await callsOf(releaseOf(ours));
+    expect(reply).toMatchObject({ kind: 'released', held: true });
+    expect(calls).toEqual([WRITE]);
+    await stop?.();
+  });
+
   it('two for the first busy try, and one look for every later one', async () => {
     const key = newKey();
     await say(other, claimOf(key, 'other'));
