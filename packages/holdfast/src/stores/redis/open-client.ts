@@ -52,7 +52,7 @@ export const REDIS_CLIENTS: readonly Candidate<Opener>[] = [
   },
 ];
 
-type NodeRedisModule = Pick<Awaited<ReturnType<typeof importRedis>>, 'createClient' | 'createCluster'>;
+type NodeRedisModule = Pick<typeof import('redis'), 'createClient' | 'createCluster'>;
 
 type IoredisModule = Pick<Awaited<ReturnType<typeof importIoredis>>, 'Redis' | 'Cluster'>;
 

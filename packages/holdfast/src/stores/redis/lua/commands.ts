@@ -182,4 +182,4 @@ local function evict(text)
 end
 `;
 
-export const COMMANDS_LUA = CLAIM_LUA + END_LUA;
+export const COMMANDS_LUA: string = CLAIM_LUA + END_LUA;
