@@ -8,13 +8,13 @@
  *    the proposer's next ballot, so while nobody else uses the key, a write is step 2 alone.
  *
  * A ballot is used for one value only. A value that some members have accepted may still be chosen later by another
- * process that finds it, which may also have built on it already. So every value carries the random ids of the last
- * writes, its own first; and `changed` is reported only when no member can have accepted the value, or when a value was
+ * process that finds it, which may also have built on it already. So every value carries the ids of the last writes, its own
+ * first, each with its time; and `changed` is reported only when no member can have accepted the value, or when a value was
  * chosen under a higher ballot whose ids show that it was not built on it. See `#resolve`.
  */
 import { checkVersion, expendableAt, NotExecutedError, type State, type Wake } from '../../protocol/index.js';
 import { TRIES_MAX, tooManyRaces } from '../compare-and-swap/contention.js';
-import type { Found, Register, Written } from '../compare-and-swap/register.js';
+import type { Found, Reading, Register, Written } from '../compare-and-swap/register.js';
 import { type Ballot, compareBallots, counterOf, type MemberReply, type Prepare } from './member.js';
 import type { Quorum } from './quorum.js';
 
@@ -107,20 +107,30 @@ export class QuorumRegister implements Register<Version> {
       if (!ready || found.version.accepted !== seen.version.accepted) return { kind: 'changed', found };
     }
     ready.isUsed = true;
-    const ids = [this.#quorum.clock.randomId().slice(0, ID_LENGTH), ...seen.version.ids].slice(0, IDS_MAX);
+    const { earliest, latest } = await this.#reading();
+    const id = `${this.#quorum.clock.randomId().slice(0, ID_LENGTH)}.${latest.toString(36)}`;
+    const ids = [id, ...seen.version.ids].slice(0, IDS_MAX);
     const value = `${ids.join(' ')}\n${JSON.stringify(next)}`;
     try {
       const outcome = await this.#accept(key, { state: next, ids, value }, ready);
       if (outcome === 'refused') return { kind: 'changed', found: null };
       if (outcome !== 'unsure') return { kind: 'written', version: outcome, lateMs: 0 };
-      return await this.#resolve(key, ids, ready.own.ballot);
+      return await this.#resolve(key, ids, ready.own.ballot, earliest);
     } catch (error) {
       throw unknownOutcome(error);
     }
   }
 
-  /** Some members may have accepted the value, and others have not: makes sure that it was chosen, or never will be. */
-  async #resolve(key: string, [id, before]: readonly string[], ballot: Ballot): Promise<Written<Version>> {
+  /**
+   * Some members may have accepted the value, and others have not: makes sure that it was chosen, or never will be.
+   * `sentAt`: no value that was built on this one has an earlier time.
+   */
+  async #resolve(
+    key: string,
+    [id, before]: readonly string[],
+    ballot: Ballot,
+    sentAt: number,
+  ): Promise<Written<Version>> {
     const found = await this.#find(key, 'always', ballot);
     const { ids } = found.version;
     if (id !== undefined && ids.includes(id)) {
@@ -133,7 +143,7 @@ export class QuorumRegister implements Register<Version> {
       };
     }
     const isWithout = before === undefined ? ids.length < IDS_MAX : ids.includes(before);
-    if (isWithout) return { kind: 'changed', found };
+    if (isWithout || timeOf(ids.at(-1)) < sentAt) return { kind: 'changed', found };
     throw new Error(
       `Other processes changed the record of "${key}" many times before the outcome of a write was known.`,
     );
@@ -260,8 +270,11 @@ export class QuorumRegister implements Register<Version> {
     return this.#quorum.clock.monotonicMs() - madeMs < VALID_MS / 2;
   }
 
-  async #reading(): Promise<void> {
-    if (this.#quorum.time.reading() === null) await this.#quorum.time.sample();
+  /** The time; any where it is not known, because this machine's clock was just set. */
+  async #reading(): Promise<Reading> {
+    const { time } = this.#quorum;
+    if (time.reading() === null) await time.sample();
+    return time.reading() ?? { earliest: 0, latest: Number.MAX_SAFE_INTEGER };
   }
 
   async #ballotAbove(counter: number): Promise<OwnBallot> {
@@ -283,6 +296,11 @@ export class QuorumRegister implements Register<Version> {
     const untils = time.readings().map((one) => (one === null ? null : one.latest + VALID_MS));
     return { ballot: `${this.#counter}.${this.#proposer}`, untils, madeMs: clock.monotonicMs() };
   }
+}
+
+/** When a write with this id began, at the latest. */
+function timeOf(id: string | undefined): number {
+  return Number.parseInt(id?.split('.')[1] ?? '', 36);
 }
 
 function requestTo<T>(until: number | null | undefined, make: (until: number) => T): T | null {
