@@ -10,6 +10,8 @@ interface SuiteOptions {
   readonly when?: When;
   /** Runs the cases one after the other, and fewer sequences of the model at once. */
   readonly isSlow?: boolean;
+  /** Sequences of the model at once. */
+  readonly atOnce?: number;
 }
 
 /**
@@ -34,6 +36,7 @@ export function runSuite(harness: Harness, sequences: number, options: SuiteOpti
       seed,
       sequences: sequencesOf(sequences),
       ...(options.isSlow && { atOnce: 60 }),
+      ...(options.atOnce !== undefined && { atOnce: options.atOnce }),
     });
     runCases(casesOf(cases, options.when), options);
   });

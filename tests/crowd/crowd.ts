@@ -99,6 +99,11 @@ export async function expectCrowdServed(options: CrowdOptions, onFinished: OnFin
     jeopardies += 1;
   });
   const lease = await locks.acquire(KEY, { ttl: ttlMs });
+  let heldMs = machineMs();
+  const looks = setInterval(() => {
+    if (lease.held) heldMs = machineMs();
+  }, 50);
+  onFinished(async () => clearInterval(looks));
   const members: Child[] = [];
   onFinished(async () => {
     await Promise.all(members.map((member) => member.kill()));
@@ -117,7 +122,8 @@ export async function expectCrowdServed(options: CrowdOptions, onFinished: OnFin
     members
       .flatMap((member) => member.saying(word).map((line) => Number(line.slice(word.length))))
       .sort((a, b) => a - b);
-  const givenBackMs = machineMs();
+  // Of a lease that was lost, the last moment at which it was seen held.
+  const givenBackMs = lease.held ? machineMs() : heldMs;
   await lease.release();
   const handovers = Math.min(HANDOVERS, members.length * clientsEach);
   while (timesOf('gave ').length < handovers && machineMs() < givenBackMs + 4_000 * HANDOVERS)
