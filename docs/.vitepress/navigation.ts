@@ -74,6 +74,7 @@ export function sidebarOf(repository: string): DefaultTheme.SidebarItem[] {
       ['dynamodb-lock-go', '/moving/dynamodb-lock-go'],
       ['LockServiceCentral: DynamoDB', '/moving/lock-service-central'],
       ['LockServiceCentral: PostgreSQL', '/moving/lock-service-central-postgres'],
+      ['LockServiceCentral: etcd, Firestore', '/moving/lock-service-central-etcd-firestore'],
       ['LockServiceCentral: HTTP', '/moving/lock-service-central-http'],
       ['single-table', '/moving/single-table'],
     ]),

@@ -103,7 +103,7 @@ export function exclusionCases(open: () => Fleet, { heartbeats }: { heartbeats: 
     const fleet = open();
     const name = freshName();
     const store = fleet.store();
-    await fleet.foreign(() => Date.now() - 60_000).acquire(name, 'their-worker', 1_000);
+    await fleet.foreign(() => Date.now() - 180_000).acquire(name, 'their-worker', 60_000);
     const before = await fleet.record(name);
     const { key, hold, ttlMs } = claimOf(name, 1_000);
     await say(store, { kind: 'renew', key, hold, ttlMs, block: false });

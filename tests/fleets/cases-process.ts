@@ -5,9 +5,11 @@ import { type Fleet, freshName, pause, until } from './fleet.js';
 
 const HOLDER = new URL('./holder.js', import.meta.url);
 const HOUR_MS = 3_600_000;
+const TTL_MS = 4_000;
 
 function holderOf({ onTestFinished }: TestContext, fleet: Fleet, name: string, clockOffMs = 0): Child {
-  const child = new Child('holder', HOLDER, [fleet.url, name, '4000'], clockOffMs);
+  const ttlMs = fleet.holderTtlMs ?? TTL_MS;
+  const child = new Child('holder', HOLDER, [fleet.url, name, String(ttlMs)], clockOffMs);
   onTestFinished(async () => {
     await child.kill();
   });
@@ -22,12 +24,13 @@ export function processCases(open: () => Fleet): void {
     const take = async () => (await theirs.acquire(name, 'their-worker', 30_000)) !== null;
     const holder = holderOf(test, fleet, name);
     await holder.said('held');
+    const ttlMs = fleet.holderTtlMs ?? TTL_MS;
     for (let look = 0; look < 10; look++) {
-      await pause(500);
+      await pause(ttlMs / 8);
       expect(await take(), holder.story).toBe(false);
     }
     await holder.kill();
-    await until('taken over', take, 4_000 + fleet.afterOursMs + 60_000);
+    await until('taken over', take, ttlMs + fleet.afterOursMs + 60_000);
   });
 
   it.concurrent.for([HOUR_MS, -HOUR_MS])(

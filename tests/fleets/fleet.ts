@@ -27,6 +27,8 @@ export interface Fleet {
   readonly afterForeignMs: number;
   /** How long after the end of our lease the other software waits, at most. */
   readonly afterOursMs: number;
+  /** For a process that keeps its lock on a busy machine. Default 4 s. */
+  readonly holderTtlMs?: number;
 }
 
 let names = 0;

@@ -1,9 +1,13 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createTable } from 'holdfast/dynamodb';
-import { available, startDynamodb, startPostgres } from 'holdfast-test-servers';
+import { available, startDynamodb, startEtcd, startFirestore, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { expect, it } from 'vitest';
 import { until, usePlace } from '../cli/holdfast.js';
+import { newCollection, warmClients } from '../firestore/store-scene.js';
+import { centralOnEtcd } from '../fleets/central-etcd.js';
+import { centralOnFirestore } from '../fleets/central-firestore.js';
+import { CentralOnRecords } from '../fleets/foreign-central.js';
 import { CENTRAL_TABLE, CentralOnPostgres } from '../fleets/foreign-central-postgres.js';
 
 const place = usePlace();
@@ -128,6 +132,76 @@ it.runIf(available('postgres'))(
     });
     await pool.end();
     await postgres.stop();
+  },
+);
+
+/** Acquired at one, renewed at the other, released at either; and every command finds the store by the same variables. */
+async function expectBothServices(environment: NodeJS.ProcessEnv, theirs: CentralOnRecords): Promise<void> {
+  const url = await served(environment);
+  const ask = async (...args: string[]): Promise<unknown> => {
+    const { status, stdout, stderr } = await place.run(
+      [...args, '--namespace', 'billing', '--json'],
+      environment,
+    );
+    expect([args, status, stderr]).toEqual([args, 0, '']);
+    return JSON.parse(stdout);
+  };
+  expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({ status: 200 });
+  const lock = theirs.lockOf('invoice-run', 'anonymous', 'one');
+  expect(await lock.heartbeat(30_000)).toBe(true);
+  const renewed = await say(url, 'renew', { instanceId: 'one', leaseDuration: 10 });
+  expect(renewed).toMatchObject({ status: 200, leaseDuration: 100 });
+  expect(await theirs.acquire('invoice-run', 'somebody', 60_000)).toBeNull();
+  const holders = [{ owner: 'anonymous' }];
+  expect(await ask('ls')).toMatchObject([{ key: 'invoice-run', holders }]);
+  expect(await ask('inspect', 'invoice-run')).toMatchObject({ holders });
+  expect(await ask('doctor')).toMatchObject({ store: expect.stringContaining('lock-service-central') });
+  expect(await lock.release()).toBe(true);
+  expect(await theirs.acquire('invoice-run', 'somebody', 60_000)).not.toBeNull();
+  expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({ status: 423 });
+  expect(await ask('evict', 'invoice-run', '--yes')).toMatchObject({ evicted: 1 });
+  expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({ status: 200 });
+}
+
+it.runIf(available('etcd'))(
+  'the environment of LockServiceCentral on etcd starts the service on the same keys, with the same values',
+  { timeout: 120_000 },
+  async () => {
+    const etcd = await startEtcd();
+    const prefix = `central-${process.pid}-`;
+    const environment = {
+      HOLDFAST_STORE: '',
+      SPRING_PROFILES_ACTIVE: 'etcd',
+      LOCKER_ETCD_ENDPOINTS: etcd.url,
+      LOCKER_ETCD_KEYPREFIX: prefix,
+      AUTHENTICATION_DISABLED: 'true',
+    };
+    const theirs = new CentralOnRecords(centralOnEtcd(etcd.url, prefix), Date.now, 'billing');
+    await expectBothServices(environment, theirs);
+    await etcd.stop();
+  },
+);
+
+it.runIf(available('firestore'))(
+  'the environment of LockServiceCentral on Firestore starts the service on the same documents',
+  { timeout: 120_000 },
+  async () => {
+    const firestore = await startFirestore();
+    const [client] = await warmClients(firestore, 1);
+    if (!client) throw new Error('No client.');
+    const collection = newCollection();
+    const environment = {
+      HOLDFAST_STORE: '',
+      SPRING_PROFILES_ACTIVE: 'firestore',
+      GOOGLE_CLOUD_PROJECT: 'holdfast',
+      LOCKER_FIRESTORE_COLLECTION: collection,
+      FIRESTORE_EMULATOR_HOST: `${firestore.host}:${firestore.port}`,
+      AUTHENTICATION_DISABLED: 'true',
+    };
+    const theirs = new CentralOnRecords(centralOnFirestore(client, collection), Date.now, 'billing');
+    await expectBothServices(environment, theirs);
+    await client.terminate();
+    await firestore.stop();
   },
 );
 

@@ -2,10 +2,10 @@
 import { InvalidArgumentError } from 'holdfast';
 
 /** What settings of LockServiceCentral begin with. */
-const PREFIXES = ['locker.', 'authentication.', 'jwt.', 'server.', 'spring.', 'management.'];
+const PREFIXES = ['locker.', 'authentication.', 'jwt.', 'server.', 'spring.', 'management.', 'google.'];
 /** Those that have an effect here, or a note or a refusal of their own. */
 const KNOWN =
-  /^(?:LOCKER_|AUTHENTICATION_DISABLED$|JWT_(?:ISSUER|AUDIENCE|JWKS)$|SERVER_(?:PORT|ADDRESS|SSL_|SERVLET_)|SPRING_(?:PROFILES_ACTIVE$|CONFIG_|APPLICATION_JSON$)|MANAGEMENT_)/;
+  /^(?:LOCKER_|GOOGLE_CLOUD_PROJECT$|AUTHENTICATION_DISABLED$|JWT_(?:ISSUER|AUDIENCE|JWKS)$|SERVER_(?:PORT|ADDRESS|SSL_|SERVLET_)|SPRING_(?:PROFILES_ACTIVE$|CONFIG_|APPLICATION_JSON$)|MANAGEMENT_)/;
 
 interface Properties {
   /** By the names of variables. */

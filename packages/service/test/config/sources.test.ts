@@ -201,9 +201,9 @@ describe('the environment of LockServiceCentral', () => {
     expect(from({ environment: { ...environment, HOLDFAST_STORE: 'memory:' } }).store).toBe('memory:');
   });
 
-  it('says that its records on etcd cannot be used, unless another store is named', () => {
+  it('names its records on etcd, unless another store is named', () => {
     const environment = { LOCKER_ETCD_ENDPOINTS: 'http://etcd:2379' };
-    expect(() => from({ environment })).toThrow(/The settings name etcd/);
+    expect(from({ environment }).store).toMatch(/^etcd:.*layout=lock-service-central/);
     expect(from({ environment, flags: { store: 'memory:' } }).store).toBe('memory:');
   });
 });

@@ -1,4 +1,4 @@
-import { InvalidArgumentError, openStore } from 'holdfast';
+import { openStore } from 'holdfast';
 import { describe, expect, it } from 'vitest';
 import { type CentralSettings, centralSettings, type Environment } from '../../src/v1/settings.js';
 
@@ -61,6 +61,29 @@ const STORES: readonly (readonly [Environment, string])[] = [
     { 'spring.profiles.active': 'dynamodb', 'locker.dynamodb.table-name': 'my-locks' },
     `dynamodb://us-east-1/my-locks?${LAYOUT}`,
   ],
+  [{ SPRING_PROFILES_ACTIVE: 'etcd' }, `etcd://localhost:2379?${LAYOUT}&prefix=locks%2F`],
+  [
+    {
+      LOCKER_ETCD_ENDPOINTS: 'http://etcd-1:2379, http://etcd-2',
+      LOCKER_ETCD_KEYPREFIX: 'my-',
+      LOCKER_ETCD_AUTH_USERNAME: 'locks',
+      LOCKER_ETCD_AUTH_PASSWORD: 'p@ss',
+    },
+    `etcd://locks:p%40ss@etcd-1:2379,etcd-2:2379?${LAYOUT}&prefix=my-`,
+  ],
+  [
+    { LOCKER_ETCD_ENDPOINTS: 'http://[::1]:23790', LOCKER_ETCD_TLS_ENABLED: 'true' },
+    `etcds://[::1]:23790?${LAYOUT}&prefix=locks%2F`,
+  ],
+  [{ SPRING_PROFILES_ACTIVE: 'firestore' }, `firestore:///locks?${LAYOUT}`],
+  [
+    {
+      'google.cloud.project': 'my-project',
+      'locker.firestore.collection': 'my-locks',
+      'locker.firestore.database': 'second',
+    },
+    `firestore://my-project/my-locks?${LAYOUT}&database=second`,
+  ],
 ];
 
 const WRONG: readonly (readonly [Environment, RegExp])[] = [
@@ -88,6 +111,12 @@ const WRONG: readonly (readonly [Environment, RegExp])[] = [
     /^LOCKER_DYNAMODB_TABLE is no setting of LockServiceCentral.*TABLENAME/,
   ],
   [{ LOCKER_POSTGRES_USER: 'topsecret' }, /^LOCKER_POSTGRES_USER is no setting.*USERNAME/],
+  [{ LOCKER_ETCD_ENDPOINTS: 'topsecret' }, /^LOCKER_ETCD_ENDPOINTS has to be a list of URLs/],
+  [{ LOCKER_ETCD_ENDPOINTS: 'http://topsecret:x@host' }, /^LOCKER_ETCD_ENDPOINTS has to be a list of URLs/],
+  [{ LOCKER_ETCD_ENDPOINTS: 'http://a:1,https://topsecret:2' }, /^LOCKER_ETCD_ENDPOINTS has to be all https/],
+  [{ LOCKER_ETCD_TLS_CLIENTCERTPATH: 'topsecret' }, /cannot present a client certificate/],
+  [{ LOCKER_ETCD_PREFIX: 'topsecret' }, /^LOCKER_ETCD_PREFIX is no setting.*KEYPREFIX/],
+  [{ LOCKER_FIRESTORE_COLLECTION: 'topsecret/b' }, /LOCKER_FIRESTORE_COLLECTION the name of a collection/],
   [{ LOCKER_REDIS_HOST: 'topsecret' }, /^LOCKER_REDIS_HOST is no setting.*stores are memory, dynamodb/],
 ];
 
@@ -98,26 +127,26 @@ describe('the settings of LockServiceCentral', () => {
   });
 
   it('the URL of a database is one that openStore takes', async () => {
-    for (const [, url] of STORES.filter(([, text]) => /^(memory|postgres)/.test(text))) {
+    for (const [, url] of STORES.filter(([, text]) => /^(memory|postgres|etcd)/.test(text))) {
       const store = await openStore(url);
       await store.close();
     }
   });
 
-  it('etcd and Firestore are named as what is missing, with what to do', () => {
-    for (const environment of [
-      { LOCKER_ETCD_ENDPOINTS: 'http://etcd-1:2379,http://etcd-2:2379' },
-      { LOCKER_ETCD_AUTH_PASSWORD: 'topsecret' },
-      { SPRING_PROFILES_ACTIVE: 'etcd' },
-    ]) {
-      expect(() => centralSettings(environment)).toThrow(InvalidArgumentError);
-      expect(() => centralSettings(environment)).toThrow(
-        /etcd.*no layout for LockServiceCentral's records on etcd yet.*SPRING_PROFILES_ACTIVE=dynamodb/s,
-      );
-    }
-    expect(() => centralSettings({ SPRING_PROFILES_ACTIVE: 'firestore' })).toThrow(
-      /no layout for LockServiceCentral's records on firestore yet/,
-    );
+  it('of etcd that have no effect are named', () => {
+    const { store, notes } =
+      centralSettings({
+        LOCKER_ETCD_ENDPOINTS: 'https://etcd-1:2379',
+        LOCKER_ETCD_REQUESTTIMEOUTMS: '5000',
+        LOCKER_ETCD_MAXRETRIES: '3',
+        LOCKER_ETCD_TLS_CACERTPATH: '/etc/ca.pem',
+      }) ?? {};
+    expect(store).toBe(`etcds://etcd-1:2379?${LAYOUT}&prefix=locks%2F`);
+    expect(notes).toEqual([
+      expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+      'LOCKER_ETCD_REQUESTTIMEOUTMS: not used.',
+      'LOCKER_ETCD_MAXRETRIES: not used.',
+    ]);
   });
 
   it('what is wrong is named, and no value is repeated', () => {

@@ -22,6 +22,14 @@ import {
  */
 export const CLOCKS_APART_MS = 1_000;
 
+/** The last moment that a `Date` has. Times that are later, or that have no end, count as this. */
+export const FAR_MS = 8_640_000_000_000_000;
+
+/** Within the times that a `Date` has. */
+export function boundedMs(ms: number): number {
+  return Math.min(Math.max(ms, 0), FAR_MS);
+}
+
 /** Processes of Holdfast have random ids, so no hold of theirs equals this one. */
 const FOREIGN: HoldId = { process: 'foreign', number: 0 };
 const NAMESPACE = 'default/';
@@ -74,6 +82,12 @@ export function occupantOf({ holders, rests }: State): Holder | Rest | null {
 export function ownPart(state: State): State {
   const isOwn = ({ process }: { readonly process: string }): boolean => process !== FOREIGN.process;
   return { ...state, ended: state.ended.filter(isOwn), evictions: state.evictions.filter(isOwn) };
+}
+
+/** The same without its empty lists. */
+export function storedPart(state: State): Readonly<Record<string, unknown>> {
+  const members = Object.entries(ownPart(state));
+  return Object.fromEntries(members.filter(([, value]) => !Array.isArray(value) || value.length > 0));
 }
 
 /** Null where the other software wrote the record. */

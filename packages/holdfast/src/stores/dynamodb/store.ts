@@ -17,8 +17,9 @@
  *
  * There are no wake-ups: waiters poll.
  */
-import type { Store, Traits } from '../../protocol/index.js';
+import type { Store } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { listed } from '../compare-and-swap/listed.js';
 import { type DynamodbClient, type DynamodbCommandClient, methodsOf } from './client.js';
 import { CLOCK_ERROR_MS, timeOf } from './dynamodb-time.js';
@@ -60,7 +61,7 @@ export function dynamodbStore(
 
   return {
     name: 'dynamodb',
-    traits: { ...TRAITS, queue },
+    traits: estimatedTraits(CLOCK_ERROR_MS, { push: false, queue, metered: true }),
     apply: (commands) => swap.apply(commands),
     ...(instances && { instances }),
     read: (key) => swap.read(key),
@@ -85,13 +86,3 @@ export function dynamodbStore(
     },
   };
 }
-
-const TRAITS: Omit<Traits, 'queue'> = {
-  clock: 'estimate',
-  clockErrorMs: CLOCK_ERROR_MS,
-  push: false,
-  shared: 'network',
-  durable: true,
-  livenessPollMs: null,
-  metered: true,
-};

@@ -20,11 +20,19 @@ interface EtcdTarget {
 }
 
 export function etcdTarget(scheme: string, rest: string): EtcdTarget {
-  const url = parseServerUrl(scheme, rest, `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX`, []);
+  const form = `${scheme}://USER:PASSWORD@HOST:PORT,HOST:PORT/PREFIX`;
+  const url = parseServerUrl(scheme, rest, form, ['layout', 'prefix']);
   const { user, password, path } = url;
   if (user !== null && password === null) {
     throw new InvalidArgumentError(`A user of etcd needs a password: ${scheme}://USER:PASSWORD@HOST.`);
   }
+  if (path !== '' && url.options.has('prefix')) {
+    throw new InvalidArgumentError(
+      `The prefix of the keys is given twice: as a path, and as the option prefix.`,
+    );
+  }
+  // A path ends with a slash; the option is the prefix as it is.
+  const prefix = path === '' ? url.options.get('prefix') : `${path.replace(/\/+$/, '')}/`;
   const addresses = url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses;
   const endpoints = addresses.map(
     ({ host, port }) =>
@@ -32,6 +40,6 @@ export function etcdTarget(scheme: string, rest: string): EtcdTarget {
   );
   return {
     client: { endpoints, ...given({ user: user ?? undefined, password: password ?? undefined }) },
-    options: given({ prefix: path === '' ? undefined : `${path.replace(/\/+$/, '')}/` }),
+    options: given({ prefix, layout: url.options.get('layout') as EtcdStoreOptions['layout'] }),
   };
 }

@@ -15,21 +15,20 @@
  * A lost reply (connection, leader or majority lost): the transaction may be applied or not, and the core asks again with
  * the same hold. One that is delayed fails by its condition, or because its etcd lease is gone (register.ts).
  */
-import {
-  InvalidArgumentError,
-  keysInOrder,
-  type Snapshot,
-  type Store,
-  snapshotOf,
-} from '../../protocol/index.js';
+import { InvalidArgumentError, keysInOrder, type Store, snapshotOf } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import type { FetchLike } from '../clients/fetch.js';
 import { wakeListeners } from '../clients/wake-streams.js';
+import { CentralInstances } from '../compare-and-swap/central-instances.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
+import { listed } from '../compare-and-swap/listed.js';
+import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
+import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
 import { CLOCK_ERROR_MS, timeOf } from './etcd-time.js';
-import { type Answer, Gateway } from './gateway.js';
+import { Gateway, type KeyValue } from './gateway.js';
 import { probe } from './probe.js';
-import { EtcdRegister, NotALockError, stateIn } from './register.js';
+import { EtcdRecords, fieldsIn, nativeRecords } from './records.js';
 import { encoded, RANGE, rangeOf, textOf } from './requests.js';
 import { wakeStreamOn } from './wake-stream.js';
 
@@ -54,8 +53,13 @@ export interface EtcdClient {
 
 /** Options of `etcdStore`. */
 export interface EtcdStoreOptions {
-  /** What all keys of the store begin with. Default 'holdfast/'. Processes that share locks use the same. */
+  /**
+   * What all keys of the store begin with. Default 'holdfast/', and 'locks/' with the layout. Processes that share locks use
+   * the same.
+   */
   readonly prefix?: string;
+  /** The records of LockServiceCentral, so that both have the same locks. Then waiters poll, in no order. */
+  readonly layout?: 'lock-service-central';
 }
 
 /** Keys that a list reads at once. */
@@ -82,71 +86,77 @@ export function etcdClient(options: EtcdClientOptions): EtcdClient {
 
 /** Nothing is sent before the first command. */
 export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): Store {
-  const { gateway, prefix } = checked(client, options);
+  const { gateway, prefix, isCentral } = checked(client, options);
+  const layout = isCentral ? centralRecords : nativeRecords;
   const time = timeOf(gateway, prefix);
-  const register = new EtcdRegister(gateway, time, prefix);
+  const table = new EtcdRecords(gateway, time, prefix, layout);
   const listeners = wakeListeners(gateway.endpoints.length, wakeStreamOn(gateway, prefix));
   const { onServerLeft } = listeners;
   gateway.onLeft.add(onServerLeft);
-  const adapter = new CompareAndSwap(register, time, { name: 'etcd', queue: true });
+  const queue = !isCentral;
+  const swap = new CompareAndSwap(recordRegister(table, layout), time, { name: 'etcd', queue });
 
-  function snapshotIn({ key, value }: NonNullable<Answer['kvs']>[number], now: number): Snapshot | null {
-    const name = textOf(key).slice(register.nameOf('').length);
-    try {
-      return snapshotOf(name, stateIn(textOf(value), name), now);
-    } catch (error) {
-      // A list leaves out values that are not locks; a command on one fails.
-      if (error instanceof NotALockError) return null;
-      throw error;
+  /** The locks whose ids begin with `start`, from the id `from` on. */
+  async function* found(start: string, from: string): AsyncGenerator<readonly [key: string, Fields]> {
+    const { range_end } = rangeOf(prefix + start);
+    for (let key: string | null = encoded(prefix + from); key !== null; ) {
+      const page: { kvs?: readonly KeyValue[]; more?: boolean } = await gateway.call(RANGE, {
+        ...{ key, range_end, limit: String(PAGE) },
+      });
+      const { kvs = [], more } = page;
+      for (const kv of kvs) {
+        const name = layout.keyIn(textOf(kv.key).slice(prefix.length));
+        if (name !== null) yield [name, fieldsIn(kv)];
+      }
+      const last = kvs.at(-1);
+      key = more && last ? encoded(`${textOf(last.key)}\0`) : null;
     }
   }
 
   return {
     name: 'etcd',
-    traits: {
-      clock: 'estimate',
-      clockErrorMs: CLOCK_ERROR_MS,
-      push: true,
-      queue: true,
-      shared: 'network',
-      durable: true,
-      livenessPollMs: null,
-    },
-    apply: (commands) => adapter.apply(commands),
-    async listen(inbox, onWake, onListening = () => undefined) {
-      adapter.checkOpen();
-      return await listeners.listen(inbox, onWake, onListening);
-    },
-    read: (key) => adapter.read(key),
+    traits: estimatedTraits(CLOCK_ERROR_MS, { queue, push: queue }),
+    apply: (commands) => swap.apply(commands),
+    ...(isCentral && { instances: new CentralInstances({ table, time, swap }) }),
+    ...(queue && {
+      async listen(inbox, onWake, onListening = () => undefined) {
+        swap.checkOpen();
+        return await listeners.listen(inbox, onWake, onListening);
+      },
+    }),
+    read: (key) => swap.read(key),
     async *list(query) {
-      const { range_end } = rangeOf(register.nameOf(query.prefix));
-      const [from = query.prefix] = keysInOrder([query.prefix, `${query.after ?? ''}\0`], {
-        prefix: '',
-      }).slice(-1);
-      let key = encoded(register.nameOf(from));
-      for (let left = query.limit ?? Number.POSITIVE_INFINITY; left > 0; ) {
-        const { earliest } = await adapter.now();
-        const { kvs = [], more } = await gateway.call(RANGE, { key, range_end, limit: String(PAGE) });
-        for (const kv of kvs) {
-          const snapshot = snapshotIn(kv, earliest);
-          if (!snapshot) continue;
-          yield snapshot;
-          left -= 1;
-          if (left <= 0) return;
-        }
-        const last = kvs.at(-1);
-        if (!more || !last) return;
-        key = encoded(`${textOf(last.key)}\0`);
+      swap.checkOpen();
+      const { prefix: start, after, limit = Number.POSITIVE_INFINITY } = query;
+      if (isCentral) {
+        // Ids have another order than keys.
+        const all = new Map<string, Fields>();
+        const from = layout.startOf(start);
+        for await (const [key, fields] of found(from, from)) all.set(key, fields);
+        const { earliest } = await swap.now();
+        yield* listed(all.keys(), query, earliest, (key) => listedState(layout, key, all.get(key) ?? {}));
+        return;
+      }
+      const [from = start] = keysInOrder([start, `${after ?? ''}\0`], { prefix: '' }).slice(-1);
+      let left = limit;
+      if (left <= 0) return;
+      for await (const [key, fields] of found(layout.startOf(start), layout.startOf(from))) {
+        const { earliest } = await swap.now();
+        const snapshot = snapshotOf(key, listedState(layout, key, fields), earliest);
+        if (!snapshot) continue;
+        yield snapshot;
+        left -= 1;
+        if (left <= 0) return;
       }
     },
     async probe() {
-      adapter.checkOpen();
+      swap.checkOpen();
       await time.sample();
-      const { earliest } = await adapter.now();
-      return await probe(gateway, time, earliest, listeners.error() ?? register.error ?? time.error);
+      const { earliest } = await swap.now();
+      return await probe(gateway, time, earliest, listeners.error() ?? table.error ?? time.error);
     },
     async close() {
-      adapter.close();
+      swap.close();
       listeners.close();
       gateway.onLeft.delete(onServerLeft);
     },
@@ -154,17 +164,24 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
 }
 
 function checked(client: EtcdClient, options: EtcdStoreOptions) {
-  checkOptionNames(options, ['prefix']);
+  checkOptionNames(options, ['prefix', 'layout']);
   if (!(client instanceof Gateway)) {
     throw new InvalidArgumentError('The client is not one of etcd: pass etcdClient({ endpoints }).');
   }
-  const { prefix = 'holdfast/' } = options;
+  const { layout } = options;
+  if (layout !== undefined && layout !== CENTRAL_LAYOUT) {
+    throw new InvalidArgumentError(
+      `There is no layout "${String(layout)}" for etcd. Layouts: ${CENTRAL_LAYOUT}.`,
+    );
+  }
+  const isCentral = layout !== undefined;
+  const { prefix = isCentral ? 'locks/' : 'holdfast/' } = options;
   if (typeof prefix !== 'string' || !/^[\x21-\x7e]+$/.test(prefix)) {
     throw new InvalidArgumentError(
       'The prefix of the keys has to be text without spaces, such as "holdfast/".',
     );
   }
-  return { gateway: client, prefix };
+  return { gateway: client, prefix, isCentral };
 }
 
 function isEndpoint(text: unknown): boolean {

@@ -7,7 +7,7 @@ import { UnsupportedError } from '../../protocol/index.js';
 import type { OpenWakeStream } from '../clients/wake-streams.js';
 import { isWhy } from '../clients/wake-up.js';
 import type { Gateway, KeyValue } from './gateway.js';
-import { inboxPrefix } from './register.js';
+import { inboxPrefix } from './records.js';
 import { rangeOf, textOf } from './requests.js';
 
 interface WatchResult {

@@ -31,7 +31,7 @@ export interface FirestoreDocument {
 }
 
 /** The fields of a document. */
-export type FirestoreFields = Record<string, string | Date>;
+export type FirestoreFields = Record<string, string | number | Date>;
 
 /** A document as it was read. */
 export interface FirestoreSnapshot {

@@ -5,10 +5,10 @@ import { GrpcCalls } from '../clients/grpc-calls.js';
 import { loadFirst, storeOn } from '../clients/opened-client.js';
 import { addressIn, flagIn, given, hostAndPort, parseServerUrl } from '../clients/url.js';
 import { FIRESTORE_CLIENTS } from './open-client.js';
-import { firestoreStore } from './store.js';
+import { type FirestoreStoreOptions, firestoreStore } from './store.js';
 
 const FORM = 'firestore://PROJECT/COLLECTION';
-const OPTIONS = ['database', 'queue', 'credentials', 'emulator'] as const;
+const OPTIONS = ['database', 'queue', 'layout', 'credentials', 'emulator'] as const;
 /** Less than the store waits. */
 const CALL_MS_MAX = 3_000;
 const LISTEN = '/google.firestore.v1.Firestore/Listen';
@@ -28,6 +28,7 @@ export async function openStore(_scheme: string, rest: string, clients = FIRESTO
   const options = given({
     collection: url.path.replace(/\/$/, '') || undefined,
     queue: flagIn(url, 'queue'),
+    layout: url.options.get('layout') as FirestoreStoreOptions['layout'],
   });
   const { FIRESTORE_EMULATOR_HOST: usual } = process.env;
   const calls = new GrpcCalls(CALL_MS_MAX, LISTEN);

@@ -18,25 +18,30 @@ import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { answered } from '../clients/answered.js';
 import { messageOf } from '../clients/errors.js';
-import { idOf, keyOf } from '../clients/escaped-id.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
+import { CentralInstances } from '../compare-and-swap/central-instances.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { listed } from '../compare-and-swap/listed.js';
-import type { FirestoreClient, FirestoreSnapshot } from './client.js';
-import { documentRegister, isLock, stateIn } from './documents.js';
+import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
+import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
+import type { FirestoreClient } from './client.js';
+import { documentTable, nativeDocuments } from './documents.js';
 import { rethrow } from './errors.js';
 import { timeOf } from './firestore-time.js';
 import { Inboxes } from './inboxes.js';
 
 /** Options of `firestoreStore`. */
 export interface FirestoreStoreOptions {
-  /** The collection of the locks, or the path of a subcollection. Default `holdfast`. */
+  /** The collection of the locks, or the path of a subcollection. Default `holdfast`, and `locks` with the layout. */
   readonly collection?: string;
   /**
    * Keep a queue of waiters in the document, and wake them by snapshot listeners. Default true. Without it waiters poll,
    * in no order: fewer writes where many processes wait for one key.
    */
   readonly queue?: boolean;
+  /** The documents of LockServiceCentral, so that both have the same locks. Then there is no queue. */
+  readonly layout?: 'lock-service-central';
 }
 
 /** Usually the shortest round trip of late. */
@@ -46,31 +51,32 @@ const LAST = '\u{10ffff}';
 
 /** The client is used as it is and never terminated. Nothing has to be created: Firestore makes collections on first use. */
 export function firestoreStore(client: FirestoreClient, options: FirestoreStoreOptions = {}): Store {
-  const { collection, queue } = checked(client, options);
+  const { collection, queue, isCentral } = checked(client, options);
+  const layout = isCentral ? centralRecords : nativeDocuments;
+  const ttlField = isCentral ? 'ttl' : 'deleteAfter';
   const locks = client.collection(collection);
   const beside = client.collection(`${collection}-inboxes`);
   const time = timeOf(client, beside);
   const inboxes = new Inboxes(beside);
   const wake = inboxes.send.bind(inboxes);
-  const register = documentRegister(locks, time, { wake, checkOpen: () => swap.checkOpen() });
-  const swap = new CompareAndSwap(register, time, { name: 'Firestore', queue });
+  const checkOpen = (): void => swap.checkOpen();
+  const table = documentTable({ locks, time, layout, ttlField, wake, checkOpen });
+  const swap = new CompareAndSwap(recordRegister(table, layout), time, { name: 'Firestore', queue });
 
   /** One billed read per document with this prefix, in use or not. */
-  async function documentsByKey(prefix: string): Promise<ReadonlyMap<string, FirestoreSnapshot>> {
+  async function documentsByKey(prefix: string): Promise<ReadonlyMap<string, Fields>> {
     const all = locks.orderBy('__name__');
-    const start = idOf(prefix);
+    const start = layout.startOf(prefix);
     const { docs } = await (prefix === '' ? all : all.startAt(start).endAt(start + LAST)).get();
-    const keyed = docs.filter(isLock).map((document) => [keyOf(document.id), document] as const);
-    return new Map(keyed.filter((one): one is [string, FirestoreSnapshot] => one[0] !== null));
+    const keyed = docs.map((document) => [layout.keyIn(document.id), document.data() ?? {}] as const);
+    return new Map(keyed.filter((one): one is [string, Fields] => one[0] !== null));
   }
 
   return {
     name: 'firestore',
-    traits: {
-      ...{ clock: 'estimate', clockErrorMs: CLOCK_ERROR_MS, shared: 'network', durable: true },
-      ...{ push: queue, queue, livenessPollMs: null, metered: true },
-    },
+    traits: estimatedTraits(CLOCK_ERROR_MS, { push: queue, queue, metered: true }),
     apply: (commands) => swap.apply(commands),
+    ...(isCentral && { instances: new CentralInstances({ table, time, swap }) }),
     ...(queue && {
       async listen(inbox, onWake, onListening = () => undefined) {
         swap.checkOpen();
@@ -83,7 +89,7 @@ export function firestoreStore(client: FirestoreClient, options: FirestoreStoreO
       if (query.limit !== undefined && query.limit <= 0) return;
       const found = await answered('Firestore', documentsByKey(query.prefix)).catch(rethrow);
       const { earliest } = await swap.now();
-      yield* listed(found.keys(), query, earliest, (key) => stateIn(found.get(key), key));
+      yield* listed(found.keys(), query, earliest, (key) => listedState(layout, key, found.get(key) ?? {}));
     },
     async probe() {
       swap.checkOpen();
@@ -94,7 +100,7 @@ export function firestoreStore(client: FirestoreClient, options: FirestoreStoreO
         good(`Firestore's clock decides, known to ${latest - earliest} ms now: no client's clock matters.`),
         emulator !== undefined && warning('This is an emulator, made for tests: its locks are lost with it.'),
         note(
-          `Unused documents stay until a TTL policy on the field "deleteAfter" of "${collection}" and "${collection}-inboxes" ` +
+          `Unused documents stay until a TTL policy on the field "${ttlField}" of "${collection}" and on "deleteAfter" of "${collection}-inboxes" ` +
             'deletes them. Whether there is one cannot be seen from here.',
         ),
         note(
@@ -117,19 +123,27 @@ export function firestoreStore(client: FirestoreClient, options: FirestoreStoreO
 const COLLECTION = /^[^/]+(?:\/[^/]+\/[^/]+)*$/;
 const RESERVED = /^(?:\.{1,2}|__.*__)$/;
 
-function checked(client: FirestoreClient, options: FirestoreStoreOptions): Required<FirestoreStoreOptions> {
+function checked(client: FirestoreClient, options: FirestoreStoreOptions) {
   if (typeof client?.collection !== 'function') {
     throw new InvalidArgumentError(
       'This is not a client of Firestore: pass new Firestore() of @google-cloud/firestore, or getFirestore() of firebase-admin.',
     );
   }
-  checkOptionNames(options, ['collection', 'queue']);
-  const { collection = 'holdfast', queue = true } = options;
+  checkOptionNames(options, ['collection', 'queue', 'layout']);
+  const { layout } = options;
+  if (layout !== undefined && layout !== CENTRAL_LAYOUT) {
+    throw new InvalidArgumentError(
+      `There is no layout "${String(layout)}" for Firestore. Layouts: ${CENTRAL_LAYOUT}.`,
+    );
+  }
+  const isCentral = layout !== undefined;
+  const { collection = isCentral ? 'locks' : 'holdfast', queue = !isCentral } = options;
   if (!COLLECTION.test(collection) || collection.split('/').some((segment) => RESERVED.test(segment))) {
     throw new InvalidArgumentError(
       'The collection has to be a name such as "locks", or the path of a subcollection such as "apps/billing/locks".',
     );
   }
   if (typeof queue !== 'boolean') throw new InvalidArgumentError('queue has to be true or false.');
-  return { collection, queue };
+  if (isCentral && queue) throw new InvalidArgumentError(`The layout ${CENTRAL_LAYOUT} has no queue.`);
+  return { collection, queue, isCentral };
 }

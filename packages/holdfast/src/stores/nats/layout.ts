@@ -1,5 +1,6 @@
 /** How locks are stored in a bucket: under which key, and as which bytes. A layout is pure; the register talks to the server. */
-import { type Command, type State, UnsupportedError } from '../../protocol/index.js';
+import type { Command, State } from '../../protocol/index.js';
+import { NotALockError } from '../compare-and-swap/records.js';
 import type { Found } from '../compare-and-swap/register.js';
 
 /** A message of the bucket, as the server stored it. */
@@ -22,26 +23,12 @@ export interface Message {
   readonly lagMs?: number;
 }
 
-/** The key's value is not a lock. Commands on it are refused; lists leave it out. */
-export class NotALockError extends UnsupportedError {
-  constructor(key: string) {
-    super(
-      `The bucket has a value that is not a lock under the key of "${key}". Use a separate bucket for locks. ` +
-        'Nothing was changed.',
-      { key },
-    );
-  }
-}
-
-/** Null for a payload that is not a JSON object. */
-export function jsonObjectIn(payload: string): Readonly<Record<string, unknown>> | null {
-  try {
-    const json: unknown = JSON.parse(payload);
-    return typeof json === 'object' ? (json as Readonly<Record<string, unknown>> | null) : null;
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
+export function notALock(key: string): NotALockError {
+  return new NotALockError(
+    `The bucket has a value that is not a lock under the key of "${key}". Use a separate bucket for locks. ` +
+      'Nothing was changed.',
+    key,
+  );
 }
 
 export interface Layout {

@@ -20,9 +20,10 @@ import {
   sameHold,
   type Waiter,
 } from '../../protocol/index.js';
+import { parsedObject } from '../compare-and-swap/records.js';
 import type { Found } from '../compare-and-swap/register.js';
 import { keyOf, kvKeyOf } from './keys.js';
-import { jsonObjectIn, type Layout, type Message, NotALockError, type Stored } from './layout.js';
+import { type Layout, type Message, notALock, type Stored } from './layout.js';
 
 type Row = readonly (string | number | null)[];
 
@@ -119,8 +120,8 @@ function keepsAny({ holders, rests }: State, { state }: Found<number>): boolean 
 function decode(stored: Stored, key: string): { readonly state: State | null; readonly lateMs: number } {
   // The key was deleted with another tool. The next record replaces the marker, by its revision.
   if (stored.operation !== null) return { state: null, lateMs: 0 };
-  const found = jsonObjectIn(stored.payload);
-  if (!found || !('v' in found)) throw new NotALockError(key);
+  const found = parsedObject(stored.payload);
+  if (!found || !('v' in found)) throw notALock(key);
   checkVersion(found.v, key);
   const json = found as unknown as Json;
   const delayMs = Math.max(0, stored.storedAt - json.w);

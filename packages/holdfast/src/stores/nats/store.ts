@@ -28,11 +28,12 @@ import {
   type Store,
 } from '../../protocol/index.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
+import { NotALockError } from '../compare-and-swap/records.js';
 import { USUAL_ERROR_MS } from '../compare-and-swap/time-estimate.js';
 import { Bucket, type BucketParts } from './bucket.js';
 import { Cleanup } from './cleanup.js';
 import type { NatsConnection } from './connection.js';
-import { NotALockError } from './layout.js';
 import { NatsTime } from './nats-time.js';
 import { probe } from './probe.js';
 import { NatsRegister } from './register.js';
@@ -91,15 +92,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
 
   return {
     name: 'nats',
-    traits: {
-      clock: 'estimate',
-      clockErrorMs: USUAL_ERROR_MS,
-      push: queue,
-      queue,
-      shared: 'network',
-      durable: true,
-      livenessPollMs: null,
-    },
+    traits: estimatedTraits(USUAL_ERROR_MS, { push: queue, queue }),
     apply,
     async listen(inbox, onWake, onListening = () => undefined) {
       adapter.checkOpen();

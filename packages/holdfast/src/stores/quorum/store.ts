@@ -28,6 +28,7 @@ import {
 import { checkOptionNames } from '../../protocol/option-names.js';
 import type { OnListening, OnWake } from '../clients/wake-up.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { RecentMap } from '../compare-and-swap/recent-map.js';
 import { connectionTo, type RedisClient } from '../redis/clients.js';
 import { scanKeys } from '../redis/key-scan.js';
@@ -91,15 +92,7 @@ export function quorumStore(clients: readonly RedisClient[], options: QuorumStor
 
   return {
     name: 'quorum',
-    traits: {
-      clock: 'estimate',
-      clockErrorMs: CLOCK_ERROR_MS,
-      push: true,
-      queue: true,
-      shared: 'network',
-      durable: true,
-      livenessPollMs: null,
-    },
+    traits: estimatedTraits(CLOCK_ERROR_MS, { push: true, queue: true }),
     apply: (commands) => swap.apply(commands),
     async listen(inbox, onWake, onListening = () => undefined) {
       swap.checkOpen();

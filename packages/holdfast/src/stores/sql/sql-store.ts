@@ -11,6 +11,7 @@ import { type Guarantees, type Store, snapshotOf } from '../../protocol/index.js
 import { messageOf } from '../clients/errors.js';
 import { note } from '../clients/findings.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import type { Register } from '../compare-and-swap/register.js';
 import { TimeEstimate, USUAL_ERROR_MS } from '../compare-and-swap/time-estimate.js';
 import { CleanUp } from './clean-up.js';
@@ -64,19 +65,11 @@ export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStore
   };
   const swap = new CompareAndSwap(register, time, { name: title, queue });
   const cleanUp = new CleanUp(async (rows) => (await table.cleanUp?.(rows)) ?? 0);
-  const instances = table.instancesOn?.({ now: () => swap.now(), timed });
+  const instances = table.instancesOn?.({ time, swap, timed });
 
   return {
     name,
-    traits: {
-      clock: 'estimate',
-      clockErrorMs: USUAL_ERROR_MS,
-      push: false,
-      queue,
-      shared: 'network',
-      durable: true,
-      livenessPollMs: null,
-    },
+    traits: estimatedTraits(USUAL_ERROR_MS, { push: false, queue }),
     apply(commands) {
       const replies = swap.apply(commands);
       cleanUp.step(commands.length);

@@ -11,7 +11,8 @@
  * where it is known that nothing was executed.
  */
 import type { Claim, Command, Guarantees, InstanceLocks, State } from '../../protocol/index.js';
-import type { Found, Reading, Written } from '../compare-and-swap/register.js';
+import type { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
+import type { Found, StoreTime, Written } from '../compare-and-swap/register.js';
 
 /** A reply of the database. */
 export interface Timed<T> {
@@ -45,13 +46,13 @@ export interface SqlTable<V> {
   check?(command: Command): void;
   probe(): Promise<Pick<Guarantees, 'server' | 'findings'>>;
   /** Locks by instance, for the records of LockServiceCentral. */
-  instancesOn?(time: TableTime): InstanceLocks;
+  instancesOn?(store: TableStore): InstanceLocks;
 }
 
-/** The time of the database as the store knows it. */
-export interface TableTime {
-  /** Asks the database where its time is not known. */
-  now(): Promise<Reading>;
+/** The parts of a store that its table may use. */
+export interface TableStore {
+  readonly time: StoreTime;
+  readonly swap: Pick<CompareAndSwap<never>, 'now' | 'checkOpen'>;
   /** Runs a statement, and learns the time from its reply. */
   timed<T>(statement: () => Promise<Timed<T>>): Promise<T>;
 }

@@ -22,11 +22,11 @@ import {
   type InstanceLease,
   type InstanceLocks,
   type InstanceRenewal,
-  UnsupportedError,
 } from '../../../protocol/index.js';
 import { TRIES_MAX, tooManyRaces } from '../../compare-and-swap/contention.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
-import { isSameInstance } from '../../compare-and-swap/lock-service-central.js';
+import { checkedLease, isSameInstance } from '../../compare-and-swap/lock-service-central.js';
+import type { Fields } from '../../compare-and-swap/records.js';
 import type { Reading } from '../../compare-and-swap/register.js';
 import { type Aliases, type Item, isAbsent, number, numberIn, text, textIn, update } from '../item.js';
 import type { Change, Outcome } from '../items.js';
@@ -233,14 +233,12 @@ function highestIn(item: Item, key: string): number {
 }
 
 function leaseIn(item: Item, key: string): InstanceLease {
-  const owner = textIn(item, 'owner');
-  const instanceId = textIn(item, 'instanceId');
-  const expiry = numberIn(item, 'expiry');
-  if (owner === undefined || instanceId === undefined || expiry === undefined) {
-    throw new UnsupportedError(
-      `The item of "${key}" is not a lock of LockServiceCentral: it needs owner, instanceId and expiry. Nothing was changed.`,
-      { key },
-    );
-  }
-  return { owner, instanceId, leaseDuration: numberIn(item, 'leaseDuration') ?? 0, expiry };
+  return checkedLease(key, fieldsOf(item));
+}
+
+/** The attributes of a lease, as fields. */
+export function fieldsOf(item: Item): Fields {
+  const [owner, instanceId] = [textIn(item, 'owner'), textIn(item, 'instanceId')];
+  const [leaseDuration, expiry] = [numberIn(item, 'leaseDuration'), numberIn(item, 'expiry')];
+  return { owner, instanceId, leaseDuration, expiry };
 }

@@ -22,7 +22,8 @@ import {
   ownPart,
   ownPartIn,
 } from '../../compare-and-swap/foreign.js';
-import { jsonObjectIn, type Layout, NotALockError, type Stored } from '../layout.js';
+import { parsedObject } from '../../compare-and-swap/records.js';
+import { type Layout, notALock, type Stored } from '../layout.js';
 
 const NAME = 'cloops';
 const LEGAL = /^[-/_=a-zA-Z0-9]+(?:\.[-/_=a-zA-Z0-9]+)*$/;
@@ -64,12 +65,12 @@ function documentOf(state: State): LockDocument {
 
 function stateOf({ payload, operation, storedAt }: Stored, key: string): State | null {
   if (operation === 'PURGE' || payload === '') return null;
-  const document = jsonObjectIn(payload);
+  const document = parsedObject(payload);
   const found = document && lockDocument(document);
   const own = document && ownPartIn(document.holdfast, key);
   if (own && found && isWrittenFor(own, found)) return own;
   if (operation === 'DEL') return null;
-  if (!found) throw new NotALockError(key);
+  if (!found) throw notALock(key);
   const { owner, expiresAtUnixMs } = found;
   return foreignState({ owner, acquiredAt: storedAt, expiresAt: expiresAtUnixMs + CLOCKS_APART_MS });
 }

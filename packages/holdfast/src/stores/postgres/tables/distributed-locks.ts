@@ -12,9 +12,9 @@
  * that differ. `holder_id` of ours contains a hash of the hold, so nobody else has it.
  */
 import type { Holder, Rest } from '../../../protocol/index.js';
-import { bareNameOf, keyOfBareName } from '../../compare-and-swap/foreign.js';
-import { secretOf } from '../../compare-and-swap/lock-service-central.js';
-import { boundedMs, FAR_MS, FREE, FREE_MS, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
+import { bareNameOf, boundedMs, FAR_MS, keyOfBareName } from '../../compare-and-swap/foreign.js';
+import { FREE_INSTANCE as FREE, secretOf } from '../../compare-and-swap/lock-service-central.js';
+import { FREE_MS, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
 
 const NAME = 'distributed-locks';
 /** The length of `holder_id`, in letters. */

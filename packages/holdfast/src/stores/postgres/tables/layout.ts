@@ -20,22 +20,19 @@ import {
   type ForeignHold,
   foreignState,
   occupantOf,
-  ownPart,
   ownPartIn,
+  storedPart,
 } from '../../compare-and-swap/foreign.js';
 import { OWN_PREFIX } from '../../compare-and-swap/lock-service-central.js';
+import type { Fields } from '../../compare-and-swap/records.js';
 
 /** The column that Holdfast adds. */
 export const OWN = 'holdfast';
-export const FREE = `${OWN_PREFIX}free`;
 /** Matches the texts of `secretOf`, and `FREE`, in SQL: other software may have names with the same beginning. */
 export const OWN_SHAPE = `${OWN_PREFIX}([0-9a-f]{40}|rest-[0-9]+|free)`;
 
 /** How long before it is expendable a released lock has expired: longer than any transaction of the other software. */
 export const FREE_MS = 24 * 60 * 60 * 1_000;
-
-/** The last moment that a `Date` has. Times that are later, or that have no end, count as this. */
-export const FAR_MS = 8_640_000_000_000_000;
 
 /** The columns of a row, as JSON gives them. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -71,8 +68,8 @@ export interface TableLayout {
   deciding(row: Row): readonly unknown[];
   /** The hold that a row stands for. Null for a row that is not a lock. */
   read(row: Row): ForeignHold | null;
-  /** Whether holders are instances, which may act without a hold. */
-  readonly instances?: boolean;
+  /** Where holders are instances, which may act without a hold: a row as LockServiceCentral's record, and back. */
+  readonly instances?: { fieldsOf(row: Row): Fields; rowOf(key: string, fields: Fields): Row };
 }
 
 export function rowOf(layout: TableLayout, key: string, state: State): Row {
@@ -80,9 +77,7 @@ export function rowOf(layout: TableLayout, key: string, state: State): Row {
   const shape = occupant
     ? layout.held(occupant, key)
     : layout.free(Math.max(expendableAt(state) - FREE_MS, 0), key);
-  const { holders, rests, waiters: _none, ended, evictions, ...numbers } = ownPart(state);
-  const lists = Object.entries({ holders, rests, ended, evictions }).filter(([, list]) => list.length > 0);
-  return { ...shape, [OWN]: { ...numbers, ...Object.fromEntries(lists) } };
+  return { ...shape, [OWN]: storedPart(state) };
 }
 
 /** Throws an `UnsupportedError` for a row that is not a lock, or has a newer format. */
@@ -96,9 +91,4 @@ export function stateIn(layout: TableLayout, key: string, row: Row): State {
       'Check the row, the table and the layout. Nothing was changed.',
     { key },
   );
-}
-
-/** Within the times that a `Date` has. */
-export function boundedMs(ms: number): number {
-  return Math.min(Math.max(ms, 0), FAR_MS);
 }

@@ -1,29 +1,31 @@
 /**
- * The layout of github.com/UnitVectorY-Labs/LockServiceCentral in PostgreSQL:
+ * LockServiceCentral's records (compare-and-swap/lock-service-central.ts) in PostgreSQL:
  *
- *   lock_id                varchar(512)  primary key, namespace:lockName
- *   namespace, lock_name   varchar(255)
- *   owner                  varchar(255)  the signed-in user
- *   instance_id            varchar(255)  a secret of the client: the same owner and instance may acquire the lock again
- *   lease_duration         bigint        seconds, with all renewals
- *   expiry                 bigint        epoch seconds. Taken when absent or `expiry < now()`, in rounded seconds
+ *   lock_id                                         varchar(512)  primary key, namespace:lockName
+ *   namespace, lock_name, owner, instance_id        varchar(255)
+ *   lease_duration, expiry                          bigint. Taken when `expiry < now()`, in rounded seconds
  *
  * The service writes `expiry` by its own clock, and compares it by the server's. So locks of ours are written without an
  * allowance, and locks of the service count a second longer. Our column stays when the service takes the lock.
  */
-import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
 import {
   CENTRAL_LAYOUT,
-  centralPartsIn,
-  centralPartsOf,
-  secretOf,
+  type CentralRecord,
+  centralIdOf,
+  centralKeyIn,
+  FREE_INSTANCE,
+  FREE_OWNER,
+  freeRecord,
+  heldRecord,
+  holdOf,
+  leaseIn,
 } from '../../compare-and-swap/lock-service-central.js';
-import { boundedMs, FREE, FREE_MS, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
+import type { Fields } from '../../compare-and-swap/records.js';
+import { FREE_MS, OWN, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
 
 const COLUMNS = ['namespace', 'lock_name', 'owner', 'instance_id', 'lease_duration', 'expiry'];
 /** The length of `owner`, in letters. */
 const OWNER_MAX = 255;
-const FREE_OWNER = 'holdfast';
 
 export const lockServiceCentral: TableLayout = {
   name: CENTRAL_LAYOUT,
@@ -43,34 +45,42 @@ export const lockServiceCentral: TableLayout = {
 CREATE INDEX IF NOT EXISTS idx_locks_expiry ON ${table} (expiry);`,
   keySql: "replace(r.lock_id, ':', '/')",
   ownSql: `r.instance_id ~ '^${OWN_SHAPE}$'`,
-  freeSql: `r.owner = '${FREE_OWNER}' AND r.instance_id = '${FREE}' AND r.lease_duration = 0`,
+  freeSql: `r.owner = '${FREE_OWNER}' AND r.instance_id = '${FREE_INSTANCE}' AND r.lease_duration = 0`,
   expendableSql: `r.expiry < floor(extract(epoch FROM clock_timestamp()))::bigint - ${FREE_MS / 1_000}`,
-  isKey: (key) => centralPartsIn(key) !== null,
-  nameOf: (key) => centralPartsOf(key).join(':'),
+  isKey: (key) => centralKeyIn(key.replace('/', ':')) !== null,
+  nameOf: centralIdOf,
   held(occupant, key) {
-    const { owner, acquiredAt, expiresAt } = occupant;
-    const seconds = Math.ceil((expiresAt - acquiredAt) / 1_000);
-    const shown = [...owner].slice(0, OWNER_MAX).join('');
-    return columnsOf(key, shown, secretOf(occupant), seconds, Math.ceil(expiresAt / 1_000));
+    const record = heldRecord(key, occupant, 0);
+    return columnsOf(key, { ...record, owner: [...record.owner].slice(0, OWNER_MAX).join('') });
   },
-  free: (expiredMs, key) => columnsOf(key, FREE_OWNER, FREE, 0, Math.ceil(expiredMs / 1_000)),
+  free: (expiredMs, key) => columnsOf(key, freeRecord(key, expiredMs, Math.ceil(expiredMs / 1_000))),
   deciding: ({ owner, instance_id, expiry }) => [owner, instance_id, expiry],
-  read({ owner, instance_id, lease_duration, expiry }) {
-    if (typeof owner !== 'string' || typeof instance_id !== 'string' || typeof expiry !== 'number')
-      return null;
-    const seconds = typeof lease_duration === 'number' ? lease_duration : 0;
-    return {
-      owner,
-      acquiredAt: boundedMs((expiry - seconds) * 1_000),
-      // The lock lasts through the second of its expiry.
-      expiresAt: boundedMs((expiry + 1) * 1_000 + CLOCKS_APART_MS),
-    };
+  read(row) {
+    const lease = leaseIn(fieldsOf(row));
+    return lease && holdOf(lease);
   },
-  instances: true,
+  instances: {
+    fieldsOf,
+    rowOf: (key, fields) => ({ ...columnsOf(key, fields as unknown as CentralRecord), [OWN]: fields[OWN] }),
+  },
 };
 
-function columnsOf(key: string, owner: string, instance: string, seconds: number, expiry: number): Row {
-  const [namespace, lock_name] = centralPartsOf(key);
-  const name = { lock_id: `${namespace}:${lock_name}`, namespace, lock_name };
-  return { ...name, owner, instance_id: instance, lease_duration: seconds, expiry };
+function columnsOf(key: string, record: CentralRecord): Row {
+  const { namespace, lockName: lock_name, owner, instanceId: instance_id, leaseDuration, expiry } = record;
+  const name = { lock_id: centralIdOf(key), namespace, lock_name };
+  return { ...name, owner, instance_id, lease_duration: leaseDuration, expiry };
+}
+
+/** The columns under the names that they have in other engines. */
+function fieldsOf(row: Row): Fields {
+  const { namespace, lock_name: lockName, owner, instance_id: instanceId, expiry } = row;
+  return {
+    namespace,
+    lockName,
+    owner,
+    instanceId,
+    leaseDuration: row.lease_duration,
+    expiry,
+    [OWN]: row[OWN],
+  };
 }

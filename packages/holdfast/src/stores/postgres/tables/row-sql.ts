@@ -30,17 +30,11 @@ export function sqlOf({ layout, schema, table: name }: Place) {
     const quoted = quoteName(column);
     return `${quoted} = ${layout.replaced[column] ?? `n.${quoted}`}`;
   });
-  /** Assignments of all columns but the key. Marks and evictions of the row are kept. */
-  const assigned = (source: 'n' | 'excluded'): string => {
-    const all = names.slice(1).map((column) => `${column} = ${source}.${column}`);
-    return `${all.join(', ')} || coalesce(${KEPT}, '{}')`;
-  };
+  /** Of all columns but the key. Marks and evictions of the row are kept. */
+  const assigned = names.slice(1).map((column) => `${column} = excluded.${column}`);
   const from = `jsonb_populate_record(NULL::${table}, $2::jsonb) AS n, patience`;
-  const inserting = (values: readonly string[]): string =>
-    `INSERT INTO ${table} AS r (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${from} ON CONFLICT (${key}) DO`;
-  const insert = inserting(names.map((column) => `n.${column}`));
-  const updating = (set: string): string =>
-    `UPDATE ${table} AS r SET ${set} FROM ${from} WHERE r.${key} = $1::text AND`;
+  const values = names.map((column) => `n.${column}`);
+  const insert = `INSERT INTO ${table} AS r (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${from} ON CONFLICT (${key}) DO`;
   /**
    * Returns the row that was written, or else the row that was in the way. That one is locked for the moment, because
    * only so a statement sees a row that changed after it began.
@@ -52,16 +46,12 @@ export function sqlOf({ layout, schema, table: name }: Place) {
     WHERE r.${key} = $1::text AND NOT EXISTS (SELECT FROM changed) FOR NO KEY UPDATE)::text AS found`;
   const inOrder = `(${layout.keySql}) COLLATE "C"`;
   return {
-    names,
-    inserting,
-    updating,
-    assigned,
-    changing,
     time: `SELECT ${NOW}`,
     read: `SELECT ${NOW}, (SELECT ${row} FROM ${table} AS r WHERE r.${key} = $1::text)::text AS found`,
     insert: changing(`${insert} NOTHING`),
-    replace: changing(`${updating(replaced.join(', '))} ${row} = $3::jsonb`),
-    take: changing(`${insert} UPDATE SET ${assigned('excluded')}
+    replace: changing(`UPDATE ${table} AS r SET ${replaced.join(', ')} FROM ${from}
+      WHERE r.${key} = $1::text AND ${row} = $3::jsonb`),
+    take: changing(`${insert} UPDATE SET ${assigned.join(', ')} || coalesce(${KEPT}, '{}')
       WHERE ${layout.freeSql} AND r.${OWN}->'version' = '${STATE_VERSION}' AND NOT ${IS_ENDED}
       AND r.${OWN}->'token' < $3::jsonb->'token' AND r.${OWN}->'decision' < $3::jsonb->'decision'`),
     page: (rows: number): string => `SELECT ${NOW}, (SELECT json_agg(page ORDER BY page.key)::text FROM (

@@ -10,20 +10,27 @@
  */
 import type { Claim, Command, Guarantees, State } from '../../../protocol/index.js';
 import { note } from '../../clients/findings.js';
+import { CentralInstances } from '../../compare-and-swap/central-instances.js';
 import { checkPlainLock, leavesForeign } from '../../compare-and-swap/foreign.js';
+import type { FoundRecord, RecordTable } from '../../compare-and-swap/records.js';
 import type { Found, Written } from '../../compare-and-swap/register.js';
-import type { KeyedState, SqlTable, TableTime, Timed } from '../../sql/sql-table.js';
+import type { KeyedState, SqlTable, TableStore, Timed } from '../../sql/sql-table.js';
 import type { Database } from '../clients.js';
 import { sqlState } from '../errors.js';
 import { type About, findingsOf } from '../probe.js';
 import { aboutJson } from '../sql/reads.js';
 import { explainTable } from './errors.js';
-import { InstanceRows, type Outcome } from './instance-rows.js';
 import { type Row, rowOf, stateIn } from './layout.js';
 import { type Place, type RowSql, sqlOf } from './row-sql.js';
 
 /** The row as JSON text; null for none. */
 type Version = string | null;
+
+/** A write: the row written, or the row that was there instead. Neither where the server undid it: another was faster. */
+interface Outcome {
+  readonly written: string | null;
+  readonly found: string | null;
+}
 
 interface Answer {
   readonly written: string | null;
@@ -36,7 +43,7 @@ const SERIALIZATION_FAILURE = '40001';
 
 export class RowTable implements SqlTable<Version> {
   readonly absent = ABSENT;
-  readonly instancesOn?: (time: TableTime) => InstanceRows;
+  readonly instancesOn?: (store: TableStore) => CentralInstances<Version>;
   readonly #database: Database;
   readonly #place: Place;
   readonly #sql: RowSql;
@@ -45,15 +52,26 @@ export class RowTable implements SqlTable<Version> {
     this.#database = database;
     this.#place = place;
     const { layout } = place;
-    const sql = sqlOf(place);
-    this.#sql = sql;
-    if (!layout.instances) return;
-    const change = this.#change.bind(this);
-    const read = async (key: string): Promise<Timed<Version>> => {
-      const { found, atMs } = await this.#query(sql.read, [layout.nameOf(key)], key);
-      return { value: found, atMs };
+    this.#sql = sqlOf(place);
+    const { instances } = layout;
+    if (!instances) return;
+    this.instancesOn = ({ time, swap, timed }) => {
+      const foundOf = (text: Version): FoundRecord<Version> => ({
+        fields: text === null ? null : instances.fieldsOf(JSON.parse(text) as Row),
+        version: text,
+      });
+      const table: RecordTable<Version> = {
+        absent: null,
+        get: async (key) => foundOf(await timed(() => this.#row(key))),
+        put: async (key, fields, seen) => {
+          const { written, found } = await timed(() => this.#put(key, instances.rowOf(key, fields), seen));
+          if (written !== null) return { kind: 'written', version: written };
+          return { kind: 'changed', found: found === null ? null : foundOf(found) };
+        },
+      };
+      const encode = (key: string, state: State) => instances.fieldsOf(rowOf(layout, key, state));
+      return new CentralInstances({ table, time, swap, encode });
     };
-    this.instancesOn = (time) => new InstanceRows({ sql, layout, time, change, read });
   }
 
   check(command: Command): void {
@@ -63,8 +81,8 @@ export class RowTable implements SqlTable<Version> {
   }
 
   async read(key: string): Promise<Timed<Found<Version>>> {
-    const { found, atMs } = await this.#query(this.#sql.read, [this.#place.layout.nameOf(key)], key);
-    return { value: this.#found(key, found), atMs };
+    const { value, atMs } = await this.#row(key);
+    return { value: this.#found(key, value), atMs };
   }
 
   async replace(
@@ -80,13 +98,7 @@ export class RowTable implements SqlTable<Version> {
       if (found.version !== version) return { value: { kind: 'changed', found }, atMs };
       return { value: { kind: 'written', version, lateMs: 0, state }, atMs };
     }
-    const row = JSON.stringify(rowOf(this.#place.layout, key, next));
-    return this.#written(
-      key,
-      version === null
-        ? await this.#change(this.#sql.insert, key, [row])
-        : await this.#change(this.#sql.replace, key, [row, version]),
-    );
+    return this.#written(key, await this.#put(key, rowOf(this.#place.layout, key, next), version));
   }
 
   async take({ key, hold }: Claim, next: State): Promise<Timed<Written<Version>>> {
@@ -142,15 +154,29 @@ export class RowTable implements SqlTable<Version> {
     return isLock ? stateIn(layout, key, row) : null;
   }
 
+  async #row(key: string): Promise<Timed<Version>> {
+    const { found, atMs } = await this.#query(this.#sql.read, [this.#place.layout.nameOf(key)], key);
+    return { value: found, atMs };
+  }
+
+  /** Replaces the row, or inserts it where none was seen. */
+  async #put(key: string, next: Row, seen: Version): Promise<Timed<Outcome>> {
+    const row = JSON.stringify(next);
+    const { insert, replace } = this.#sql;
+    return seen === null
+      ? await this.#change(insert, key, [row])
+      : await this.#change(replace, key, [row, seen]);
+  }
+
   /** Runs a statement of `changing`, with the name as `$1`. */
   async #change(text: string, key: string, values: readonly string[]): Promise<Timed<Outcome>> {
     try {
       const name = this.#place.layout.nameOf(key);
       const { written, found, atMs } = await this.#query(text, [name, ...values], key);
-      return { value: { written, found, isUndone: false }, atMs };
+      return { value: { written, found }, atMs };
     } catch (error) {
       if (sqlState(error instanceof Error ? error.cause : error) !== SERIALIZATION_FAILURE) throw error;
-      return { value: { written: null, found: null, isUndone: true }, atMs: null };
+      return { value: { written: null, found: null }, atMs: null };
     }
   }
 
