@@ -3,17 +3,12 @@
  * is the one seen: the stored owner and instance are the holder, so a lock that was acquired at one service can be
  * acquired again, renewed and released at the other.
  *
- * 1. Reads the record.
- * 2. Decides as the service does, by the engine's clock: an expiry counts from the latest time possible, and has passed by
- *    the earliest, a second later than the service would say.
- * 3. Writes on the condition that the record is unchanged; otherwise decides again on the one that is there.
+ * Each operation reads the record, decides as the service does, by the engine's clock (an expiry counts from the latest time
+ * possible, and has passed by the earliest), and writes if the record is unchanged. A release leaves a free record, so that
+ * tokens and marks of the library go on.
  *
- *   acquire   absent, expired, or of the same instance: sets owner, instance, lease and expiry
- *   renew     of the same instance and not expired: adds to lease and expiry
- *   release   of the same instance: leaves a free record, so that tokens and marks of the library go on
- *
- * A write that is executed late finds another version, and does nothing. Where the client may send a write twice, the
- * record has the operation's id as `holdfastOperation`: so the first one is recognised.
+ * A write that is executed late finds another version. Where the client may send a write twice, `holdfastOperation` has
+ * the operation's id, by which the first one is recognised.
  */
 import {
   EMPTY_STATE,
@@ -150,10 +145,7 @@ export class CentralInstances<V> implements InstanceLocks {
         put.kind === 'written' ? null : (put.found ?? (await table.get(key)));
       if (!instead || instead.fields?.[OPERATION] === operation) {
         if (next && this.#time.jumps !== jumps) {
-          throw new Error(
-            `A clock stood still while the record of "${key}" was written: that of the store or of this machine. The ` +
-              'expiry that was written may be wrong.',
-          );
+          throw new Error(`A clock stood still while the record of "${key}" was written.`);
         }
         return outcome;
       }

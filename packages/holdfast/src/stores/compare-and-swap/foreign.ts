@@ -1,7 +1,6 @@
 /**
  * Locks shared with other software, in records of that software's layout. A record that it wrote is read as a state with
- * one foreign holder. The data that only Holdfast needs (hold, token, marks, metadata) is stored beside it, in a part of
- * the record that the other software ignores, and drops when it takes the lock.
+ * one foreign holder. What only Holdfast needs (hold, token, marks, metadata) is in a part that the other software ignores.
  *
  * While the other software holds the lock, nothing is written: no mark, no clean-up, no identical record.
  */
@@ -16,10 +15,7 @@ import {
   UnsupportedError,
 } from '../../protocol/index.js';
 
-/**
- * Other software uses the clocks of its machines. So our holds are written with an expiry that much later, and its holds
- * count that much longer, unless its layout has a grace period of its own.
- */
+/** Other software uses the clocks of its machines. So our holds are written to end that much later, and its holds count longer. */
 export const CLOCKS_APART_MS = 1_000;
 
 /** The last moment that a `Date` has. Times that are later, or that have no end, count as this. */

@@ -1,6 +1,21 @@
 /** Lists for engines without an order of keys: all states that were found, by the query. */
 import { keysInOrder, type ListQuery, type Snapshot, type State, snapshotOf } from '../../protocol/index.js';
 
+/** The first `limit` of them that are there. */
+export async function* firstOf(
+  all: AsyncIterable<Snapshot | null>,
+  limit = Number.POSITIVE_INFINITY,
+): AsyncGenerator<Snapshot> {
+  let left = limit;
+  if (left <= 0) return;
+  for await (const one of all) {
+    if (!one) continue;
+    yield one;
+    left -= 1;
+    if (left <= 0) return;
+  }
+}
+
 /** `stateOf` is called for the keys that the query asks for. */
 export function listed(
   keys: Iterable<string>,

@@ -7,8 +7,7 @@
  *   leaseDuration   seconds, with all renewals
  *   expiry          epoch seconds. The lock is taken when the record is absent, or `expiry < now` in whole seconds
  *
- * A released lock of ours stays as a record that expired a day ago by any clock: its token and marks are still there for
- * the next claim.
+ * A released lock of ours stays as a record that expired a day ago, with its token and marks.
  */
 import { createHash } from 'node:crypto';
 import {
@@ -132,7 +131,7 @@ export function holdOf({ owner, leaseDuration, expiry }: InstanceLease): Foreign
   };
 }
 
-/** Throws for a record that is not a lock, or that a newer library wrote. */
+/** Throws where it is not a lock, or a newer library wrote it. */
 export function checkedLease(key: string, fields: Fields): InstanceLease {
   ownStateIn(key, fields);
   const lease = leaseIn(fields);

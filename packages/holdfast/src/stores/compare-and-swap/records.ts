@@ -1,9 +1,6 @@
-/**
- * Records as maps of fields, for engines that replace one on the condition that its version is the one seen. The table is
- * the engine's; the layout says how a lock is stored in the fields, which may be those of other software.
- */
+/** Records as maps of fields: the table is the engine's; the layout, which may be other software's, stores a lock in them. */
 import { isDeepStrictEqual } from 'node:util';
-import { type Command, expendableAt, type State, UnsupportedError, type Wake } from '../../protocol/index.js';
+import { expendableAt, type State, UnsupportedError, type Wake } from '../../protocol/index.js';
 import { leavesForeign } from './foreign.js';
 import type { Found, Register } from './register.js';
 
@@ -44,8 +41,7 @@ export interface RecordLayout {
   encode(key: string, state: State): Fields;
   /** Throws a `NotALockError`, or an `UnsupportedError` for a newer format. */
   decode(key: string, fields: Fields): State;
-  /** Throws an `UnsupportedError` for a command that a record cannot store. */
-  check?(command: Command): void;
+  check?: NonNullable<Register<unknown>['check']>;
 }
 
 /** The record of the key is not a lock. Commands on it are refused; lists leave it out. */

@@ -15,14 +15,20 @@
  * A lost reply (connection, leader or majority lost): the transaction may be applied or not, and the core asks again with
  * the same hold. One that is delayed fails by its condition, or because its etcd lease is gone (register.ts).
  */
-import { InvalidArgumentError, keysInOrder, type Store, snapshotOf } from '../../protocol/index.js';
+import {
+  InvalidArgumentError,
+  keysInOrder,
+  type Snapshot,
+  type Store,
+  snapshotOf,
+} from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import type { FetchLike } from '../clients/fetch.js';
 import { wakeListeners } from '../clients/wake-streams.js';
 import { CentralInstances } from '../compare-and-swap/central-instances.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
-import { listed } from '../compare-and-swap/listed.js';
+import { firstOf, listed } from '../compare-and-swap/listed.js';
 import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
 import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
 import { CLOCK_ERROR_MS, timeOf } from './etcd-time.js';
@@ -113,6 +119,12 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
     }
   }
 
+  async function* snapshots(start: string, from: string): AsyncGenerator<Snapshot | null> {
+    for await (const [key, fields] of found(start, from)) {
+      yield snapshotOf(key, listedState(layout, key, fields), (await swap.now()).earliest);
+    }
+  }
+
   return {
     name: 'etcd',
     traits: estimatedTraits(CLOCK_ERROR_MS, { queue, push: queue }),
@@ -127,7 +139,7 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
     read: (key) => swap.read(key),
     async *list(query) {
       swap.checkOpen();
-      const { prefix: start, after, limit = Number.POSITIVE_INFINITY } = query;
+      const { prefix: start, after, limit } = query;
       if (isCentral) {
         // Ids have another order than keys.
         const all = new Map<string, Fields>();
@@ -138,16 +150,7 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
         return;
       }
       const [from = start] = keysInOrder([start, `${after ?? ''}\0`], { prefix: '' }).slice(-1);
-      let left = limit;
-      if (left <= 0) return;
-      for await (const [key, fields] of found(layout.startOf(start), layout.startOf(from))) {
-        const { earliest } = await swap.now();
-        const snapshot = snapshotOf(key, listedState(layout, key, fields), earliest);
-        if (!snapshot) continue;
-        yield snapshot;
-        left -= 1;
-        if (left <= 0) return;
-      }
+      yield* firstOf(snapshots(layout.startOf(start), layout.startOf(from)), limit);
     },
     async probe() {
       swap.checkOpen();

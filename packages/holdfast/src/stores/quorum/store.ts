@@ -29,6 +29,7 @@ import { checkOptionNames } from '../../protocol/option-names.js';
 import type { OnListening, OnWake } from '../clients/wake-up.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
+import { firstOf } from '../compare-and-swap/listed.js';
 import { RecentMap } from '../compare-and-swap/recent-map.js';
 import { connectionTo, type RedisClient } from '../redis/clients.js';
 import { scanKeys } from '../redis/key-scan.js';
@@ -90,6 +91,12 @@ export function quorumStore(clients: readonly RedisClient[], options: QuorumStor
     return snapshotOf(key, state, (await swap.now()).earliest);
   }
 
+  async function* snapshots(keys: readonly string[]): AsyncGenerator<Snapshot | null> {
+    for (let from = 0; from < keys.length; from += LISTED_AT_ONCE) {
+      yield* await Promise.all(keys.slice(from, from + LISTED_AT_ONCE).map(snapshot));
+    }
+  }
+
   return {
     name: 'quorum',
     traits: estimatedTraits(CLOCK_ERROR_MS, { push: true, queue: true }),
@@ -101,21 +108,13 @@ export function quorumStore(clients: readonly RedisClient[], options: QuorumStor
     read: snapshot,
     async *list(query) {
       swap.checkOpen();
-      let left = query.limit ?? Number.POSITIVE_INFINITY;
-      if (left <= 0) return;
+      if ((query.limit ?? 1) <= 0) return;
       const found = await quorum.collect((index) => {
         const { connection, keyPrefix } = members[index] as RedisMember;
         return scanKeys(connection, keyPrefix, query);
       });
       const keys = keysInOrder(new Set(found.flat()), query);
-      for (let from = 0; from < keys.length; from += LISTED_AT_ONCE) {
-        for (const one of await Promise.all(keys.slice(from, from + LISTED_AT_ONCE).map(snapshot))) {
-          if (!one) continue;
-          yield one;
-          left -= 1;
-          if (left <= 0) return;
-        }
-      }
+      yield* firstOf(snapshots(keys), query.limit);
     },
     async probe() {
       swap.checkOpen();

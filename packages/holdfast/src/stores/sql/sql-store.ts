@@ -7,11 +7,12 @@
  * There are no wake-ups: waiters poll.
  */
 import { systemClock } from '../../clock.js';
-import { type Guarantees, type Store, snapshotOf } from '../../protocol/index.js';
+import { type Guarantees, type Snapshot, type Store, snapshotOf } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import { note } from '../clients/findings.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
+import { firstOf } from '../compare-and-swap/listed.js';
 import type { Register } from '../compare-and-swap/register.js';
 import { TimeEstimate, USUAL_ERROR_MS } from '../compare-and-swap/time-estimate.js';
 import { CleanUp } from './clean-up.js';
@@ -67,6 +68,15 @@ export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStore
   const cleanUp = new CleanUp(async (rows) => (await table.cleanUp?.(rows)) ?? 0);
   const instances = table.instancesOn?.({ time, swap, timed });
 
+  async function* snapshots(prefix: string, after: string | null): AsyncGenerator<Snapshot | null> {
+    for (let from: string | null | undefined = after; from !== undefined; ) {
+      const rows: readonly KeyedState[] = await page(prefix, from);
+      const { earliest } = await swap.now();
+      for (const { key, state } of rows) yield snapshotOf(key, state, earliest);
+      from = rows.length < PAGE_ROWS ? undefined : rows.at(-1)?.key;
+    }
+  }
+
   return {
     name,
     traits: estimatedTraits(USUAL_ERROR_MS, { push: false, queue }),
@@ -77,21 +87,9 @@ export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStore
     },
     ...(instances && { instances }),
     read: (key) => swap.read(key),
-    async *list({ prefix, after = null, limit = Number.POSITIVE_INFINITY }) {
+    async *list({ prefix, after = null, limit }) {
       swap.checkOpen();
-      let left = limit;
-      for (let from: string | null | undefined = after; left > 0 && from !== undefined; ) {
-        const rows: readonly KeyedState[] = await page(prefix, from);
-        const { earliest } = await swap.now();
-        for (const { key, state } of rows) {
-          const snapshot = snapshotOf(key, state, earliest);
-          if (!snapshot) continue;
-          yield snapshot;
-          left -= 1;
-          if (left <= 0) return;
-        }
-        from = rows.length < PAGE_ROWS ? undefined : rows.at(-1)?.key;
-      }
+      yield* firstOf(snapshots(prefix, after), limit);
     },
     async probe(): Promise<Guarantees> {
       swap.checkOpen();

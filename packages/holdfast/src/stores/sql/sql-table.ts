@@ -6,9 +6,8 @@
  * 2. Every statement returns the database's own time with its result, in the same round trip, as `Timed`.
  * 3. `sqlStore(table, options)` does the rest: the clock, the decisions, the cache, lists, clean-up and closing.
  *
- * `read` and `replace` decide nothing: `replace` is one statement that replaces the row on the condition that it is
- * still `seen`, and reports whether it did. A rejection means that the outcome is unknown; throw a `NotExecutedError`
- * where it is known that nothing was executed.
+ * `replace` is one statement, on the condition that the row is still `seen`. A rejection means that the outcome is unknown;
+ * throw a `NotExecutedError` where it is known that nothing was executed.
  */
 import type { Claim, Command, Guarantees, InstanceLocks, State } from '../../protocol/index.js';
 import type { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';

@@ -2,19 +2,14 @@
  * Locks of instances in the items of LockServiceCentral: the stored owner and instance are the holder, so a lock that was
  * acquired at one service can be acquired again, renewed and released at the other.
  *
- * Every operation is one conditional write, as there. A failed condition returns the item, which gives the reason.
- *
- *   acquire   absent, expired, or of the same instance: sets owner, instance, lease and expiry
- *   renew     of the same instance and not expired: adds to lease and expiry
- *   release   of the same instance: leaves a free item (shape.ts), so that tokens and marks of the library go on
+ * Every operation is one conditional write, as there. A failed condition returns the item, which gives the reason. A
+ * release leaves a free item (shape.ts), so that tokens and marks of the library go on.
  *
  * Writes that arrive twice or late change nothing. Each has a number, the time in microseconds, which is stored as
  * `holdfastOperation` before the caller's id; the condition is that the stored number is lower. Acquire and release also
- * set the numbers of our own part, so that a late claim of the library fails, and tokens rise. LockServiceCentral drops
- * all of that when it acquires, and keeps it when it renews.
+ * set the numbers of our own part, so that a late claim of the library fails, and tokens rise.
  *
- * Clock: DynamoDB's, estimated. An expiry counts from the latest time possible. A lock has expired by the earliest, and a
- * second later than LockServiceCentral would say, because that uses other clocks.
+ * Clock: DynamoDB's, estimated. An expiry counts from the latest time possible, and has passed by the earliest.
  */
 import {
   EMPTY_STATE,
@@ -25,7 +20,14 @@ import {
 } from '../../../protocol/index.js';
 import { TRIES_MAX, tooManyRaces } from '../../compare-and-swap/contention.js';
 import { CLOCKS_APART_MS } from '../../compare-and-swap/foreign.js';
-import { checkedLease, isSameInstance } from '../../compare-and-swap/lock-service-central.js';
+import {
+  type CentralRecord,
+  centralIdOf,
+  checkedLease,
+  freeRecord,
+  isSameInstance,
+  leasedRecord,
+} from '../../compare-and-swap/lock-service-central.js';
 import type { Fields } from '../../compare-and-swap/records.js';
 import type { Reading } from '../../compare-and-swap/register.js';
 import { type Aliases, type Item, isAbsent, number, numberIn, text, textIn, update } from '../item.js';
@@ -36,13 +38,6 @@ import { isAbsentOrOlder, ownAttributes, ownStateIn } from './shape.js';
 /** The number of the item's last write, padded because it is compared as a text, and the id of its caller. */
 export const OPERATION = 'holdfastOperation';
 const DIGITS = String(Number.MAX_SAFE_INTEGER).length;
-
-/** The shape of the items. */
-export interface InstanceShape {
-  keyOf(key: string): Item;
-  held(key: string, lease: InstanceLease): Item;
-  free(sinceMs: number, key: string): Item;
-}
 
 /** A lock that expired this long ago was released. Other expired locks are only taken by a fresh time. */
 const RELEASED_SECONDS = 12 * 60 * 60;
@@ -58,16 +53,14 @@ interface Attempt {
 
 export class InstanceRecords implements InstanceLocks {
   readonly #table: TimedTable;
-  readonly #shape: InstanceShape;
   #last = 0;
 
-  constructor(table: TimedTable, shape: InstanceShape) {
+  constructor(table: TimedTable) {
     this.#table = table;
-    this.#shape = shape;
   }
 
   async read(key: string): Promise<InstanceLease | null> {
-    const item = await this.#table.items.get(this.#shape.keyOf(key), key);
+    const item = await this.#table.items.get(keyOf(key), key);
     const lease = item && leaseIn(item, key);
     return lease && lease.expiry >= expiredBelow(await this.#table.now()) ? lease : null;
   }
@@ -82,7 +75,7 @@ export class InstanceRecords implements InstanceLocks {
     return await this.#tryUntilSettled(key, operation, async (attempt) => {
       const { jumps } = time;
       const expiry = Math.floor(attempt.time.latest / 1_000) + seconds;
-      const set = this.#shape.held(key, { ...instance, leaseDuration: seconds, expiry });
+      const set = itemOf(leasedRecord(key, { ...instance, leaseDuration: seconds, expiry }));
       const below = time.isFresh() ? attempt.expiredBelow : attempt.expiredBelow - RELEASED_SECONDS;
       const outcome = await this.#write(key, (aliases) => {
         const isExpired = `${aliases.name('expiry')} < ${aliases.value(number(below))}`;
@@ -94,10 +87,7 @@ export class InstanceRecords implements InstanceLocks {
       });
       if (isDone(outcome, attempt)) {
         if (time.jumps !== jumps) {
-          throw new Error(
-            `A clock stood still while the record of "${key}" was written: that of DynamoDB or of this machine. The expiry ` +
-              'that was written may be wrong.',
-          );
+          throw new Error(`A clock stood still while the record of "${key}" was written.`);
         }
         return { answer: leaseIn(outcome.item, key) };
       }
@@ -154,7 +144,7 @@ export class InstanceRecords implements InstanceLocks {
     operation: string,
   ): Promise<'released' | 'not-held' | 'busy'> {
     return await this.#tryUntilSettled(key, operation, async (attempt) => {
-      const set = this.#shape.free(Math.floor(attempt.number / 1_000), key);
+      const set = itemOf(freeRecord(key, Math.floor(attempt.number / 1_000)));
       const outcome = await this.#write(key, (aliases) => ({
         condition: `${isOf(aliases, instance)} AND ${isLater(aliases, attempt)}`,
         update: update(aliases, { ...set, ...numbersOf(attempt) }, []),
@@ -187,7 +177,7 @@ export class InstanceRecords implements InstanceLocks {
 
   async #write(key: string, changeOf: (aliases: Aliases) => Change): Promise<Outcome> {
     const { items } = this.#table;
-    const Key = this.#shape.keyOf(key);
+    const Key = keyOf(key);
     const outcome = await items.change(Key, key, true, changeOf);
     // A refusal without an item: there was none, or the endpoint does not return it.
     const item = outcome.item ?? (outcome.kind === 'written' ? {} : await items.get(Key, key));
@@ -234,6 +224,17 @@ function highestIn(item: Item, key: string): number {
 
 function leaseIn(item: Item, key: string): InstanceLease {
   return checkedLease(key, fieldsOf(item));
+}
+
+export function keyOf(key: string): Item {
+  return { lockId: text(centralIdOf(key)) };
+}
+
+export function itemOf(record: CentralRecord): Item {
+  const entries = Object.entries(record);
+  return Object.fromEntries(
+    entries.map(([name, value]) => [name, typeof value === 'number' ? number(value) : text(value)]),
+  );
 }
 
 /** The attributes of a lease, as fields. */

@@ -10,20 +10,17 @@
  */
 import {
   CENTRAL_LAYOUT,
-  type CentralRecord,
-  centralIdOf,
   centralKeyIn,
   FREE_INSTANCE,
   FREE_OWNER,
   freeRecord,
   heldRecord,
   holdOf,
-  leasedRecord,
   leaseIn,
 } from '../../compare-and-swap/lock-service-central.js';
-import { type Item, number, text, textIn } from '../item.js';
+import { number, text, textIn } from '../item.js';
 import type { Layout } from '../layout.js';
-import { fieldsOf, InstanceRecords, OPERATION } from './instance-records.js';
+import { fieldsOf, InstanceRecords, itemOf, keyOf, OPERATION } from './instance-records.js';
 import { beginsWith, layoutOf, type Shape } from './shape.js';
 
 const shape: Shape = {
@@ -31,7 +28,7 @@ const shape: Shape = {
   table: { partitionKey: 'lockId', sortKey: null, ttlAttribute: 'expiry' },
   attributes: ['namespace', 'lockName', 'owner', 'instanceId', 'leaseDuration', 'expiry', OPERATION],
   deciding: ['owner', 'instanceId', 'expiry'],
-  keyOf: (key) => ({ lockId: text(centralIdOf(key)) }),
+  keyOf,
   keyIn: (item) => centralKeyIn(textIn(item, 'lockId') ?? ''),
   filter: (aliases, prefix) =>
     prefix === ''
@@ -48,17 +45,5 @@ const shape: Shape = {
 
 export const lockServiceCentral: Layout = {
   ...layoutOf(shape),
-  instancesOn: (table) =>
-    new InstanceRecords(table, {
-      keyOf: shape.keyOf,
-      held: (key, lease) => itemOf(leasedRecord(key, lease)),
-      free: shape.free,
-    }),
+  instancesOn: (table) => new InstanceRecords(table),
 };
-
-function itemOf(record: CentralRecord): Item {
-  const values = Object.entries(record);
-  return Object.fromEntries(
-    values.map(([name, value]) => [name, typeof value === 'number' ? number(value) : text(value)]),
-  );
-}

@@ -6,11 +6,10 @@
  *   holdfastEvictions  S  JSON; absent when there are none
  *
  * An item is ours only while every attribute that the other software reads is what our state would write there; otherwise
- * the other software wrote last, and the item is a foreign hold.
+ * it is a foreign hold.
  *
- * Every write is on the condition that all of these attributes are as seen, so no lock is taken on an outdated read. A
- * released lock stays as an item that the other software sees as expired long ago: its token and marks are still there
- * for the next claim.
+ * Every write is on the condition that all of these attributes are as seen. A released lock stays as an item that the other
+ * software sees as expired long ago, with its token and marks.
  */
 import { isDeepStrictEqual } from 'node:util';
 import { type Holder, type Rest, type State, UnsupportedError } from '../../../protocol/index.js';

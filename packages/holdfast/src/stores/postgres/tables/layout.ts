@@ -3,9 +3,8 @@
  * which the other software does not name in its statements.
  *
  * A row is ours only while every column that the other software decides by is what our state would write there;
- * otherwise the other software wrote last, and the row is a foreign hold. A released lock stays as a row that the other
- * software sees as expired a day before it is expendable: its token and marks are there for the next claim, and the index
- * on the expiry finds it for clean-up.
+ * otherwise it is a foreign hold. A released lock stays as a row that expired a day before it is expendable: its token and
+ * marks are there for the next claim, and the index on the expiry finds it for clean-up.
  */
 import { isDeepStrictEqual } from 'node:util';
 import {

@@ -2,9 +2,8 @@
  * Locks in a table of PostgreSQL that other software has, as a table of `sqlStore`.
  *
  * Layout: layout.ts, and one file per software. Atomic: every change is one statement (row-sql.ts), on the condition that
- * the row is as it was seen. It is compared as one JSON value of all its columns, so that nulls and times of any kind
- * compare exactly, whatever the time zone and the format of dates of the connection. A statement waits up to 200 ms for a
- * row that another transaction has locked; one that a stricter isolation level undid counts as a lost race.
+ * the row is as it was seen, compared as one JSON value (ADR 48). A statement waits up to 200 ms for a row that another
+ * transaction has locked; one that a stricter isolation level undid counts as a lost race.
  * Clock: the server's, estimated from the time in every reply. A lost reply: the connection broke after the commit, and
  * the core repeats the command with the same hold. There are no wake-ups: waiters poll.
  */
