@@ -5,12 +5,10 @@
  * `clock` the offsets of the members' clocks (etcd-time.ts).
  *
  * Atomic: this process decides, with `decide`, and a transaction stores the result only if the key's `mod_revision` is
- * still the one decided on. A majority of the members stores it before etcd answers. Reads are linearizable. A key that
- * was never used, or that this process used last, costs one call, and so does a busy try.
+ * still the one decided on. A majority of the members stores it before etcd answers. Reads are linearizable.
  *
- * Clock: that of one member, the reference, from the header `Date` of the replies. Other members count by the offset of
- * their clocks, which is measured and stored before it is used. So clocks may be hours apart, but each has to run on: one
- * that is set contradicts the others, and then the majority decides, or nobody gets a lock.
+ * Clock: that of one member, from the header `Date` of the replies; others count by a stored offset (etcd-time.ts). Clocks
+ * may be hours apart, but each has to run on.
  *
  * A lost reply (connection, leader or majority lost): the transaction may be applied or not, and the core asks again with
  * the same hold. One that is delayed fails by its condition, or because its etcd lease is gone (register.ts).

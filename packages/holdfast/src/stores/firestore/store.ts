@@ -4,11 +4,9 @@
  * Layout: one document per key (documents.ts), and one per listening process in a collection beside it (inboxes.ts).
  *
  * Atomic: this process decides, with `decide`, and Firestore stores the result only if the document was last updated
- * when the one decided on was. Reads are strongly consistent. A key that was never used, or that this process used last,
- * costs one write; else up to three calls.
+ * when the one decided on was. Reads are strongly consistent.
  *
- * Clock: Firestore's commit times, estimated as an interval (firestore-time.ts). An expiry is written by the latest time
- * possible, and has passed by the earliest: this machine's clock decides nothing.
+ * Clock: Firestore's commit times, estimated as an interval (firestore-time.ts).
  *
  * A lost reply: the write may have been executed or not, now or later, and the core asks again with the same hold. The
  * client retries by itself, too: a retry that fails on its own first write finds exactly the record that it wrote, and
