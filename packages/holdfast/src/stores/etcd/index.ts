@@ -62,7 +62,7 @@ export interface EtcdStoreOptions {
    * the same.
    */
   readonly prefix?: string;
-  /** The records of LockServiceCentral, so that both have the same locks. Then waiters poll, in no order. */
+  /** The records of LockServiceCentral, so that both have the same locks; waiters then poll, in no order. Default: Holdfast's own. */
   readonly layout?: 'lock-service-central';
 }
 

@@ -38,7 +38,7 @@ export interface FirestoreStoreOptions {
    * in no order: fewer writes where many processes wait for one key.
    */
   readonly queue?: boolean;
-  /** The documents of LockServiceCentral, so that both have the same locks. Then there is no queue. */
+  /** The documents of LockServiceCentral, so that both have the same locks; there is no queue then. Default: Holdfast's own. */
   readonly layout?: 'lock-service-central';
 }
 
