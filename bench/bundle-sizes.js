@@ -29,7 +29,8 @@ const STORES = [
 const PEERS = {
   redlock: "export { default } from 'redlock';",
   'redis-semaphore': "export { Mutex } from 'redis-semaphore';",
-  '@verrou/core': "export { Verrou } from '@verrou/core'; export { redisStore } from '@verrou/core/drivers/redis';",
+  '@verrou/core':
+    "export { Verrou } from '@verrou/core'; export { redisStore } from '@verrou/core/drivers/redis';",
 };
 
 /** @param {string} contents @param {string} resolveDir */
