@@ -29,6 +29,7 @@ export function sidebarOf(repository: string): DefaultTheme.SidebarItem[] {
       ['Schedules', '/schedules'],
       ['Spans and metrics', '/observability'],
       ['The holdfast command', '/cli'],
+      ['Packages, runtimes and bundlers', '/packages'],
     ]),
     group('Stores', [
       ['Memory', '/stores/memory'],

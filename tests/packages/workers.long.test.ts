@@ -22,7 +22,7 @@ const config :Workerd.Config = (
   services = [
     (name = "main", worker = (
       modules = [(name = "worker", esModule = embed "worker.js")],
-      compatibilityDate = "2025-09-01",
+      compatibilityDate = "2026-01-01",
       compatibilityFlags = ["nodejs_compat"],
       bindings = [(name = "HOLDFAST_URL", text = "${url}")],
     )),
