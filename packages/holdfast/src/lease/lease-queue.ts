@@ -23,7 +23,7 @@ export interface LeaseQueueOwner extends QueueOwner<LeaseRequest, HeldLease> {
   newHoldOf(id: HoldId, request: LeaseRequest, reply: Granted, sent: Moment): Hold;
   /** Ends a hold that nobody has a lease on. */
   giveBack(hold: Hold): void;
-  onAcquired(lease: HeldLease, request: LeaseRequest, sinceMs: number, handedOver: boolean): void;
+  tellAcquired(lease: HeldLease, request: LeaseRequest, sinceMs: number, handedOver: boolean): void;
 }
 
 type LeaseWaiter = Waiter<LeaseRequest, HeldLease>;
@@ -37,10 +37,11 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
   /** When an eviction was last announced: it may have ended a hold whose grant is still on its way. */
   #evictionMs = Number.NEGATIVE_INFINITY;
 
-  constructor(owner: LeaseQueueOwner, key: string) {
+  /** `first`: the first hold of this process on the key, if there is one. */
+  constructor(owner: LeaseQueueOwner, key: string, first: Hold | null) {
     super(owner, key);
     this.#owner = owner;
-    let hold = owner.firstHold(key);
+    let hold = first;
     while (hold && (hold.isApart || !canBeHandedOver(hold.request))) hold = hold.next;
     this.#lastPassing = hold;
   }
@@ -129,7 +130,8 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     const lease = new HeldLease(hold, acquiredAt);
     // Settled before any listener is told: a listener may abort the caller's signal.
     waiter.settle({ kind: 'granted', grant: lease }, handedOver);
-    this.#owner.onAcquired(lease, waiter.request, waiter.sinceMs, handedOver);
+    if (this.#owner.events.has('acquired'))
+      this.#owner.tellAcquired(lease, waiter.request, waiter.sinceMs, handedOver);
   }
 
   /** Gives a hold without a lease to the next waiter. False when it has to go back to the store. */

@@ -71,19 +71,18 @@ export class Leases
     this.client.storeAheadMs = reply.now - sent.monotonicMs;
     // Not compared with the clocks again: the reply is as old as the call.
     const lease = new HeldLease(this.newHoldOf(id, request, reply, sent), reply.acquiredAt);
-    this.onAcquired(lease, request, sent.monotonicMs, false);
+    if (this.events.has('acquired')) this.tellAcquired(lease, request, sent.monotonicMs, false);
     return lease;
   }
 
-  onAcquired(lease: HeldLease, request: LeaseRequest, sinceMs: number, handedOver: boolean): void {
-    if (!this.events.has('acquired')) return;
+  tellAcquired(lease: HeldLease, request: LeaseRequest, sinceMs: number, handedOver: boolean): void {
     const waitedMs = this.client.clock.monotonicMs() - sinceMs;
     const { token } = lease;
     this.events.emit('acquired', request, () => ({ call: callOf(request), token, waitedMs, handedOver }));
   }
 
   #newQueue(key: string): LeaseQueue {
-    const queue = new LeaseQueue(this, key);
+    const queue = new LeaseQueue(this, key, this.firstHold(key));
     this.queues.set(key, queue);
     return queue;
   }
