@@ -16,8 +16,8 @@ export const lineBugs: readonly PlantedBug[] = [
     })),
   ),
   bug(
-    'F32: a lost wake-up: only a release names the next in line',
-    /tells the next in line/,
+    'F32: a lost wake-up: only a release wakes the next waiter',
+    /wakes the next waiter/,
     leaving((decision, command) =>
       command.kind === 'release'
         ? decision
@@ -26,7 +26,7 @@ export const lineBugs: readonly PlantedBug[] = [
   ),
   bug(
     'F32: a waiter whose hint was lost is not named again',
-    /tells the next in line/,
+    /wakes the next waiter/,
     leaving((decision, _command, before) => ({
       ...decision,
       wakes: decision.wakes.filter(
