@@ -12,6 +12,7 @@ import type { Limits } from './limits.js';
 import { ANONYMOUS, type Authenticator } from './principal.js';
 import { Problem, problemOf } from './problem.js';
 import { logRequests, scrubbed, whenOver } from './request-log.js';
+import { compilersFactory } from './schema-compilers.js';
 import { capUnread } from './unread.js';
 
 export interface ServerParts {
@@ -57,6 +58,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     onProtoPoisoning: 'error',
     onConstructorPoisoning: 'error',
     routerOptions: { maxParamLength: PARAMETER_LETTERS_MAX },
+    schemaController: { compilersFactory },
     // Bodies are used as sent: no member is dropped, no text becomes a number.
     ajv: {
       customOptions: {
