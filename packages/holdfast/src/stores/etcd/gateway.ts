@@ -57,7 +57,7 @@ const CODE = {
 } as const;
 const AUTHENTICATE = '/v3/auth/authenticate';
 /** After this time without an answer the outcome is unknown. Shorter where another endpoint can be asked. */
-const CALL_MS_MAX = 2_000;
+const CALL_MS_MAX = 5_000;
 const CALL_MS_MAX_OF_SEVERAL = 1_000;
 
 /** etcd refused the call before it was executed. */

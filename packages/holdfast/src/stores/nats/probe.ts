@@ -80,7 +80,7 @@ function versionFindings(
     : 'The other software that takes these locks does not, so that two may get one.';
   return findingsOf(
     good(
-      'Nothing depends on TTLs of single keys, which servers before 2.11 ignore without a word: they would only clean up.',
+      'Nothing depends on TTLs of single keys, which servers before 2.11 silently ignore: they would only clean up.',
     ),
     comparesTooEarly(connection.info, config?.num_replicas ?? 1) &&
       (layout.ownsBucket ? note : warning)(
