@@ -14,14 +14,9 @@ import { tmpdir } from 'node:os';
 import { dirname, join, posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { bundleCommand, FILE_URL, NODE } from './command-bundle.js';
 
 const HOME = fileURLToPath(new URL('.', import.meta.url));
-const NODE = { platform: 'node', target: 'node20', minify: true, legalComments: 'none', logLevel: 'warning' };
-/** CommonJS has no `import.meta`. */
-const FILE_URL = {
-  define: { 'import.meta.url': 'fileUrl' },
-  banner: { js: "const fileUrl = require('node:url').pathToFileURL(__filename).href;" },
-};
 
 /** Declarations of the second form that keep their comments: those of the public API. The others have them in the first form only. */
 const DOCUMENTED = /(?:^|\/)(?:index|api|options|errors|memory|locks)\.d\.ts$/;
@@ -116,23 +111,8 @@ async function stageLibrary(from, to) {
 
 /** @param {string} from @param {string} to */
 async function stageCommand(from, to) {
-  const manifest = JSON.parse(read(join(from, 'package.json')));
-  const { peerDependencies } = JSON.parse(read(join(HOME, 'holdfast/package.json')));
-  await build({
-    ...NODE,
-    ...FILE_URL,
-    stdin: {
-      // In this order: modules of Node that open the standard streams are loaded after these.
-      contents: "import './dist/printing/standard-streams.js'; import './dist/main.js';",
-      resolveDir: from,
-    },
-    outfile: join(to, 'dist/holdfast.cjs'),
-    bundle: true,
-    format: 'cjs',
-    external: ['holdfast-service', ...Object.keys(peerDependencies)],
-    inject: [join(from, 'dist/performance.js')],
-  });
-  return manifest;
+  await bundleCommand(join(to, 'dist/holdfast.cjs'));
+  return JSON.parse(read(join(from, 'package.json')));
 }
 
 /** @param {string} name @param {string} folder where the tarball goes */

@@ -3,10 +3,10 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { afterEach, beforeEach } from 'vitest';
 
-export const BINARY = fileURLToPath(new URL('../../packages/cli/bin/holdfast.js', import.meta.url));
+/** Set by the set-up of the run. */
+export const BINARY = process.env.HOLDFAST_TEST_COMMAND ?? '';
 const PATIENCE_MS = 20_000;
 
 /** A program for Node that says each signal that it gets, and ends with status 7 on the last line of its input. */

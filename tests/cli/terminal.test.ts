@@ -1,12 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { type Running, SIGNAL_TELLER, sleep, usePlace } from './holdfast.js';
+import { BINARY, type Running, SIGNAL_TELLER, sleep, usePlace } from './holdfast.js';
 
 const place = usePlace();
-const BINARY = fileURLToPath(new URL('../../packages/cli/bin/holdfast.js', import.meta.url));
 const hasTerminals =
   process.platform === 'linux' && spawnSync('sh', ['-c', 'command -v script']).status === 0;
 

@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { closeRun, ensureInstalled, openRun } from 'holdfast-test-servers';
 import type { TestProject } from 'vitest/node';
+import { publishedCommand } from './published-command.js';
 
 /** Once for a run, before its workers start: two of them must not install the same thing. */
 export default async function setup({ name }: TestProject): Promise<() => void> {
@@ -19,5 +21,6 @@ export default async function setup({ name }: TestProject): Promise<() => void> 
   // Tools that check the files of deploy/.
   if (name === 'long') await ensureInstalled(['prometheus', 'systemd-analyze']);
   const run = openRun();
+  process.env.HOLDFAST_TEST_COMMAND = await publishedCommand(join(run, 'command'));
   return () => closeRun(run);
 }
