@@ -61,7 +61,7 @@ export const SERVERS_READING = `### Reading the figures of the engines on a serv
   it saves, since answers to writes come over one subscription of its own instead of the client's \`request\`, which makes an
   error with its stack for each of them; on DynamoDB mostly a longer condition, and an item that comes back.
 - **Contended within a process, the server is hardly asked,** as on the other stores. The peers wait for their next look.
-- **Between processes** the release names the next in line, and the server pushes it. A hand-over is one release and one
+- **Between processes** the release wakes the next waiter, and the server pushes that. A hand-over is one release and one
   claim; on PostgreSQL each of them waits for the disk. The peers find out when they look again. On DynamoDB nobody pushes:
   processes look again, at times drawn at random, and there is no line unless asked for, because every look and every place in
   line is a call that is paid for. So turns between processes come in bursts there, and no fairness is promised.

@@ -57,7 +57,7 @@ const CODE = {
 } as const;
 const AUTHENTICATE = '/v3/auth/authenticate';
 /** After this time without an answer the outcome is unknown. Shorter where another endpoint can be asked. */
-const CALL_MS_MAX = 5_000;
+const CALL_MS_MAX_OF_ONE = 5_000;
 const CALL_MS_MAX_OF_SEVERAL = 1_000;
 
 /** etcd refused the call before it was executed. */
@@ -111,7 +111,7 @@ export class Gateway {
 
   async ask(url: string, path: string, body: object): Promise<DatedAnswer> {
     const controller = new AbortController();
-    const waitMs = this.endpoints.length > 1 ? CALL_MS_MAX_OF_SEVERAL : CALL_MS_MAX;
+    const waitMs = this.endpoints.length > 1 ? CALL_MS_MAX_OF_SEVERAL : CALL_MS_MAX_OF_ONE;
     const timer = systemClock.timer(waitMs, () => {
       controller.abort(new Error(`etcd at ${url} did not answer within ${waitMs} ms and is silent`));
     });
