@@ -16,6 +16,8 @@ interface Handed {
   readonly name: string;
   readonly wants: Wants;
   readonly ttlMs: number;
+  /** An adopted lease keeps it. */
+  readonly maxHoldMs: number | null;
 }
 
 export async function handOff(
@@ -53,7 +55,7 @@ async function goOn(
   try {
     const lease = await adopt(simulation, client, handed, handoff);
     if (!lease) return;
-    const tracked = simulation.begin(client, handed.name, lease, random, 'adopted');
+    const tracked = simulation.begin(client, handed.name, lease, random, 'adopted', handed.maxHoldMs);
     await process.sleep(random.scaled(workload.behaviour.workMs));
     if (tracked) {
       simulation.leases.check(tracked);

@@ -187,8 +187,8 @@ async function maybeHandOff(
   const { handoffShare } = client.workload.behaviour;
   // A share of 0 draws no number, so that other profiles keep their runs per seed.
   if (handoffShare === 0 || !random.chance(handoffShare)) return;
-  const { key, wants, ttlMs } = plan;
-  await handOff(simulation, client, { name: key.name, wants, ttlMs }, lease, random);
+  const { key, wants, ttlMs, maxHoldMs } = plan;
+  await handOff(simulation, client, { name: key.name, wants, ttlMs, maxHoldMs }, lease, random);
 }
 
 function beginRelease(simulation: Simulation, client: Client, { key, wants }: Plan): Call {
