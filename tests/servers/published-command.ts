@@ -1,5 +1,5 @@
 /**
- * The command as it is published, in one file, made once for a run of the tests: it starts in about half the processor time of its modules.
+ * The command as it is published, in one file, made once for a run of the tests: it starts with two thirds of its modules' processor time.
  * Clients of stores and the service come from the repository.
  */
 import { cpSync, mkdirSync, readdirSync, symlinkSync } from 'node:fs';

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /**
- * Starts the command. The published package has it in one file, which starts in half the time that its modules take; the
+ * Starts the command. The published package has it in one file, which starts with two thirds of its modules' processor time; the
  * repository has the modules only. This file is CommonJS, because Node starts that sooner.
  *
  * The service needs the modules: its errors are those of the library that it imports, not of a copy in one file.
