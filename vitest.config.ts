@@ -22,6 +22,8 @@ export default defineConfig({
   oxc: { decorator: { legacy: true } },
   test: {
     pool: 'forks',
+    // The packages as they are built: transformed by vitest, every name that they import would be looked up at each use.
+    server: { deps: { external: [/\/packages\/[^/]+\/dist\//] } },
     // A worker keeps its modules from file to file: loading and compiling them again takes a third of the processor's time.
     isolate: false,
     // Most of the time they wait for servers, and for leases to end.

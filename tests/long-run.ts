@@ -5,7 +5,7 @@
 export const isLongRun = process.env.HOLDFAST_LONG_RUN === 'yes';
 
 /** Sequences of the conformance suite's model in `npm test`. */
-const SEQUENCES = 40;
+const SEQUENCES = 20;
 
 /** Sequences of the conformance suite's model: few in `npm test`, all in `npm run test:long`. */
 export function sequencesOf(all: number): number {

@@ -152,7 +152,7 @@ describe.runIf(available('chromium'))('the dashboard, live', () => {
     }
     const page = await lookLive(scene);
     await shows(page, '#more', 'The first 200 of 300.');
-    expect(await names(page)).toHaveLength(200);
+    await until(async () => (await names(page)).length === 200, 'all of them are drawn');
     await page.getByRole('searchbox').fill('many/299');
     await until(async () => (await names(page)).join() === 'many/299', 'search finds the others');
   });

@@ -142,7 +142,9 @@ describe.runIf(available('etcd'))('calls to etcd', () => {
   it('a list goes through many pages, in the order of keys, from any place on', async () => {
     const names = Array.from({ length: 600 }, (_, at) => `page/${String(at).padStart(4, '0')}é`);
     for (let at = 0; at < names.length; at += 100) {
-      await Promise.all(store.apply(names.slice(at, at + 100).map((name) => claimOf(name, 'p'))));
+      await Promise.all(
+        store.apply(names.slice(at, at + 100).map((name) => claimOf(name, 'p', { ttlMs: 600_000 }))),
+      );
     }
     const listed: string[] = [];
     for await (const { key } of store.list({ prefix: 'page/' })) listed.push(key);

@@ -1,7 +1,7 @@
 /** What a lock has to do, through the public API, on a layout of other software. */
 import { AcquireTimeoutError, LeaseLostError, UnsupportedError } from 'holdfast';
 import { expect, it } from 'vitest';
-import { claimOf, type Fleet, freshName, listed, locksOf, pause, say } from './fleet.js';
+import { claimOf, estimatesAgree, type Fleet, freshName, listed, locksOf, pause, say } from './fleet.js';
 
 export function plainCases(open: () => Fleet): void {
   it.concurrent('acquires, excludes, hands over and releases', async () => {
@@ -170,8 +170,7 @@ export function plainCases(open: () => Fleet): void {
       await lease.release();
       if (round === 0) await fleet.forget(name);
       if (round === 1) await (await fleet.foreign().acquire(name, 'their-worker', 5_000))?.release();
-      // The tokens of a block are spent in a millisecond, by the store's time.
-      await pause(50);
+      await estimatesAgree();
     }
   });
 

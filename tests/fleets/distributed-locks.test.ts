@@ -8,7 +8,7 @@ import { describe, expect, it } from 'vitest';
 import { distributedLocks } from '../../packages/holdfast/src/stores/postgres/tables/distributed-locks.js';
 import { sqlOf } from '../../packages/holdfast/src/stores/postgres/tables/row-sql.js';
 import { shortRaceCase } from './cases-race.js';
-import { claimOf, freshName, listed, locksOf, say } from './fleet.js';
+import { claimOf, estimatesAgree, freshName, listed, locksOf, say } from './fleet.js';
 import { DistributedLocks } from './foreign-distributed-locks.js';
 import { openFleet } from './postgres-fleet.js';
 import { DISTRIBUTED_LOCKS } from './postgres-software.js';
@@ -64,6 +64,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     expect(await counted(renew)).toEqual(['renewed', 1]);
     expect(await counted(release)).toEqual(['released', 1]);
     await (await locksOf(fleet).acquire(name)).release();
+    await estimatesAgree();
     expect(await counted(claimOf(name, 5_000))).toEqual(['granted', 1]);
   });
 
@@ -76,6 +77,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     expect(await fleet.record(name)).toMatchObject({ holder_id: 'their-worker', holdfast: null });
     expect(await locks.tryAcquire(name)).toBeNull();
     await theirs?.release();
+    await estimatesAgree();
     const next = await locks.acquire(name);
     expect(next.token).toBeGreaterThan(lease.token);
     await next.release();
@@ -124,6 +126,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     const lease = await locks.acquire(name, { renew: false });
     await fleet.forget(name);
     await expect(lease.renew()).rejects.toThrow(LeaseLostError);
+    await estimatesAgree();
     const next = await locks.acquire(name);
     expect(next.token).toBeGreaterThan(lease.token);
     await next.release();

@@ -216,10 +216,19 @@ describe.runIf(available('dynamodb'))('/v1 on the table of LockServiceCentral', 
     expect((await say('renew', name, 10)).status).toBe(423);
     expect((await say('release', name)).status).toBe(200);
     expect((await say('acquire', name, 10)).status).toBe(200);
-    const other = freshName();
-    await new LockServiceCentral(client, table, () => Date.now() - 10_500).acquire(other, 'somebody', 10_000);
-    expect((await say('acquire', other, 10)).status).toBe(423);
-    expect(await look(other)).toMatchObject({ owner: 'somebody' });
+    const overdue = new LockServiceCentral(client, table, () => Date.now() - 10_500);
+    // Answers that took too long, on a machine that stood still, say nothing about that second: ask about another lock.
+    for (let tries = 0; tries < 20; tries++) {
+      const other = freshName();
+      const sinceMs = performance.now();
+      await overdue.acquire(other, 'somebody', 10_000);
+      const { status } = await say('acquire', other, 10);
+      const { owner } = await look(other);
+      if (performance.now() - sinceMs > 400) continue;
+      expect([status, owner]).toEqual([423, 'somebody']);
+      return;
+    }
+    throw new Error('No answer came within the second.');
   });
 
   it('a renewal adds no more than may be held at a time, and then changes nothing', async () => {

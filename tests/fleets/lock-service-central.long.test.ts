@@ -3,7 +3,7 @@ import { available } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
 import { lateWriteCase } from './cases-late-write.js';
 import { dynamodbFleet } from './dynamodb-fleet.js';
-import { freshName, locksOf } from './fleet.js';
+import { estimatesAgree, freshName, locksOf } from './fleet.js';
 import { LockServiceCentral } from './foreign-lock-service-central.js';
 
 const keyOf = (name: string, namespace = 'default') => ({ lockId: { S: `${namespace}:${name}` } });
@@ -101,6 +101,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-centra
     const lease = await locks.acquire(name, { ttl: 1_000, renew: false });
     await fleet.forget(name);
     await expect(lease.renew()).rejects.toThrow('lost');
+    await estimatesAgree();
     const next = await locks.acquire(name);
     expect(next.token).toBeGreaterThan(lease.token);
     await next.release();

@@ -6,9 +6,10 @@ import type { Command } from 'holdfast/protocol';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isLongRun } from '../long-run.js';
 import { claimOf, holdOf, migrated, releaseOf, renewOf } from './store-scene.js';
 
-const ROWS = 200_000;
+const ROWS = isLongRun ? 200_000 : 40_000;
 /** PL/pgSQL keeps a plan for good after five executions. */
 const EXECUTIONS = 8;
 const BATCH = 32;

@@ -21,9 +21,10 @@ import { answerAt, answersOf, replyOf } from '../../packages/holdfast/src/stores
 import { commandEncoder, encodeReads } from '../../packages/holdfast/src/stores/redis/encoder.js';
 import { SCRIPT } from '../../packages/holdfast/src/stores/redis/script.js';
 import { storedState } from '../../packages/holdfast/src/stores/redis/stored-state.js';
+import { isLongRun } from '../long-run.js';
 import { claimOf } from './store-scene.js';
 
-const SEQUENCES = 60;
+const SEQUENCES = isLongRun ? 120 : 25;
 const STEPS = 60;
 const KEYS = ['one', 'two', 'three'] as const;
 const PROCESSES = ['ann', 'bob', 'an "odd" näme\n1 2', 'of long standing'] as const;

@@ -1,6 +1,6 @@
 /** Locks over HTTP while PostgREST, the database or the way to them is in trouble. */
 import { createLocks } from 'holdfast';
-import type { Claim } from 'holdfast/protocol';
+import { type Claim, NotExecutedError } from 'holdfast/protocol';
 import { supabaseStore } from 'holdfast/supabase';
 import { available, startProxy } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -117,6 +117,9 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
       for (let round = 0; round < 2; round++) {
         const outcomes = await Promise.allSettled(store.apply(renewals));
         expect(outcomes.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled']);
+        // The server undid it: the outcome is known.
+        expect(outcomes[1]).toMatchObject({ reason: { retry: 'at-once' } });
+        expect(outcomes[1]).toHaveProperty('reason', expect.any(NotExecutedError));
       }
     } finally {
       await stubborn.query('ROLLBACK');

@@ -36,18 +36,37 @@ const HEADERS = {
   authorization:
     'AWS4-HMAC-SHA256 Credential=holdfast/20200101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0',
   'content-type': 'application/x-amz-json-1.0',
-  'x-amz-target': 'DynamoDB_20120810.ListTables',
 } as const;
 
-async function listsTables(port: number): Promise<boolean> {
-  const answer = await fetch(`http://127.0.0.1:${port}/`, {
-    method: 'POST',
-    headers: HEADERS,
-    body: '{}',
-    signal: timeout(5000),
-  });
-  await answer.arrayBuffer();
-  return answer.ok;
+const TableName = 'holdfast-warm-up';
+/** A first table: it takes Java so long that clients, which wait for seconds, would give up on a busy machine. */
+const FIRST_CALLS = [
+  ['ListTables', {}],
+  [
+    'CreateTable',
+    {
+      TableName,
+      BillingMode: 'PAY_PER_REQUEST',
+      AttributeDefinitions: [{ AttributeName: 'key', AttributeType: 'S' }],
+      KeySchema: [{ AttributeName: 'key', KeyType: 'HASH' }],
+    },
+  ],
+  ['DeleteTable', { TableName }],
+] as const;
+
+async function answersFirstCalls(port: number): Promise<boolean> {
+  for (const [operation, body] of FIRST_CALLS) {
+    const answer = await fetch(`http://127.0.0.1:${port}/`, {
+      method: 'POST',
+      headers: { ...HEADERS, 'x-amz-target': `DynamoDB_20120810.${operation}` },
+      body: JSON.stringify(body),
+      signal: timeout(20_000),
+    });
+    await answer.arrayBuffer();
+    // Asked again, it may have the table, or have it no longer.
+    if (!answer.ok && operation === 'ListTables') return false;
+  }
+  return true;
 }
 
 function plan(java: string, jar: string, storage: 'memory' | 'disk'): Plan {
@@ -60,7 +79,7 @@ function plan(java: string, jar: string, storage: 'memory' | 'disk'): Plan {
       const server = ['-jar', jar, '-port', String(port), '-sharedDb', '-disableTelemetry', ...kept];
       return { command: java, args: [...JAVA, library, ...server], folder };
     },
-    answers: async (port, pid) => listensOn(pid, port) && listsTables(port),
+    answers: async (port, pid) => listensOn(pid, port) && answersFirstCalls(port),
   };
 }
 

@@ -3,6 +3,7 @@
  * time. A script is data, so that fast-check can shrink it; the trace is what `decide` made of it.
  */
 import fc from 'fast-check';
+import { isLongRun } from '../../../../tests/long-run.js';
 import {
   type Claim,
   type Command,
@@ -14,8 +15,8 @@ import {
 
 export const START = 1_700_000_000_000;
 
-/** How many scripts each law is tried on; LAW_RUNS=20000 for a long look. A failure prints its seed. */
-export const RUNS = { numRuns: Number(process.env.LAW_RUNS ?? 600) };
+/** How many scripts each law is tried on. A failure prints its seed. */
+export const RUNS = { numRuns: isLongRun ? 6_000 : 300 };
 
 export interface Step {
   readonly who: number;

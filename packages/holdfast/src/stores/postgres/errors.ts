@@ -18,6 +18,15 @@ export function isLockedOut(error: unknown): boolean {
   return sqlState(error) === LOCK_TIMEOUT;
 }
 
+/** The server undoes a statement whose row was locked for too long. */
+export function lockedOutError(cause: unknown): NotExecutedError {
+  return new NotExecutedError(
+    'another transaction has kept the row of this key locked for too long: end it, or try again',
+    'at-once',
+    cause,
+  );
+}
+
 /** A limit was reached, such as the size of the NOTIFY queue. */
 export function isOverLimit(error: unknown): boolean {
   return sqlState(error) === LIMIT;
@@ -44,10 +53,7 @@ export function isConnectionError(error: unknown): boolean {
   return state === null || !SQLSTATE.test(state) || state.startsWith('08') || state.startsWith('57P');
 }
 
-/**
- * Returns refusals and `NotExecutedError` with advice, and any other error unchanged: its outcome is unknown. The server
- * undoes a statement whose row was locked for too long.
- */
+/** Returns refusals and `NotExecutedError` with advice, and any other error unchanged: its outcome is unknown. */
 export function explain(cause: unknown, schema: string, key?: string): unknown {
   const said = cause instanceof Error ? cause.message : String(cause);
   switch (sqlState(cause)) {
@@ -73,11 +79,7 @@ export function explain(cause: unknown, schema: string, key?: string): unknown {
         { key, cause },
       );
     case LOCK_TIMEOUT:
-      return new NotExecutedError(
-        'another transaction has kept the row of this key locked for too long: end it, or try again',
-        'at-once',
-        cause,
-      );
+      return lockedOutError(cause);
     default:
       return notExecuted(cause) ?? cause;
   }

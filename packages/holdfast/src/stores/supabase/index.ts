@@ -21,6 +21,7 @@ import {
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { answersIn, CommandSender, type Transport } from '../postgres/command-sender.js';
+import { isLockedOut, lockedOutError } from '../postgres/errors.js';
 import { type About, findingsOf } from '../postgres/probe.js';
 import { PAGE_ROWS, readsOf } from '../postgres/reads.js';
 import { checkSchema, SCHEMA } from '../postgres/sql/names.js';
@@ -90,7 +91,7 @@ function httpTransport(call: Call): Transport {
           "connects as: ALTER ROLE authenticator SET default_transaction_isolation = 'read committed'.",
       );
     },
-    explain: (error) => error,
+    explain: (error) => (isLockedOut(error) ? lockedOutError(error) : error),
   };
 }
 

@@ -8,6 +8,7 @@ import {
   type Command,
   EMPTY_STATE,
   KEEP_MS,
+  NotExecutedError,
   type Reply,
   type State,
   type Store,
@@ -50,6 +51,8 @@ export interface SequenceResult {
 }
 
 const LONGEST_STEP_MS = 10_000;
+/** Of a command that the store did not execute. */
+const TRIES_MAX = 20;
 
 /** Processes per connection. */
 export const PROCESSES = 2;
@@ -166,15 +169,33 @@ async function exchange(
   store: Store,
   commands: readonly Command[],
 ): Promise<readonly Entry[]> {
-  const replies = await Promise.all(store.apply(commands));
+  const replies = store.apply(commands);
   assert.equal(replies.length, commands.length, 'apply must return one promise a command');
-  return commands.map((said, index) => {
-    const reply = replies[index] as Reply;
-    if (said.kind !== 'claim') return { command: said, reply };
-    const isTurnedAway = turnsAway && reply.kind === 'busy' && reply.position === null;
-    const queue = said.queue && store.traits.queue && !isTurnedAway;
-    return { command: { ...said, queue }, reply };
-  });
+  const entries = await Promise.all(
+    commands.map(async (said, index): Promise<Entry> => {
+      const reply = await executed(store, said, replies[index]);
+      if (said.kind !== 'claim') return { command: said, reply };
+      const isTurnedAway = turnsAway && reply.kind === 'busy' && reply.position === null;
+      const queue = said.queue && store.traits.queue && !isTurnedAway;
+      return { command: { ...said, queue }, reply };
+    }),
+  );
+  return entries.sort((one, other) => one.reply.decision - other.reply.decision);
+}
+
+/** The reply, also where the store first says that it did not execute the command, and to send it again at once. */
+async function executed(store: Store, command: Command, first: Promise<Reply> | undefined): Promise<Reply> {
+  let reply = first;
+  for (let tries = 1; ; tries++) {
+    try {
+      assert.ok(reply);
+      return await reply;
+    } catch (error) {
+      const isAgain = error instanceof NotExecutedError && error.retry === 'at-once';
+      if (!isAgain || tries === TRIES_MAX) throw error;
+      [reply] = store.apply([command]);
+    }
+  }
 }
 
 /** Concurrent processes do not know the state; the last reply says roughly when something expires. */

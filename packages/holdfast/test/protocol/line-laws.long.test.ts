@@ -1,0 +1,2 @@
+/** The same on more scripts. */
+import './line-laws.test.js';

@@ -1,0 +1,2 @@
+/** The same with a larger table. */
+import './store-plans.test.js';

@@ -1,0 +1,2 @@
+/** The same with more sequences. */
+import './store-usual.test.js';
