@@ -1,12 +1,17 @@
-/** Loads the lock service: only when it is asked for, because loading is slow, and because it may be left out. */
+/** Loads the lock service, or its part for API keys: only when asked for, because loading is slow, and it may be left out. */
 import { EXIT, Failure } from './failure.js';
 import { codeOf } from './printing/outlet.js';
 
 export type Service = typeof import('holdfast-service');
+export type ApiKeys = typeof import('holdfast-service/api-keys');
 
-export async function loadService(): Promise<Service> {
+export const loadService = (): Promise<Service> => installed(() => import('holdfast-service'));
+
+export const loadApiKeys = (): Promise<ApiKeys> => installed(() => import('holdfast-service/api-keys'));
+
+async function installed<T>(load: () => Promise<T>): Promise<T> {
   try {
-    return await import('holdfast-service');
+    return await load();
   } catch (error) {
     if (codeOf(error) !== 'ERR_MODULE_NOT_FOUND') throw error;
     throw new Failure(

@@ -1,13 +1,13 @@
 /** `holdfast api-key`: creates, lists and revokes the API keys of the service. An API key is shown once, when it is created. */
 import { dirname, join } from 'node:path';
-import type { ApiKeyChange, ApiKeyInfo } from 'holdfast-service';
+import type { ApiKeyChange, ApiKeyInfo } from 'holdfast-service/api-keys';
 import { wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
 import { type Column, printable, type Terminal, table } from '../printing/terminal.js';
-import { loadService, type Service } from '../service.js';
+import { type ApiKeys, loadApiKeys } from '../service.js';
 import { statePath } from '../session.js';
 import { userName } from '../user.js';
 
@@ -39,17 +39,17 @@ running service follows every change within a second.`,
   async run({ operands, options }, terminal) {
     const [action = '', subject] = operands;
     const change = actionOf(action, subject, options);
-    await change(await loadService(), terminal);
+    await change(await loadApiKeys(), terminal);
     return EXIT.ok;
   },
 };
 
-type Action = (service: Service, terminal: Terminal) => Promise<void>;
+type Action = (apiKeys: ApiKeys, terminal: Terminal) => Promise<void>;
 
 function actionOf(action: string, subject: string | undefined, options: Options): Action {
   if (action === 'list') {
     if (subject !== undefined) throw usageFailure(`api-key list takes no argument, but got "${subject}"`);
-    return async (service, terminal) => list(service, options, terminal);
+    return async (apiKeys, terminal) => list(apiKeys, options, terminal);
   }
   if (action !== 'create' && action !== 'revoke') {
     throw usageFailure(`unknown action "${action}"; api-key has create, list and revoke`);
@@ -60,17 +60,17 @@ function actionOf(action: string, subject: string | undefined, options: Options)
     );
   }
   const work = action === 'create' ? create : revoke;
-  return (service, terminal) => work(service, subject, options, terminal);
+  return (apiKeys, terminal) => work(apiKeys, subject, options, terminal);
 }
 
-async function create(service: Service, name: string, options: Options, terminal: Terminal): Promise<void> {
+async function create(apiKeys: ApiKeys, name: string, options: Options, terminal: Terminal): Promise<void> {
   const rights = options
     .text('rights')
     ?.split(',')
     .map((text) => text.trim());
   const ttlMs = options.durationMs('expires');
   if (ttlMs === 0) throw usageFailure('--expires must be longer than 0');
-  const { text, ...info } = await service.createApiKey(changeOf(service, options), {
+  const { text, ...info } = await apiKeys.createApiKey(changeOf(apiKeys, options), {
     name,
     ...(rights === undefined ? {} : { rights }),
     ...(ttlMs === undefined ? {} : { ttlMs }),
@@ -86,8 +86,8 @@ async function create(service: Service, name: string, options: Options, terminal
   );
 }
 
-async function revoke(service: Service, which: string, options: Options, terminal: Terminal): Promise<void> {
-  const revoked = await service.revokeApiKeys(changeOf(service, options), which);
+async function revoke(apiKeys: ApiKeys, which: string, options: Options, terminal: Terminal): Promise<void> {
+  const revoked = await apiKeys.revokeApiKeys(changeOf(apiKeys, options), which);
   if (options.has('json')) terminal.out(JSON.stringify(revoked.map(keyJson), null, 2));
   else if (revoked.length === 0) terminal.out(`"${printable(which)}" was already revoked.`);
   else for (const { id, name } of revoked) terminal.out(`Revoked ${id} of "${name}".`);
@@ -101,8 +101,8 @@ const COLUMNS: readonly Column[] = [
   { title: 'RIGHTS', colour: 'cyan' },
 ];
 
-function list(service: Service, options: Options, terminal: Terminal): void {
-  const keys = service.listApiKeys(keysPath(options));
+function list(apiKeys: ApiKeys, options: Options, terminal: Terminal): void {
+  const keys = apiKeys.listApiKeys(keysPath(options));
   if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
   else if (keys.length === 0) terminal.err('There are no API keys.');
   else for (const line of table(terminal, COLUMNS, keys.map(rowOf))) terminal.out(line);
@@ -127,7 +127,7 @@ function keyJson({ id, name, rights, createdAt, expiresAt, revokedAt, alive }: A
   };
 }
 
-function changeOf({ auditFile }: Service, options: Options): ApiKeyChange {
+function changeOf({ auditFile }: ApiKeys, options: Options): ApiKeyChange {
   const path = keysPath(options);
   const audit = options.text('audit') ?? process.env.HOLDFAST_AUDIT ?? join(dirname(path), 'audit.jsonl');
   return { path, by: `user:${userName()}`, audit: auditFile(audit) };

@@ -130,7 +130,7 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
       const next = claimOf(name, newHold(), { queue: false });
       const [granted, released, , , busy] = await sendTogether(store, [
         [claimOf(name, hold, { owner: 'rester' }), 'granted'],
-        [releaseOf(name, hold, { minHoldMs: 600 }), 'released'],
+        [releaseOf(name, hold, { minHoldMs: 2_000 }), 'released'],
         [renewOf(name, hold), 'lost', 'a rest was renewed'],
         [claimOf(name, hold), 'withdrawn', 'a rest was revived'],
         [next, 'busy'],
@@ -139,10 +139,10 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
       assert.ok(released?.kind === 'released' && released.held);
       assert.deepEqual(
         busy.holders.map(({ owner, resting, expiresAt }) => ({ owner, resting, expiresAt })),
-        [{ owner: 'rester', resting: true, expiresAt: granted.acquiredAt + 600 }],
+        [{ owner: 'rester', resting: true, expiresAt: granted.acquiredAt + 2_000 }],
       );
       const lateMs = Math.max(doubtMs, busy.doubtMs ?? 0);
-      assert.ok(busy.freeInMs <= 600 + lateMs, `freeInMs is ${busy.freeInMs}`);
+      assert.ok(busy.freeInMs <= 2_000 + lateMs, `freeInMs is ${busy.freeInMs}`);
       await past(busy.freeInMs + 5);
       await sendExpecting(store, next, 'granted');
     },
