@@ -62,7 +62,7 @@ class Gate implements Authenticator {
       throw new Problem('auth-unavailable', 'The API keys cannot be read at the moment. Try again.');
     }
     const key = id === null ? null : ring.find(id, text);
-    if (key) return this.#principal(`key:${key.name}`, key.name, () => ring.rightsOf(key.id));
+    if (key) return this.#principal(key.principalId, key.name, () => ring.rightsOf(key.id));
     // Counted per address and API key, so that one program with a revoked one does not cause 429s for others.
     const address = addressOf(request);
     const guesser = id !== null && ring.knows(id) ? `${address} ${id}` : address;
@@ -148,10 +148,12 @@ function addressOf({ ip }: FastifyRequest): string {
   return addressGroup(ip ?? '');
 }
 
+const BEARER = /^Bearer +([^\s]+) *$/i;
+
 function credentialOf({ headers }: FastifyRequest): string {
   const { authorization } = headers;
   if (authorization === undefined) throw unauthorized('Send an API key or a JWT: "Authorization: Bearer …".');
-  const [, credential] = /^Bearer +([^\s]+) *$/i.exec(authorization) ?? [];
+  const credential = BEARER.exec(authorization)?.[1];
   if (credential === undefined)
     throw unauthorized('The Authorization header has to be "Bearer" and one API key or JWT.');
   return credential;
