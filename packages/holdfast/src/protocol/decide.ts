@@ -15,7 +15,7 @@ import {
   WAITER_LIFE_MS,
   WAITER_REFRESH_MS,
 } from './constants.js';
-import { type Draft, finish, markEnded, openDraft, rise, sweep } from './draft.js';
+import { type Draft, finish, markEnded, markOf, openDraft, rise, sweep } from './draft.js';
 import {
   EMPTY_STATE,
   type Holder,
@@ -91,7 +91,8 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
   const { hold } = command;
   const held = draft.holders.find((holder) => sameHold(holder.hold, hold));
   if (held) return grantOf(held, now);
-  if (draft.ended.some((mark) => mark.process === hold.process && mark.number >= hold.number)) {
+  const mark = markOf(draft.ended, hold.process);
+  if (mark && mark.number >= hold.number) {
     return { kind: 'withdrawn', now, decision: 0, othersWait: false };
   }
   if (draft.waiters.length > 0) endEarlierWaiters(draft, command, now);
@@ -209,7 +210,8 @@ function lost({ evictions }: Draft, hold: HoldId, now: number): Answer {
 
 function release(draft: Draft, { hold, minHoldMs }: Release, now: number): Answer {
   const holder = draft.holders.find((other) => sameHold(other.hold, hold));
-  markEnded(draft, hold, now);
+  // The holder's own: what is kept must not keep the command's text alive.
+  markEnded(draft, holder?.hold ?? hold, now);
   if (holder) leave(draft, holder, minHoldMs);
   return { kind: 'released', held: holder !== undefined, now, decision: 0, othersWait: false };
 }

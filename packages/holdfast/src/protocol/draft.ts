@@ -55,7 +55,7 @@ export function sweep(draft: Draft, now: number): void {
   const { ended, rests, holders, evictions, earliest } = draft;
   // No change by itself: a store may keep what is over until the next write, and decide the same.
   if (evictions.length > 0) draft.evictions = evictions.filter(({ until }) => until > earliest);
-  if (ended.some((mark) => mark.until <= earliest)) {
+  if (anyMarkOver(ended, earliest)) {
     draft.ended = ended.filter((mark) => mark.until > earliest);
     draft.changed = true;
   }
@@ -80,19 +80,31 @@ export function sweep(draft: Draft, now: number): void {
 const anyOver = (list: readonly { readonly expiresAt: number }[], earliest: number): boolean =>
   list.length > 0 && list.some(({ expiresAt }) => expiresAt <= earliest);
 
+// Plain loops over the marks: every command goes through all of them, and a busy key has 128.
+function anyMarkOver(ended: readonly Mark[], earliest: number): boolean {
+  for (const { until } of ended) if (until <= earliest) return true;
+  return false;
+}
+
+/** The mark of this process, if a hold of it has ended here. */
+export function markOf(ended: readonly Mark[], process: string): Mark | null {
+  for (const mark of ended) if (mark.process === process) return mark;
+  return null;
+}
+
 /**
  * A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal.
  * So a waiter there could never be granted, and would only be waited for: it leaves the queue.
  */
 export function markEnded(draft: Draft, { process, number }: HoldId, now: number): void {
   const { ended, waiters } = draft;
-  const mark = ended.find((other) => other.process === process);
+  const mark = markOf(ended, process);
   if (mark?.number === number) return;
   draft.changed = true;
   const isEnded = ({ hold }: Waiter): boolean => hold.process === process && hold.number <= number;
   if (waiters.length > 0 && waiters.some(isEnded))
     draft.waiters = waiters.filter((waiter) => !isEnded(waiter));
   const next = { process, number: Math.max(number, mark?.number ?? 0), until: now + KEEP_MS };
-  if (ended.length === 0 || (mark && ended.length === 1)) draft.ended = [next];
-  else draft.ended = [...ended.filter((other) => other !== mark).slice(1 - MARKS_MAX), next];
+  const others = mark ? ended.filter((other) => other !== mark) : ended;
+  draft.ended = [...(others.length < MARKS_MAX ? others : others.slice(1 - MARKS_MAX)), next];
 }
