@@ -11,10 +11,10 @@ import fastify from 'fastify';
 import { openStore } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import { createApiKey, createAuth, createService } from 'holdfast-service';
-import { destination, pino } from 'pino';
 
 /** The service's own, so that both check and write the same. */
-const V2 = new URL('../packages/service/dist/v2', import.meta.url).href;
+const SERVICE = new URL('../packages/service/dist', import.meta.url).href;
+const V2 = `${SERVICE}/v2`;
 const UNLIMITED = { requestsPerSecond: 1e9, requestBurst: 1e9 };
 
 /** @param {string} folder */
@@ -24,8 +24,10 @@ async function authOf(folder) {
   return { key: text, auth: createAuth({ apiKeys: path, limits: UNLIMITED }) };
 }
 
-/** As much is logged as the service logs; both throw it away at the last moment. */
-const log = pino({ name: 'holdfast' }, destination({ dest: '/dev/null', sync: true }));
+/** As much is logged as the service logs, by its own output; both throw it away at the last moment. */
+const { openLog } = await import(`${SERVICE}/log-output.js`);
+/** @type {import('pino').Logger} */
+const log = openLog('info', '/dev/null').log;
 
 /** @param {import('holdfast-service').Authenticator} auth @param {string} url */
 async function startService(auth, url) {

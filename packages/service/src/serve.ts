@@ -1,14 +1,15 @@
 /** Runs the service from a configuration. Closes what it opened. */
 import { openStore } from 'holdfast';
-import { type Logger, pino } from 'pino';
+import type { Logger } from 'pino';
 import { auditFile, checkAuditFile } from './auth/audit.js';
 import { createAuth } from './auth/authenticator.js';
 import { tlsFromFiles } from './auth/tls.js';
 import { type Cancel, within } from './clock.js';
 import { type ServiceConfig, shownConfig } from './config/index.js';
-import { auditLog } from './http/audit.js';
+import { type Audit, auditLog } from './http/audit.js';
 import type { Authenticator } from './http/principal.js';
 import { version } from './http/version.js';
+import { openLog, type ServiceLog } from './log-output.js';
 import { createService, type Service } from './service.js';
 import { checkStore } from './store-check.js';
 
@@ -24,9 +25,19 @@ export interface Running {
 const STORE_CLOSE_MS = 1_000;
 
 export async function serve(config: ServiceConfig): Promise<Running> {
-  const log = pino({ name: 'holdfast', level: config.logLevel });
+  const output = openLog(config.logLevel);
+  try {
+    return await serveWith(config, output);
+  } catch (error) {
+    output.close();
+    throw error;
+  }
+}
+
+async function serveWith(config: ServiceConfig, output: ServiceLog): Promise<Running> {
+  const { log } = output;
   if (config.audit !== null) checkAuditFile(config.audit);
-  const audit = config.audit === null ? auditLog(log) : auditFile(config.audit);
+  const audit = config.audit === null ? auditIn(output) : auditFile(config.audit);
   const auth = authOf(config, log);
   const tls = config.tls && tlsFromFiles(config.tls);
   const store = await openStore(servedStore(config.store));
@@ -36,6 +47,7 @@ export async function serve(config: ServiceConfig): Promise<Running> {
     stopLooking();
     await service?.close();
     await within(STORE_CLOSE_MS, store.close(), undefined);
+    output.close();
   };
   try {
     service = createService({
@@ -56,6 +68,15 @@ export async function serve(config: ServiceConfig): Promise<Running> {
     await close();
     throw error;
   }
+}
+
+/** An entry is written before what it tells of is done. */
+function auditIn({ log, flush }: ServiceLog): Audit {
+  const audit = auditLog(log);
+  return (entry) => {
+    audit(entry);
+    flush();
+  };
 }
 
 /** The first log line. Passwords in URLs are hidden. */

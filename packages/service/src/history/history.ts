@@ -9,7 +9,7 @@ import { monotonicMs, wallMs } from '../clock.js';
 import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 import { type End, type EndKind, isBetter, type KnownHold, type PastHold, PastHolds } from './past-holds.js';
 import { type Count, type Summary, Tallies } from './tallies.js';
-import { type TrackedHold, TrackedHolds } from './tracked-holds.js';
+import { nameOf, type TrackedHold, TrackedHolds } from './tracked-holds.js';
 
 export interface HistoryLimits {
   /** Ended holds that are kept; twice as many are tracked while they are held. */
@@ -83,14 +83,15 @@ export class History {
   /** A reply of the store to a command of this service. */
   replied(command: Command, reply: Reply): void {
     this.#aheadMs = reply.now - wallMs();
-    if (monotonicMs() - this.#sweptMs >= SWEEP_MS) this.#sweep();
+    const nowMs = monotonicMs();
+    if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep();
     // The event of an eviction says who asked for it.
     if (command.kind === 'evict') return;
     if (command.kind === 'claim') {
-      if (reply.kind === 'granted') this.#granted(command, reply);
+      if (reply.kind === 'granted') this.#granted(command, reply, nowMs);
       return;
     }
-    const tracked = this.#tracked.get(command.key, command.hold);
+    const tracked = this.#tracked.get(nameOf(command.key, command.hold));
     if (tracked) this.#renewedOrEnded(tracked, reply);
     else if (reply.kind === 'released' && reply.held) this.#releasedUnknown(command.key, reply.now);
   }
@@ -115,9 +116,10 @@ export class History {
     }
   }
 
-  #granted(claim: Claim, { token, tokenLast, acquiredAt, expiresAt, now }: Granted): void {
+  #granted(claim: Claim, { token, tokenLast, acquiredAt, expiresAt, now }: Granted, nowMs: number): void {
     const { key, owner, permits, capacity } = claim;
-    const known = this.#tracked.get(key, claim.hold);
+    const name = nameOf(key, claim.hold);
+    const known = this.#tracked.get(name);
     if (known?.hold.token === token) {
       this.#stillHeld(known, expiresAt, now);
       return;
@@ -129,9 +131,19 @@ export class History {
       const at = isOver ? tracked.hold.expiresAt : acquiredAt;
       if (!tracked.past) this.#end(tracked, endOf(isOver ? 'expired' : 'unknown', at));
     }
-    const what = { key, owner, permits, capacity, token, tokenLast, acquiredAt, expiresAt };
-    const dueMs = monotonicMs() + expiresAt - now;
-    this.#tracked.add({ ...what, waitedMs: null, seen: 'requests', dueMs }, claim.hold);
+    this.#tracked.add(name, {
+      key,
+      token,
+      tokenLast,
+      owner,
+      permits,
+      capacity,
+      acquiredAt,
+      expiresAt,
+      waitedMs: null,
+      seen: 'requests',
+      dueMs: nowMs + expiresAt - now,
+    });
   }
 
   #renewedOrEnded(tracked: TrackedHold, reply: Reply): void {
@@ -219,11 +231,11 @@ export class History {
   }
 
   #record(hold: KnownHold, end: End): PastHold {
-    this.#count(hold.key, end.kind);
-    if (hold.acquiredAt !== null) {
-      this.#tallies.of(hold.key, monotonicMs()).held(Math.max(0, end.at - hold.acquiredAt));
-    }
-    return this.#past.add(hold, end, monotonicMs());
+    const nowMs = monotonicMs();
+    const tally = this.#tallies.of(hold.key, nowMs);
+    tally.counts[end.kind] += 1;
+    if (hold.acquiredAt !== null) tally.held(Math.max(0, end.at - hold.acquiredAt));
+    return this.#past.add(hold, end, nowMs);
   }
 
   #improve(past: PastHold, end: End): void {
@@ -234,8 +246,9 @@ export class History {
   }
 
   #waited(key: string, what: Count, waitedMs: number): void {
-    this.#count(key, what);
-    this.#tallies.of(key, monotonicMs()).waited(waitedMs);
+    const tally = this.#tallies.of(key, monotonicMs());
+    tally.counts[what] += 1;
+    tally.waited(waitedMs);
   }
 
   #count(key: string, what: Count, by = 1): void {

@@ -48,8 +48,8 @@ export class Tally {
 }
 
 function increment(buckets: number[], bounds: readonly number[], value: number): void {
-  const found = bounds.findIndex((bound) => value <= bound);
-  const at = found === -1 ? bounds.length : found;
+  let at = 0;
+  while (value > (bounds[at] ?? Number.POSITIVE_INFINITY)) at += 1;
   buckets[at] = (buckets[at] ?? 0) + 1;
 }
 

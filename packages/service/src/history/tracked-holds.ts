@@ -12,6 +12,8 @@ export interface TrackedHold {
   past: PastHold | null;
 }
 
+const NONE: readonly TrackedHold[] = [];
+
 export class TrackedHolds {
   readonly #max: number;
   readonly #byName = new Map<string, TrackedHold>();
@@ -22,17 +24,18 @@ export class TrackedHolds {
     this.#max = max;
   }
 
-  get(key: string, hold: HoldId): TrackedHold | undefined {
-    return this.#byName.get(nameOf(key, hold));
+  get(name: string): TrackedHold | undefined {
+    return this.#byName.get(name);
   }
 
-  add(hold: KnownHold, id: HoldId): void {
-    const name = nameOf(hold.key, id);
+  add(name: string, hold: KnownHold): void {
     const before = this.#byName.get(name);
     if (before) this.delete(before);
     const tracked = { name, hold, past: null };
     this.#byName.set(name, tracked);
-    this.#byKey.set(hold.key, (this.#byKey.get(hold.key) ?? new Set()).add(tracked));
+    const own = this.#byKey.get(hold.key);
+    if (own) own.add(tracked);
+    else this.#byKey.set(hold.key, new Set([tracked]));
     if (this.#byName.size <= this.#max) return;
     for (const oldest of this.#byName.values()) {
       this.delete(oldest);
@@ -47,12 +50,13 @@ export class TrackedHolds {
     if (own?.delete(tracked) && own.size === 0) this.#byKey.delete(hold.key);
   }
 
-  of(key: string): readonly TrackedHold[] {
-    return [...(this.#byKey.get(key) ?? [])];
+  of(key: string): Iterable<TrackedHold> {
+    return this.#byKey.get(key) ?? NONE;
   }
 
   withToken(key: string, token: number): TrackedHold | undefined {
-    return this.of(key).find(({ hold }) => hold.token === token);
+    for (const tracked of this.of(key)) if (tracked.hold.token === token) return tracked;
+    return undefined;
   }
 
   all(): Iterable<TrackedHold> {
@@ -60,6 +64,7 @@ export class TrackedHolds {
   }
 }
 
-function nameOf(key: string, { process, number }: HoldId): string {
+/** The name of a hold here. */
+export function nameOf(key: string, { process, number }: HoldId): string {
   return `${key}\n${process}.${number}`;
 }

@@ -32,6 +32,8 @@ interface Connection {
   readonly name: string;
   readonly address: string;
   owner: Owner | null;
+  /** The principal of its last request, if that one was authenticated. */
+  principal: string | null;
   /** Requests that are being answered. */
   requests: number;
   idleSinceMs: number;
@@ -77,7 +79,10 @@ export class Connections {
     this.#bySocket.set(socket, connection);
     connection.requests += 1;
     this.#setIdle(connection, false);
-    if (principal !== null && connection.owner) this.#give(connection, `principal ${principal}`);
+    if (principal !== null && connection.owner && connection.principal !== principal) {
+      connection.principal = principal;
+      this.#give(connection, `principal ${principal}`);
+    }
     return () => {
       connection.requests -= 1;
       if (connection.requests > 0 || this.#open.get(connection.name) !== connection) return;
@@ -96,6 +101,7 @@ export class Connections {
       name: nameOf(socket),
       address,
       owner: null,
+      principal: null,
       requests: 0,
       idleSinceMs: 0,
     };
@@ -139,9 +145,9 @@ export class Connections {
   }
 
   #setIdle(connection: Connection, isIdle: boolean): void {
-    connection.idleSinceMs = monotonicMs();
     const own = connection.owner?.idle;
     if (isIdle) {
+      connection.idleSinceMs = monotonicMs();
       this.#idle.add(connection);
       own?.add(connection);
     } else {

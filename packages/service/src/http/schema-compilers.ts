@@ -18,10 +18,11 @@ const buildSerializer = stringifyCompiler() as unknown as Build<Serialize>;
 const validators: Build<Validate> = (schemas, options) => {
   const compile = once(() => buildValidator(schemas, options));
   return (route) => {
-    const compiled = once(() => compile()(route));
+    let compiled: Validate | null = null;
     const validate: Validate = (data) => {
-      const result = compiled()(data);
-      validate.errors = compiled().errors;
+      compiled ??= compile()(route);
+      const result = compiled(data);
+      if (result !== true) validate.errors = compiled.errors;
       return result;
     };
     return validate;
