@@ -23,6 +23,7 @@ export class Batch {
   readonly #store: Store;
   readonly #timers: TimerQueue;
   readonly #isSentOnce: boolean;
+  readonly #isAfterTurn: boolean;
   #renewals: PendingCommand[] = [];
   #others: PendingCommand[] = [];
   #scheduled = false;
@@ -35,11 +36,16 @@ export class Batch {
     applyTo(this.#store, due, this.#isSentOnce);
   };
 
-  /** `isSentOnce`: no command is repeated whose reply was there when `apply` returned. */
-  constructor(store: Store, timers: TimerQueue, isSentOnce: boolean) {
+  /**
+   * `isSentOnce`: no command is repeated whose reply was there when `apply` returned. `isAfterTurn`: a batch has the commands of
+   * a whole turn of the event loop. For callers that each come from a socket of their own: Node ends the moment of one before
+   * it reads the next, and every command would be a batch.
+   */
+  constructor(store: Store, timers: TimerQueue, isSentOnce: boolean, isAfterTurn = false) {
     this.#store = store;
     this.#timers = timers;
     this.#isSentOnce = isSentOnce;
+    this.#isAfterTurn = isAfterTurn;
   }
 
   /** Whether what is sent is answered in the same turn of the event loop: nothing has to bound the wait for it. */
@@ -67,7 +73,7 @@ export class Batch {
 
   #schedule(nowMs?: number): void {
     this.#scheduled = true;
-    if (this.#timers.isBlocked(nowMs)) this.#timers.afterTurn(this.#flush);
+    if (this.#isAfterTurn || this.#timers.isBlocked(nowMs)) this.#timers.afterTurn(this.#flush);
     else void SETTLED.then(this.#flush);
   }
 

@@ -42,13 +42,16 @@ export class StoreClient implements Sender {
   protected readonly asksWhileAway: boolean = false;
   readonly releases = new BackgroundReleases(this);
 
-  /** `makesAllHolds`: nobody but this client sends commands with its holds, so none is ever sent twice by chance. */
-  constructor(store: Store, clock: Clock, makesAllHolds = false) {
+  /**
+   * `makesAllHolds`: nobody but this client sends commands with its holds, so none is ever sent twice by chance.
+   * `isAfterTurn`: commands of one turn of the event loop share a batch, as in `Batch`.
+   */
+  constructor(store: Store, clock: Clock, makesAllHolds = false, isAfterTurn = false) {
     this.store = store;
     users.set(store, (users.get(store) ?? 0) + 1);
     this.clock = clock;
     this.timers = new TimerQueue(clock);
-    this.batch = new Batch(store, this.timers, makesAllHolds);
+    this.batch = new Batch(store, this.timers, makesAllHolds, isAfterTurn);
     this.wakes = new WakeListener(store, clock);
   }
 

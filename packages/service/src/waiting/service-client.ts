@@ -16,7 +16,8 @@ export class ServiceClient extends StoreClient {
   readonly #events: ServiceEvents;
 
   constructor(store: Store, events: ServiceEvents, onReply?: OnReply) {
-    super(observedStore(store, events, onReply), systemClock);
+    // Clients choose their own holds, and each has a connection of its own.
+    super(observedStore(store, events, onReply), systemClock, false, true);
     this.#events = events;
   }
 
