@@ -90,7 +90,8 @@ const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
     'v2',
   ],
   'store-check': ['clock', 'service'],
-  serve: ['clock', 'auth', 'http', 'config', 'service', 'store-check'],
+  'log-output': ['clock'],
+  serve: ['clock', 'auth', 'http', 'config', 'service', 'store-check', 'log-output'],
   index: ['auth', 'service-events', 'config', 'http', 'serve', 'service', 'v1'],
 };
 

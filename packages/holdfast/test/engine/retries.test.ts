@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.js';
+import type { Command } from '../../src/protocol/commands.js';
 import { ATTEMPT_MS_MIN } from '../../src/protocol/constants.js';
 import { StoreError } from '../../src/protocol/errors.js';
 import { StoreClient } from '../../src/store-client/store-client.js';
@@ -76,4 +77,30 @@ test('an awaited release ends although ten thousand others follow it while the s
   await clock.advance(2_500);
   expect(releasing.error).toBeInstanceOf(StoreError);
   expect(leases[0]?.held).toBe(false);
+});
+
+test('commands of callers that come one after the other in a turn of the event loop share a batch where that is wanted', async () => {
+  for (const [isAfterTurn, batches] of [
+    [true, [['n/a', 'n/b', 'n/c']]],
+    [false, [['n/a'], ['n/b'], ['n/c']]],
+  ] as const) {
+    const inner = memoryStore();
+    const sent: string[][] = [];
+    const apply = (commands: readonly Command[]) => {
+      sent.push(commands.map(({ key }) => key));
+      return inner.apply(commands);
+    };
+    const client = new StoreClient({ ...inner, apply }, systemClock, false, isAfterTurn);
+    const asked: Promise<unknown>[] = [];
+    for (const key of ['n/a', 'n/b', 'n/c']) {
+      asked.push(
+        client.ask({ kind: 'release', key, hold: { process: 'p', number: 1 }, minHoldMs: 0 }, key, 'release'),
+      );
+      // As after each read of a socket: what was promised goes on before the next is read.
+      for (let hops = 0; hops < 10; hops += 1) await Promise.resolve();
+    }
+    await Promise.all(asked);
+    expect(sent).toEqual(batches);
+    await client.close();
+  }
 });
