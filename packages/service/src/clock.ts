@@ -39,10 +39,21 @@ let used = POOL.length;
 
 /** 128 random bits, which nobody can guess. */
 export function randomId(): string {
+  const from = draw();
+  return POOL.toString('base64url', from, from + ID_BYTES);
+}
+
+/** A whole number below this power of two, at most the 48th, which nobody can guess. */
+export function randomBelow(powerOfTwo: number): number {
+  return POOL.readUIntBE(draw(), 6) % powerOfTwo;
+}
+
+/** Where in the pool the next random bytes are, used by nobody else. */
+function draw(): number {
   if (used === POOL.length) {
     randomFillSync(POOL);
     used = 0;
   }
   used += ID_BYTES;
-  return POOL.toString('base64url', used - ID_BYTES, used);
+  return used - ID_BYTES;
 }

@@ -213,6 +213,7 @@ function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: Acqu
   return {
     key,
     name: key,
+    principal: principal.id,
     ...sharesOf(body),
     owner: body.owner === undefined ? principal.owner : checkOwner(body.owner),
     ttlMs: ttlOf(body.ttl, limits.ttlMsMax),

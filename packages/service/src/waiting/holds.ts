@@ -1,17 +1,61 @@
 /** Holds that the service makes for clients that bring none. */
 import type { HoldId } from 'holdfast/protocol';
-import { randomId } from '../clock.js';
+import { randomBelow, randomId } from '../clock.js';
 
 /** How long a hold keeps its permits at least is part of its text, so that any service process can see to it. */
 const REST = /~([0-9]{1,9})$/;
 
-/** Unguessable. Each has a process text of its own, so that no two of them stand in each other's way at the store. */
+/** Unguessable. Each has a process text of its own: waiters of one process would take each other's place in the store's queue. */
 export function newHold(minHoldMs: number): HoldId {
   return { process: withRest(randomId(), minHoldMs), number: 1 };
 }
 
 export function withRest(process: string, minHoldMs: number): string {
   return minHoldMs > 0 ? `${process}~${minHoldMs}` : process;
+}
+
+/**
+ * How far a hold's number may be above that of the hold before it. So whoever had the earlier hold, with the same API key or
+ * JWT, would have to try 2⁴⁵ numbers for the later one, by requests. A text has room for about 500 holds.
+ */
+const STEP_MAX = 2 ** 45;
+/** Texts that are remembered. */
+const TEXTS_MAX = 10_000;
+
+/**
+ * Unguessable holds for acquires that do not wait: those of one principal on one key share a process text, and their numbers
+ * rise. The store keeps a mark per process of the holds that have ended on a key, up to 128 of them, and every command reads
+ * all marks. With a text for every hold, a lock that is taken often costs Redis and PostgreSQL ten times as much.
+ */
+export class SharedTexts {
+  readonly #last = new Map<string, HoldId>();
+
+  next(principal: string, key: string): HoldId {
+    const name = nameOf(principal, key);
+    const last = this.#last.get(name);
+    const number = (last?.number ?? 0) + 1 + randomBelow(STEP_MAX);
+    const hold =
+      last && Number.isSafeInteger(number)
+        ? { process: last.process, number }
+        : { process: randomId(), number: 1 + randomBelow(STEP_MAX) };
+    this.#last.set(name, hold);
+    if (this.#last.size > TEXTS_MAX) this.#forgetOldest();
+    return hold;
+  }
+
+  /** A hold with a higher number has ended already, so the store grants nothing more under this text. */
+  forget(principal: string, key: string): void {
+    this.#last.delete(nameOf(principal, key));
+  }
+
+  #forgetOldest(): void {
+    const [oldest] = this.#last.keys();
+    if (oldest !== undefined) this.#last.delete(oldest);
+  }
+}
+
+function nameOf(principal: string, key: string): string {
+  return `${principal}\n${key}`;
 }
 
 /** What was asked for with the acquire. */

@@ -13,7 +13,7 @@ import type { Claim, Granted, HoldId, WaiterView } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import { HoldEvents } from './hold-events.js';
-import { holdText, newHold } from './holds.js';
+import { holdText, newHold, SharedTexts } from './holds.js';
 import { remainingOf, type ServiceClient } from './service-client.js';
 
 export type Outcome =
@@ -29,6 +29,7 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
   readonly #client: ServiceClient;
   readonly #events: ServiceEvents;
   readonly #waitersMax: number;
+  readonly #texts = new SharedTexts();
   #isClosed = false;
 
   constructor(client: ServiceClient, events: ServiceEvents, waitersMax: number) {
@@ -92,15 +93,26 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
   }
 
   async #askOnce(request: AcquireRequest): Promise<Outcome> {
+    const { key, hold, minHoldMs, principal } = request;
+    if (!hold && principal !== undefined && minHoldMs === 0) {
+      const outcome = await this.#claimOnce(request, this.#texts.next(principal, key));
+      if (outcome) return outcome;
+      // Overtaken by a later hold of the same text that has ended, or a client made up the end of one.
+      this.#texts.forget(principal, key);
+    }
+    return (await this.#claimOnce(request, hold ?? this.newHold(request))) ?? { kind: 'ended' };
+  }
+
+  /** Null when a hold of this process with the same number or a higher one has ended. */
+  async #claimOnce(request: AcquireRequest, hold: HoldId): Promise<Outcome | null> {
     const { key, owner, permits, capacity, ttlMs, metadata } = request;
-    const hold = request.hold ?? this.newHold(request);
     const what = { hold, owner, permits, capacity, ttlMs, metadata };
     const claim: Claim = { kind: 'claim', key, ...what, queue: false, inbox: null };
     try {
       const { reply, sent } = await this.#client.ask(claim, key, 'acquire');
       if (reply.kind === 'busy')
         return { kind: 'busy', key, holders: reply.holders, heldHere: false, answer: reply };
-      if (reply.kind !== 'granted') return { kind: 'ended' };
+      if (reply.kind !== 'granted') return null;
       const sentMs = sent.monotonicMs;
       // P15: expired when it is heard of.
       const isOver = remainingOf(reply.expiresAt, reply.now, sentMs) === 0;
@@ -123,6 +135,8 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
 }
 
 export interface AcquireRequest extends Request {
+  /** Whose request it is. Holds of one principal may be alike in part; without it, each is alone. */
+  readonly principal?: string;
   /** When it came, by the wall clock. */
   readonly since: number;
 }
