@@ -128,7 +128,9 @@ class LocksOnStore implements Locks {
     const { leases, defaults } = this.#context;
     try {
       const acquired = leases.acquire(requestOf(key, options, ALONE, defaults, defaults.waitMs));
-      return acquired instanceof Promise ? granted(acquired) : Promise.resolve(leaseGranted(acquired));
+      return acquired instanceof Promise
+        ? acquired.then(leaseGranted)
+        : Promise.resolve(leaseGranted(acquired));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -276,8 +278,6 @@ class LocksOnStore implements Locks {
     ]);
   }
 }
-
-const granted = async (waited: Promise<Waited<HeldLease>>): Promise<Lease> => leaseGranted(await waited);
 
 const leaseGranted = (waited: Waited<HeldLease>): Lease =>
   waited.kind === 'granted' ? waited.grant : leaseOf(outcomeOf(waited));

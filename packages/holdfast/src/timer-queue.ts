@@ -178,42 +178,46 @@ export class TimerQueue {
     }
   }
 
-  #move(from: number, to: number, task: Task, dueMs: number): void {
-    this.#tasks[to] = task;
-    this.#dueMs[to] = dueMs;
-    this.#keepsAlive[to] = this.#keepsAlive[from] ?? false;
-    task.index = to;
-  }
-
+  /** Both loops move tasks without a function of their own: a time that is passed to one is allocated on every step. */
   #siftUp(from: number, task: Task, dueMs: number, keepAlive: boolean): void {
+    const tasks = this.#tasks;
+    const times = this.#dueMs;
     let index = from;
     while (index > 0) {
       const above = (index - 1) >> 1;
-      const other = this.#tasks[above];
-      const otherMs = this.#dueMs[above];
-      if (!other || otherMs === undefined || otherMs <= dueMs) break;
-      this.#move(above, index, other, otherMs);
+      const aboveMs = times[above] as number;
+      if (aboveMs <= dueMs) break;
+      const other = tasks[above] as Task;
+      tasks[index] = other;
+      times[index] = aboveMs;
+      this.#keepsAlive[index] = this.#keepsAlive[above] as boolean;
+      other.index = index;
       index = above;
     }
-    this.#tasks[index] = task;
-    this.#dueMs[index] = dueMs;
+    tasks[index] = task;
+    times[index] = dueMs;
     this.#keepsAlive[index] = keepAlive;
     task.index = index;
   }
 
   #siftDown(from: number, task: Task, dueMs: number, keepAlive: boolean): void {
+    const tasks = this.#tasks;
+    const times = this.#dueMs;
+    const { length } = tasks;
     let index = from;
-    for (;;) {
-      let below = 2 * index + 1;
-      if ((this.#dueMs[below + 1] ?? Number.POSITIVE_INFINITY) < (this.#dueMs[below] ?? 0)) below += 1;
-      const other = this.#tasks[below];
-      const otherMs = this.#dueMs[below];
-      if (!other || otherMs === undefined || otherMs >= dueMs) break;
-      this.#move(below, index, other, otherMs);
+    for (let below = 2 * index + 1; below < length; below = 2 * index + 1) {
+      if (below + 1 < length && (times[below + 1] as number) < (times[below] as number)) below += 1;
+      const belowMs = times[below] as number;
+      if (belowMs >= dueMs) break;
+      const other = tasks[below] as Task;
+      tasks[index] = other;
+      times[index] = belowMs;
+      this.#keepsAlive[index] = this.#keepsAlive[below] as boolean;
+      other.index = index;
       index = below;
     }
-    this.#tasks[index] = task;
-    this.#dueMs[index] = dueMs;
+    tasks[index] = task;
+    times[index] = dueMs;
     this.#keepsAlive[index] = keepAlive;
     task.index = index;
   }

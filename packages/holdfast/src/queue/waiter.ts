@@ -51,6 +51,9 @@ export interface WaiterOwner<W> {
   onNotGranted(waiter: W, outcome: NotGranted): void;
 }
 
+/** Until the promise is made. One for all: a function per waiter would be allocated for nothing. */
+const unresolved = (): void => undefined;
+
 /** One request in the queue of its key. */
 export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> {
   index = -1;
@@ -69,7 +72,7 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
   isListed = false;
   readonly #owner: WaiterOwner<Waiter<R, G>>;
   #settled = false;
-  #resolve: (outcome: Outcome<G>) => void = () => undefined;
+  #resolve: (outcome: Outcome<G>) => void = unresolved;
   #failure: unknown;
 
   constructor(owner: WaiterOwner<Waiter<R, G>>, request: R) {

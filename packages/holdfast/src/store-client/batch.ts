@@ -97,12 +97,13 @@ export function applyTo(store: Store, batch: readonly PendingCommand[], isSentOn
     for (const pending of batch) pending.onFailure(cause);
     return;
   }
-  batch.forEach((pending, index) => {
-    const reply: unknown = replies[index];
+  let index = 0;
+  for (const pending of batch) {
+    const reply = replies[index++];
     if (reply instanceof Error) pending.onFailure(reply);
     else if (isPromise(reply)) awaitReply(store, pending, reply);
     else tell(store, pending, reply);
-  });
+  }
 }
 
 function awaitReply(store: Store, pending: PendingCommand, reply: PromiseLike<unknown>): void {
