@@ -1,5 +1,5 @@
 /**
- * Statements on a pool or a connection of mysql2 or mariadb, typed by the few methods that are used.
+ * Statements on a pool or a connection of mysql2 or mariadb (client.ts).
  *
  * They are plain text, one round trip each, with values as `hex` writes them: no `sql_mode` and no character set of a
  * session changes them. Prepared statements would take a round trip more on each new connection.
@@ -8,26 +8,16 @@
  */
 import { InvalidArgumentError, NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { answered, onPooled, type Pooled } from '../clients/pooled.js';
-
-/** A connection of mysql2 (its promise API) or mariadb, with autocommit, that is not used for transactions. */
-export interface MysqlConnection {
-  query(options: { readonly sql: string }): Promise<unknown>;
-}
-
-/** A pool of mysql2 (its promise API) or mariadb. */
-export interface MysqlPool {
-  getConnection(): Promise<MysqlConnection>;
-}
-
-/** A pool or connection of mysql2 with callbacks. */
-export interface MysqlCallbackClient {
-  promise(): MysqlPool | MysqlConnection;
-}
-
-/** A pool or connection of mysql2 or mariadb, with promises or callbacks. */
-export type MysqlClient = MysqlPool | MysqlConnection | MysqlCallbackClient;
+import { type MysqlClient, type MysqlConnection, type MysqlPool, promiseClient } from './client.js';
 
 export type Row = Readonly<Record<string, unknown>>;
+
+export interface Change {
+  /** The number set by LAST_INSERT_ID; its last bit is `@@autocommit`. 0 where it was not evaluated. */
+  readonly stamp: number;
+  /** Rows, as the server counts them. */
+  readonly count: number;
+}
 
 /** Connections of mariadb know whether they are inside a transaction; mysql2 tells with each write. */
 interface Inside extends MysqlConnection, Pooled {
@@ -57,7 +47,7 @@ export class Database {
   #hangs = false;
 
   constructor(given: MysqlClient) {
-    const client = has(given, 'promise') ? (given as MysqlCallbackClient).promise() : given;
+    const client = promiseClient(given);
     this.#pool = has(client, 'getConnection') ? (client as MysqlPool) : null;
     this.#connection = has(client, 'query') ? (client as MysqlConnection) : null;
     if (this.#pool || this.#connection) return;
@@ -83,18 +73,23 @@ export class Database {
     return await this.rows(sql);
   }
 
-  /** Runs a write, and commits it. Resolves with the number set by LAST_INSERT_ID; its last bit is `@@autocommit`. */
-  async change(sql: string): Promise<number> {
+  /** Whether every write is committed by itself, as far as was seen. */
+  get hasAutocommit(): boolean {
+    return !this.#commits;
+  }
+
+  /** Runs a write, and commits it. */
+  async change(sql: string): Promise<Change> {
     return await this.#use(async (connection) => {
       const result = await connection.query({ sql });
-      const { insertId, serverStatus } = (Array.isArray(result) ? result[0] : result) as Row;
+      const { insertId, affectedRows, serverStatus } = (Array.isArray(result) ? result[0] : result) as Row;
       const stamp = Number(insertId);
       if (stamp > 0 && stamp % 2 === 0) this.#commits = true;
       const isOpen = (Number(serverStatus ?? connection.info?.status) & IN_TRANSACTION) !== 0;
       // It may be committed later, or not.
       if (isOpen && !this.#pool) throw new Error(`This connection is inside a transaction: ${ADVICE}`);
       if (isOpen || this.#commits) await connection.query(COMMIT);
-      return stamp;
+      return { stamp, count: Number(affectedRows) };
     });
   }
 

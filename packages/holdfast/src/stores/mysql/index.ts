@@ -4,11 +4,12 @@ import { checkOptionNames } from '../../protocol/option-names.js';
 import { explained } from '../sql/refusals.js';
 import { sqlStore } from '../sql/sql-store.js';
 import { versionedTable } from '../sql/versioned-table.js';
-import { Database, type MysqlClient } from './database.js';
+import type { MysqlClient } from './client.js';
+import { Database } from './database.js';
 import { engineOf } from './probe.js';
 import { mysqlRows, tableSql } from './table.js';
 
-export type { MysqlCallbackClient, MysqlClient, MysqlConnection, MysqlPool } from './database.js';
+export type { MysqlCallbackClient, MysqlClient, MysqlConnection, MysqlPool } from './client.js';
 
 /** Options of `mysqlStore`. */
 export interface MysqlStoreOptions {

@@ -4,7 +4,7 @@ import { InvalidArgumentError } from '../../protocol/index.js';
 import type { DatabaseTarget } from '../clients/database-url.js';
 import { type Candidate, CONNECT_MS_MAX, importError, type OpenedClient } from '../clients/opened-client.js';
 import { openedPool } from '../clients/opened-pool.js';
-import type { MysqlClient } from './database.js';
+import type { MysqlClient } from './client.js';
 
 /** Every command is a statement of its own, and short. */
 const CONNECTIONS = 8;

@@ -4,13 +4,13 @@ import { checkVersion, EMPTY_STATE, type State } from '../../protocol/index.js';
 
 /** Escaped in JSON, so that the text has the same bytes in every character set that a connection may have. */
 const BEYOND_ASCII = /[\u007f-\uffff]/g;
+const IS_BEYOND_ASCII = /[\u007f-\uffff]/;
 
 /** JSON in ASCII letters. */
 export function textOf(state: State): string {
-  return JSON.stringify(state).replace(
-    BEYOND_ASCII,
-    (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`,
-  );
+  const text = JSON.stringify(state);
+  if (!IS_BEYOND_ASCII.test(text)) return text;
+  return text.replace(BEYOND_ASCII, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /** Throws for a state of a newer format. */
