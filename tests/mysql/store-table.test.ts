@@ -38,7 +38,8 @@ describe.runIf(available('mariadb'))('the table in MariaDB', () => {
       const { query } = connection;
       Object.assign(connection, {
         query(...given: Parameters<typeof query>) {
-          sent.push(String((given[0] as { sql?: unknown }).sql));
+          const [text] = given as readonly [string | { readonly sql: string }];
+          sent.push(typeof text === 'string' ? text : text.sql);
           return Reflect.apply(query, connection, given);
         },
       });

@@ -29,6 +29,7 @@ type Callback<T> = (error: unknown, value: T) => void;
 interface CallbackConnection extends Pooled {
   readonly config?: { readonly queryFormat?: unknown };
   query(options: object, callback: Callback<unknown>): unknown;
+  query(sql: string, values: readonly never[] | null, callback: Callback<unknown>): unknown;
 }
 
 interface CallbackPool {
@@ -69,16 +70,21 @@ function promisePool(pool: CallbackPool): MysqlPool {
 
 function promiseConnection(connection: CallbackConnection): MysqlConnection & Pooled {
   // Without a list of values the text is not searched for placeholders. A format of the user's may expect a list.
-  const plain = connection.config?.queryFormat ? {} : { values: null, namedPlaceholders: false };
+  const values = connection.config?.queryFormat ? [] : null;
   return {
     query: (options) =>
       new Promise((resolve, reject) => {
-        connection.query({ ...options, ...plain }, (error, result) => {
+        const done: Callback<unknown> = (error, result) => {
           if (error) reject(error);
           else resolve(result);
-        });
+        };
+        // Options are copied several times per statement, and a write has none.
+        if (hasOptions(options)) connection.query(options, done);
+        else connection.query(options.sql, values, done);
       }),
     release: () => connection.release?.(),
     destroy: () => connection.destroy?.(),
   };
 }
+
+const hasOptions = (options: object): boolean => 'typeCast' in options;
