@@ -38,8 +38,8 @@ describe.runIf(available('mariadb'))('the table in MariaDB', () => {
       const { query } = connection;
       Object.assign(connection, {
         query(...given: Parameters<typeof query>) {
-          const [text] = given as readonly [string | { readonly sql: string }];
-          sent.push(typeof text === 'string' ? text : text.sql);
+          const text: unknown = given[0];
+          sent.push(typeof text === 'string' ? text : String((text as { sql?: unknown }).sql));
           return Reflect.apply(query, connection, given);
         },
       });
