@@ -26,13 +26,14 @@ const LOOK = '/v2/locks/own/a';
 describe('a principal', () => {
   it('that asks too often is told so, with when to come back; others are not', async () => {
     const { call, ada, bob } = await limited({ requestsPerSecond: 1, requestBurst: 3 });
-    const statuses: number[] = [];
-    for (let count = 0; count < 5; count += 1)
-      statuses.push((await call('GET', LOOK, undefined, ada)).status);
-    expect(statuses.filter((status) => status === 200).length).toBeLessThanOrEqual(4);
-    const { status, body, headers } = await call('GET', LOOK, undefined, ada);
-    expect([status, body.code]).toEqual([429, 'rate-limited']);
-    expect(Number(headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+    const sinceMs = performance.now();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => call('GET', LOOK, undefined, ada)));
+    const seconds = (performance.now() - sinceMs) / 1_000;
+    const allowed = answers.filter(({ status }) => status === 200);
+    expect(allowed.length).toBeLessThanOrEqual(4 + seconds);
+    const refused = answers.find(({ status }) => status === 429);
+    expect(refused?.body.code).toBe('rate-limited');
+    expect(Number(refused?.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
     expect((await call('GET', LOOK, undefined, bob)).status).toBe(200);
     await until(
       async () => (await call('GET', LOOK, undefined, ada)).status === 200,
@@ -145,9 +146,8 @@ describe('a principal', () => {
     const { post, ada, bob } = await limited({ waiters: 2 });
     await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bob);
     const wait = (waitMs: number) => post('/v2/locks/own/a/acquire', { ttl: '30s', wait: waitMs }, ada);
-    const waiting = [wait(1_500), wait(1_500)];
-    await pause(500);
-    expect((await wait(1_000)).status).toBe(429);
+    const waiting = [wait(6_000), wait(6_000)];
+    await until(async () => (await wait(100)).status === 429, 'two wait');
     expect((await post('/v2/locks/own/b/acquire', { ttl: '30s' }, ada)).status).toBe(200);
     expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual([423, 423]);
     expect((await wait(50)).status).toBe(423);
