@@ -234,7 +234,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: DECIDE,
-        find: 'markEnded(draft, hold, now);\n    if (holder)',
+        find: 'markEnded(draft, holder?.hold ?? hold, now);\n    if (holder)',
         put: 'if (holder) markEnded(draft, hold, now);\n    if (holder)',
       },
     ],
