@@ -27,7 +27,7 @@ export default defineConfig({
     // A worker keeps its modules from file to file: loading and compiling them again takes a third of the processor's time.
     isolate: false,
     // Most of the time they wait for servers, and for leases to end.
-    maxWorkers: 5,
+    maxWorkers: 6,
     sequence: { sequencer: SlowFirst },
     // A limit for what hangs, not a measure: a busy machine takes many times as long as an idle one.
     testTimeout: 120_000,

@@ -14,5 +14,5 @@ describe.runIf(available('postgres-18'))('PostgreSQL 18', () => {
 
   const url = (): string => server.url;
   runSuite(harnessOf('PostgreSQL 18 with a Pool of pg', url, openPool), 1_000);
-  runSuite(harnessOf('PostgreSQL 18 with postgres', url, openPostgresJs), 100);
+  runSuite(harnessOf('PostgreSQL 18 with postgres', url, openPostgresJs), 100, { when: 'model' });
 });

@@ -11,7 +11,7 @@ import { within } from './processes.js';
 
 const TABLE = 'words';
 
-describe.runIf(available('dynamodb', { own: true }))('an HTTP proxy in front of DynamoDB', () => {
+describe.runIf(available('dynamodb'))('an HTTP proxy in front of DynamoDB', () => {
   let server: DynamodbServer;
   let direct: DynamoDB;
   let faults: HttpFaults;
@@ -39,7 +39,7 @@ describe.runIf(available('dynamodb', { own: true }))('an HTTP proxy in front of 
   };
 
   beforeAll(async () => {
-    server = await startDynamodb({ own: true });
+    server = await startDynamodb();
     direct = open(server.url);
     await direct.createTable({
       TableName: TABLE,

@@ -9,6 +9,7 @@ import { timeout } from './clock.js';
 import { findDynamodbJar } from './find.js';
 import { need } from './install.js';
 import { listensOn } from './listener.js';
+import { sharedUrl } from './shared-url.js';
 import { type Controls, type Plan, supervise } from './supervise.js';
 
 export interface DynamodbServer extends Controls {
@@ -19,7 +20,7 @@ export interface DynamodbServer extends Controls {
 export interface DynamodbOptions {
   /** On disk, tables survive a restart and a kill. Means a private server. */
   readonly storage?: 'memory' | 'disk';
-  /** A private server: for tests that stop, pause or kill it. Default: one that other tests of this process use too. */
+  /** A private server: for tests that stop, pause or kill it. Default: one that other tests use too. */
   readonly own?: boolean;
 }
 
@@ -91,14 +92,14 @@ async function startPrivate(storage: 'memory' | 'disk'): Promise<DynamodbServer>
   return Object.assign(controls, { url: `http://${controls.host}:${controls.port}` });
 }
 
-/** One for all tests of this process that do not ask for their own: Java takes seconds to start and to become fast. */
-let shared: Promise<DynamodbServer> | undefined;
+/** One for all tests that do not ask for their own: Java takes seconds to start and to become fast. */
+let shared: Promise<string> | undefined;
 
 export async function startDynamodb(options: DynamodbOptions = {}): Promise<DynamodbServer> {
   const own = options.own === true || options.storage !== undefined;
   if (own) return startPrivate(options.storage ?? 'memory');
   const given = givenUrl('dynamodb');
   if (given !== undefined) return borrowed('dynamodb', given);
-  shared ??= startPrivate('memory');
-  return borrowed('dynamodb', (await shared).url);
+  shared ??= sharedUrl('dynamodb').then(async (url) => url ?? (await startPrivate('memory')).url);
+  return borrowed('dynamodb', await shared);
 }

@@ -8,6 +8,7 @@ import { timeout } from './clock.js';
 import { findFirestoreJar } from './find.js';
 import { need } from './install.js';
 import { listensOn } from './listener.js';
+import { sharedUrl } from './shared-url.js';
 import { type Controls, type Plan, supervise } from './supervise.js';
 
 export interface FirestoreServer extends Controls {
@@ -39,13 +40,13 @@ async function startPrivate(): Promise<FirestoreServer> {
   return Object.assign(controls, { url: `http://${controls.host}:${controls.port}` });
 }
 
-/** One for all tests of this process that do not ask for their own: Java takes seconds to start and to become fast. */
-let shared: Promise<FirestoreServer> | undefined;
+/** One for all tests that do not ask for their own: Java takes seconds to start and to become fast. */
+let shared: Promise<string> | undefined;
 
 export async function startFirestore({ own = false } = {}): Promise<FirestoreServer> {
   if (own) return startPrivate();
   const given = givenUrl('firestore');
   if (given !== undefined) return borrowed('firestore', given);
-  shared ??= startPrivate();
-  return borrowed('firestore', (await shared).url);
+  shared ??= sharedUrl('firestore').then(async (url) => url ?? (await startPrivate()).url);
+  return borrowed('firestore', await shared);
 }

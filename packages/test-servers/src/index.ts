@@ -26,4 +26,5 @@ export { type ProxyTarget, startProxy, type TcpProxy } from './proxy.js';
 export { type RedisOptions, type RedisServer, startRedis } from './redis.js';
 export { type RedisCluster, startRedisCluster } from './redis-cluster.js';
 export { type RedisSentinel, type SentinelOptions, startRedisSentinel } from './redis-sentinel.js';
+export { shareServers } from './shared-servers.js';
 export type { Controls } from './supervise.js';
