@@ -26,7 +26,8 @@ export type MetadataForm = 'json' | 'text';
 
 export function lockView(snapshot: Snapshot, here: WaitersHere, form: MetadataForm): LockView {
   const { key, now, token, holders } = snapshot;
-  const waiters = [...sinceFirst(snapshot.waiters, here.inStore), ...here.behind];
+  const inLine = sinceFirst(snapshot.waiters, here.inStore);
+  const waiters = [...inLine, ...unseen(snapshot, here.inStore), ...here.behind];
   return {
     key,
     now,
@@ -76,7 +77,22 @@ function sinceFirst(inLine: readonly WaiterView[], here: readonly WaiterView[]):
   return shown;
 }
 
-function isLike(a: WaiterView, b: WaiterView): boolean {
+/**
+ * Waiters here who came into the store's queue after the snapshot was taken: in neither list, they would seem to have
+ * left. One who is like a holder has probably been granted, and this process has not heard of it yet.
+ */
+function unseen({ waiters, holders }: Snapshot, inStore: readonly WaiterView[]): readonly WaiterView[] {
+  const seen: Like[] = [...waiters, ...holders];
+  return inStore.filter((own) => {
+    const at = seen.findIndex((other) => isLike(other, own));
+    if (at !== -1) seen.splice(at, 1);
+    return at === -1;
+  });
+}
+
+type Like = Pick<WaiterView, 'owner' | 'permits' | 'capacity'>;
+
+function isLike(a: Like, b: Like): boolean {
   return a.owner === b.owner && a.permits === b.permits && a.capacity === b.capacity;
 }
 
