@@ -23,6 +23,11 @@ export function matching(pattern: RegExp): readonly string[] {
   return files.filter((file) => pattern.test(file));
 }
 
+const texts = new Map<string, string>();
+
+/** As it was when it was first read. */
 export function read(file: string): string {
-  return readFileSync(join(root, file), 'utf8');
+  const text = texts.get(file) ?? readFileSync(join(root, file), 'utf8');
+  texts.set(file, text);
+  return text;
 }
