@@ -10,7 +10,7 @@ import { ask, connections, type Served, serve } from './served.js';
 import { Wire } from './wire.js';
 
 const place = usePlace();
-const COUNTS = isLongRun ? { 'memory:': 70_000, 'sqlite:fuzz.db': 30_000 } : { 'memory:': 4_000 };
+const COUNTS = isLongRun ? { 'memory:': 70_000, 'sqlite:fuzz.db': 30_000 } : { 'memory:': 2_500 };
 const NONSENSE = 200;
 const WIRES = 32;
 /** Streams, and waits that were made long, are left after this. */
