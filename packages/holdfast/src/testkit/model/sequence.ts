@@ -171,20 +171,30 @@ async function exchange(
 ): Promise<readonly Entry[]> {
   const replies = store.apply(commands);
   assert.equal(replies.length, commands.length, 'apply must return one promise a command');
+  let isRepeated = false;
+  const repeat = (command: Command): Promise<Reply> | undefined => {
+    isRepeated = true;
+    return store.apply([command])[0];
+  };
   const entries = await Promise.all(
     commands.map(async (said, index): Promise<Entry> => {
-      const reply = await executed(store, said, replies[index]);
+      const reply = await executed(said, replies[index], repeat);
       if (said.kind !== 'claim') return { command: said, reply };
       const isTurnedAway = turnsAway && reply.kind === 'busy' && reply.position === null;
       const queue = said.queue && store.traits.queue && !isTurnedAway;
       return { command: { ...said, queue }, reply };
     }),
   );
-  return entries.sort((one, other) => one.reply.decision - other.reply.decision);
+  // A repeated command was decided after those behind it.
+  return isRepeated ? entries.sort((one, other) => one.reply.decision - other.reply.decision) : entries;
 }
 
 /** The reply, also where the store first says that it did not execute the command, and to send it again at once. */
-async function executed(store: Store, command: Command, first: Promise<Reply> | undefined): Promise<Reply> {
+async function executed(
+  command: Command,
+  first: Promise<Reply> | undefined,
+  repeat: (command: Command) => Promise<Reply> | undefined,
+): Promise<Reply> {
   let reply = first;
   for (let tries = 1; ; tries++) {
     try {
@@ -193,7 +203,7 @@ async function executed(store: Store, command: Command, first: Promise<Reply> | 
     } catch (error) {
       const isAgain = error instanceof NotExecutedError && error.retry === 'at-once';
       if (!isAgain || tries === TRIES_MAX) throw error;
-      [reply] = store.apply([command]);
+      reply = repeat(command);
     }
   }
 }
