@@ -52,14 +52,7 @@ it.runIf(available('dynamodb'))(
     });
     expect(Item).toMatchObject({ namespace: { S: 'billing' }, lockName: { S: 'invoice-run' } });
     expect(said).not.toContain(CREDENTIALS.secretAccessKey);
-    const ask = async (...args: string[]): Promise<unknown> => {
-      const { status, stdout, stderr } = await place.run(
-        [...args, '--namespace', 'billing', '--json'],
-        environment,
-      );
-      expect([args, status, stderr]).toEqual([args, 0, '']);
-      return JSON.parse(stdout);
-    };
+    const ask = askIn(environment);
     expect(await ask('migrate')).toMatchObject({ table });
     const holders = [{ owner: 'anonymous' }];
     expect(await ask('ls')).toMatchObject([{ key: 'invoice-run', holders }]);
@@ -95,14 +88,7 @@ it.runIf(available('postgres'))(
     };
     const early = await place.run(['serve', '--port', '0'], environment);
     expect([early.status !== 0, early.stderr]).toEqual([true, expect.stringContaining('holdfast migrate')]);
-    const ask = async (...args: string[]): Promise<unknown> => {
-      const { status, stdout, stderr } = await place.run(
-        [...args, '--namespace', 'billing', '--json'],
-        environment,
-      );
-      expect([args, status, stderr]).toEqual([args, 0, '']);
-      return JSON.parse(stdout);
-    };
+    const ask = askIn(environment);
     expect(await ask('migrate')).toMatchObject({ table: 'public.locks', from: 0, to: 1 });
     expect(await ask('migrate')).toMatchObject({ table: 'public.locks', from: 1, to: 1 });
     const url = await served(environment);
@@ -135,17 +121,21 @@ it.runIf(available('postgres'))(
   },
 );
 
-/** Acquired at one, renewed at the other, released at either; and every command finds the store by the same variables. */
-async function expectBothServices(environment: NodeJS.ProcessEnv, theirs: CentralOnRecords): Promise<void> {
-  const url = await served(environment);
-  const ask = async (...args: string[]): Promise<unknown> => {
-    const { status, stdout, stderr } = await place.run(
-      [...args, '--namespace', 'billing', '--json'],
-      environment,
-    );
+/** Runs a command on the locks of `billing`, and parses what it prints. */
+function askIn(environment: NodeJS.ProcessEnv): (...args: string[]) => Promise<unknown> {
+  return async (...args) => {
+    const isAboutLocks = /^(?:ls|inspect|evict)$/.test(args[0] ?? '');
+    const options = isAboutLocks ? ['--namespace', 'billing', '--json'] : ['--json'];
+    const { status, stdout, stderr } = await place.run([...args, ...options], environment);
     expect([args, status, stderr]).toEqual([args, 0, '']);
     return JSON.parse(stdout);
   };
+}
+
+/** Acquired at one, renewed at the other, released at either; and every command finds the store by the same variables. */
+async function expectBothServices(environment: NodeJS.ProcessEnv, theirs: CentralOnRecords): Promise<void> {
+  const url = await served(environment);
+  const ask = askIn(environment);
   expect(await say(url, 'acquire', { instanceId: 'one', leaseDuration: 60 })).toMatchObject({ status: 200 });
   const lock = theirs.lockOf('invoice-run', 'anonymous', 'one');
   expect(await lock.heartbeat(30_000)).toBe(true);
