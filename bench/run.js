@@ -119,17 +119,14 @@ async function versionsUsed(servers) {
   return versions;
 }
 
-/** @param {{ quick: boolean, repetitions: number | undefined, only: string | undefined }} options @returns {Promise<Report>} */
-async function reportOf({ quick, repetitions, only }) {
-  const sizes = { ...(quick ? QUICK : FULL), ...(repetitions && { repetitions }) };
+/** @param {readonly Planned[]} plan @param {import('./types.d.ts').Sizes} sizes @param {boolean} quick @returns {Promise<Report>} */
+async function reportOf(plan, sizes, quick) {
   const machine = {
     processor: cpus()[0]?.model.trim() ?? 'unknown',
     processors: availableParallelism(),
     memoryGb: Math.round(totalmem() / 2 ** 30),
     loadBefore: Math.round((loadavg()[0] ?? 0) * 100) / 100,
   };
-  const plan = planOf(sizes, only);
-  if (plan.length === 0) throw new Error(`No run matches --only ${only}.`);
   const servers = new Servers({ measured: !quick });
   try {
     const { outcomes, failures, loadHighest } = await measure(plan, servers);
@@ -167,7 +164,16 @@ async function main() {
   const repetitions = values.repetitions
     ? Math.max(1, Number.parseInt(values.repetitions, 10) || 1)
     : undefined;
-  const report = await reportOf({ quick, repetitions, only });
+  const sizes = { ...(quick ? QUICK : FULL), ...(repetitions && { repetitions }) };
+  const plan = planOf(sizes, only);
+  if (plan.length === 0) {
+    process.stderr.write(
+      `No run has "${only}" in its name, which is engine/workload/contender. See --help.\n`,
+    );
+    process.exitCode = 2;
+    return;
+  }
+  const report = await reportOf(plan, sizes, quick);
   process.stdout.write(values.json ? `${JSON.stringify(report, null, 2)}\n` : textOf(report));
   if (values.page) await updatePage(values.page, report);
   if (values.svg) await writeFile(values.svg, chartOf(report));
