@@ -86,21 +86,15 @@ describe.runIf(hasTerminals)('completion at a terminal', () => {
 });
 
 describe('the completion script', () => {
-  it('names every command and every option of its help, for each shell', async () => {
-    const help = (await place.run(['--help'])).stdout;
-    const section = help.slice(help.indexOf('\nCOMMANDS'), help.indexOf('\nOPTIONS'));
-    const commands = [...section.matchAll(/^ {2}(\S+)/gm)].map(([, name = '']) => name);
-    expect(commands.length).toBeGreaterThan(10);
-    const scripts = await Promise.all(
-      Object.keys(SHELLS).map(async (shell) => (await place.run(['completion', shell])).stdout),
-    );
-    for (const command of commands) {
-      const { stdout } = await place.run([command, '--help']);
-      const options = [...stdout.matchAll(/^ {2,6}(?:-\w, )?--([a-z-]+)/gm)].map(([, option = '']) => option);
-      for (const script of scripts) {
-        expect(script).toMatch(new RegExp(`\\b${command}\\b`));
-        for (const option of options) expect(script).toMatch(new RegExp(`(?:--|-l )${option}\\b`));
-      }
+  it('names every command and every option of the man page, for each shell', async () => {
+    const man = (await place.run(['man'])).stdout.replaceAll('\\-', '-');
+    const commands = [...man.matchAll(/^\.B holdfast (\S+)/gm)].map(([, name = '']) => name);
+    const options = [...man.matchAll(/^\.B (?:-\w, )?--([a-z-]+)/gm)].map(([, option = '']) => option);
+    expect([commands.length > 10, options.length > 40]).toEqual([true, true]);
+    for (const shell of Object.keys(SHELLS)) {
+      const { stdout: script } = await place.run(['completion', shell]);
+      for (const command of commands) expect(script).toMatch(new RegExp(`\\b${command}\\b`));
+      for (const option of options) expect(script).toMatch(new RegExp(`(?:--|-l )${option}\\b`));
     }
   });
 

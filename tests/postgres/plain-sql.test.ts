@@ -4,10 +4,11 @@ import { migrate, postgresStore } from 'holdfast/postgres';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { VERSIONS } from './versions.js';
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-describe.each(['15', '18'] as const)('locks from plain SQL, PostgreSQL %s', (version) => {
+describe.each(VERSIONS)('locks from plain SQL, PostgreSQL %s', (version) => {
   const it = test.runIf(available(`postgres-${version}`));
 
   let server: PostgresServer;

@@ -1,2 +1,2 @@
-/** The same with a larger table. */
+/** The same with a larger table, on every version of PostgreSQL. */
 import './store-plans.test.js';

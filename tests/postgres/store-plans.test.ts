@@ -8,6 +8,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { isLongRun } from '../long-run.js';
 import { claimOf, holdOf, migrated, releaseOf, renewOf } from './store-scene.js';
+import { VERSIONS } from './versions.js';
 
 const ROWS = isLongRun ? 200_000 : 40_000;
 /** PL/pgSQL keeps a plan for good after five executions. */
@@ -73,7 +74,7 @@ function statements(round: number): readonly Statement[] {
   ];
 }
 
-describe.runIf(available('postgres')).each(['15', '18'] as const)('plans on PostgreSQL %s', (version) => {
+describe.runIf(available('postgres')).each(VERSIONS)('plans on PostgreSQL %s', (version) => {
   const isThere = available(`postgres-${version}`);
   let server: PostgresServer;
 

@@ -1,2 +1,2 @@
-/** The pages that `npm test` leaves out. */
+/** The pages that `npm test` leaves out, and the examples. */
 import './documents.test.js';

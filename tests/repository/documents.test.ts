@@ -14,7 +14,7 @@ const LIMIT_MS = 60_000;
 const TEST_MS_MAX = 20 * LIMIT_MS;
 /** What a block started in the background does not outlive it, whatever becomes of the block. */
 const TIDY_UP = `trap 'kill $(jobs -p) 2>/dev/null || true' EXIT`;
-/** `npm test` runs the pages that people read first and the examples, `npm run test:long` the other pages. */
+/** `npm test` runs the pages that people read first, `npm run test:long` the other pages and the examples. */
 const FIRST = /^(?:packages\/[^/]+\/)?README\.md$|^docs\/start\.md$/;
 const pages = blocks.filter(({ page, noRun }) => noRun === null && FIRST.test(page) !== isLongRun);
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js';
@@ -75,7 +75,7 @@ describe('the commands of the documents work', () => {
   }
 });
 
-describe.skipIf(isLongRun)('the examples run to their end', () => {
+describe.runIf(isLongRun)('the examples run to their end', () => {
   for (const example of matching(/^examples\/[^/]+\.js$/)) {
     const code = read(example);
     it.runIf(canRun(code)).concurrent(example, { timeout: TEST_MS_MAX }, async () => {

@@ -11,6 +11,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { checkPackage, createPackageFromTarballData } from '@arethetypeswrong/core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { isLongRun } from '../long-run.js';
 import { type Packed, packInto } from '../packages/projects.js';
 import type { Manifest } from './public-api.js';
 import { run } from './shell.js';
@@ -98,24 +99,6 @@ describe('the library, installed from its tarball in an empty folder', () => {
     expect(await emptyRequires(alone)).toBe('');
   });
 
-  it('has types for both kinds of module, which need no skipLibCheck', { timeout: 120_000 }, async () => {
-    await compileImportsOf(code, NODE_TYPES);
-  });
-
-  it('has types that need neither those of Node nor esnext.disposable', { timeout: 120_000 }, async () => {
-    await compileImportsOf(code, NO_NODE_TYPES);
-  });
-
-  it('has types that are right for every way to resolve them', { timeout: 120_000 }, async () => {
-    const tarball = readFileSync(join(folder, packed.get('holdfast')?.filename ?? ''));
-    const result = await checkPackage(createPackageFromTarballData(tarball));
-    if (!result.types) throw new Error('The tarball has no types.');
-    const problems = result.problems.filter(
-      (problem) => !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
-    );
-    expect(problems).toEqual([]);
-  });
-
   it.each(Object.entries(NEEDED))('%s says that it needs %s', async (subpath, needed) => {
     const script = `import('${subpath}').catch(({ message }) => console.log(message));`;
     expect(await run(process.execPath, ['-e', script], { cwd: folder })).toContain(`'${needed}'`);
@@ -154,10 +137,6 @@ describe('the library beside the packages that parts of it are for', () => {
     expect(await emptyImports(Object.keys(NEEDED))).toBe('');
     expect(await emptyRequires(Object.keys(NEEDED))).toBe('');
   });
-
-  it('has types for both kinds of module, which need no skipLibCheck', { timeout: 120_000 }, async () => {
-    await compileImportsOf(Object.keys(NEEDED), NODE_TYPES);
-  });
 });
 
 it('the command, unpacked from its tarball beside the library, runs another command under a lock', async () => {
@@ -190,4 +169,28 @@ it('the command, unpacked from its tarball beside the library, runs another comm
   await expect(serving).rejects.toThrow(
     /holdfast: the lock service is not installed: npm install holdfast-service/,
   );
+});
+
+describe.runIf(isLongRun)('the types of the library', () => {
+  it('are there for both kinds of module, and need no skipLibCheck', { timeout: 120_000 }, async () => {
+    await compileImportsOf(code, NODE_TYPES);
+  });
+
+  it('need neither those of Node nor esnext.disposable', { timeout: 120_000 }, async () => {
+    await compileImportsOf(code, NO_NODE_TYPES);
+  });
+
+  it('are right for every way to resolve them', { timeout: 120_000 }, async () => {
+    const tarball = readFileSync(join(folder, packed.get('holdfast')?.filename ?? ''));
+    const result = await checkPackage(createPackageFromTarballData(tarball));
+    if (!result.types) throw new Error('The tarball has no types.');
+    const problems = result.problems.filter(
+      (problem) => !('resolutionKind' in problem && problem.resolutionKind === 'node10'),
+    );
+    expect(problems).toEqual([]);
+  });
+
+  it('are there for parts that other packages are needed for', { timeout: 120_000 }, async () => {
+    await compileImportsOf(Object.keys(NEEDED), NODE_TYPES);
+  });
 });

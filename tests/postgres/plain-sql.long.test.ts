@@ -1,0 +1,2 @@
+/** The same on every version of PostgreSQL. */
+import './plain-sql.test.js';

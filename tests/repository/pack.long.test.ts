@@ -1,0 +1,2 @@
+/** The same, and the types. */
+import './pack.test.js';

@@ -1,0 +1,2 @@
+/** The same, more often. */
+import './death.test.js';
