@@ -83,8 +83,9 @@ describe.runIf(available('redis', { own: true }))('a quorum of Redis servers', {
       return renewed;
     }, 'the lease is renewed');
     lease.assertHeld();
-    expect(await other.tryAcquire('held')).toBeNull();
+    // Its own connections come back when they do.
     await turn(other, 'free');
+    expect(await other.tryAcquire('held')).toBeNull();
   });
 
   it('of which a majority is paused gives up in time', async ({ onTestFinished }) => {
