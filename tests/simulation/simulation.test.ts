@@ -1,11 +1,11 @@
-/** A quarter of a run of every profile, and five whole ones in `npm run test:long`. `npm run simulate` does many more. */
+/** Half a run of every profile, and five whole ones in `npm run test:long`. `npm run simulate` does many more. */
 import { describe, expect, it } from 'vitest';
 import { isLongRun } from '../long-run.js';
 import { PROFILES, type RunResult, runSimulation, simulate } from './src/index.js';
 
 const RUN_MS_MAX = 240_000;
 const SEEDS = isLongRun ? [1_002, 1_003, 1_004, 1_005, 1_006] : [1_001];
-const SHARE = isLongRun ? 1 : 1 / 4;
+const SHARE = isLongRun ? 1 : 1 / 2;
 
 function told({ violations }: RunResult): string {
   return violations.map(({ kind, atMs, text }) => `${kind} at ${atMs} ms: ${text}`).join('\n');

@@ -32,22 +32,27 @@ describe('the suite on a store with nothing planted', () => {
   });
 });
 
-for (const bug of plantedBugs) {
-  describe.concurrent(`planted: ${bug.name}`, () => {
-    it('is caught by the case about it', async () => {
+describe.concurrent('a planted bug is caught by the case about it', () => {
+  for (const bug of plantedBugs) {
+    it(bug.name, async () => {
       await expect(caseAbout(bug.caughtBy, plantedHarness(bug))?.run()).rejects.toThrow();
     });
 
     const { caughtByUsers } = bug;
-    if (caughtByUsers) {
-      it('is caught through the real engine', async () => {
-        await expect(caseAbout(caughtByUsers, plantedHarness(bug))?.run()).rejects.toThrow();
-      });
-    }
-
-    if (!bug.seenByModel) return;
-    it('is caught by random commands', { timeout: SEARCH_MS_MAX }, async () => {
-      await expect(runModel({ harness: plantedHarness(bug), ...SEARCH })).rejects.toThrow(/Replay: runModel/);
+    if (!caughtByUsers) continue;
+    it(`${bug.name}, through the real engine`, async () => {
+      await expect(caseAbout(caughtByUsers, plantedHarness(bug))?.run()).rejects.toThrow();
     });
-  });
-}
+  }
+});
+
+// Apart from the cases above, which go by the time: these keep the event loop busy.
+describe('a planted bug is caught by random commands', () => {
+  it.each(plantedBugs.filter(({ seenByModel }) => seenByModel).map((bug) => [bug.name, bug] as const))(
+    '%s',
+    { timeout: SEARCH_MS_MAX },
+    async (_name, bug) => {
+      await expect(runModel({ harness: plantedHarness(bug), ...SEARCH })).rejects.toThrow(/Replay: runModel/);
+    },
+  );
+});

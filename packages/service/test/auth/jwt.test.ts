@@ -210,7 +210,7 @@ describe('the rights of a bearer', () => {
     const from = await issuer();
     const { post } = await guarded(from, { claim: 'locks' });
     const statusOf = async (locks: unknown): Promise<number> =>
-      (await post('/v2/locks/own/a/acquire', { ttl: 20 }, bearer(await from.token({ locks })))).status;
+      (await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bearer(await from.token({ locks })))).status;
     const may = async (locks: unknown): Promise<boolean> => (await statusOf(locks)) !== 403;
     expect(await may(['lock:own'])).toBe(true);
     expect(await may('read:* lock:own')).toBe(true);

@@ -15,13 +15,12 @@ export const renewReleaseEvict: readonly CaseDefinition[] = [
     name: 'F24: three renewals and then a release',
     async try({ store, name, newHold, past }) {
       const hold = newHold();
-      let { expiresAt } = await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
+      await sendExpecting(store, claimOf(name, hold, { ttlMs: 5_000 }), 'granted');
       for (let round = 0; round < 3; round++) {
         await past(5);
         const renewed = await sendExpecting(store, renewOf(name, hold, { ttlMs: 5_000 }), 'renewed');
-        assert.ok(renewed.expiresAt > expiresAt, 'a renewal did not extend');
+        assert.ok(renewed.expiresAt >= renewed.now + 5_000, 'a renewal did not extend');
         assert.equal(renewed.block, null, 'a block came unasked');
-        ({ expiresAt } = renewed);
       }
       assert.equal((await sendExpecting(store, releaseOf(name, hold), 'released')).held, true);
       await sendExpecting(store, claimOf(name, newHold()), 'granted');
