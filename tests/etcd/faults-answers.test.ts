@@ -3,7 +3,7 @@ import { available, type EtcdServer, startEtcd } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { expectExclusion } from '../faults/bad-network.js';
 
-describe.runIf(available('etcd'))('answers of etcd', { timeout: 60_000 }, () => {
+describe.runIf(available('etcd'))('answers of etcd', () => {
   let server: EtcdServer;
   beforeAll(async () => {
     server = await startEtcd();

@@ -55,7 +55,7 @@ export class Child {
     return this.lines.filter((said) => said === line).length;
   }
 
-  async said(line: string, timeoutMs = 20_000): Promise<void> {
+  async said(line: string, timeoutMs = 60_000): Promise<void> {
     const until = performance.now() + timeoutMs;
     while (!this.lines.some((said) => said.startsWith(line))) {
       if (this.process.exitCode !== null) throw new Error(`It ended without saying "${line}".`);

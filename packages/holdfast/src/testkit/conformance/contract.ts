@@ -105,7 +105,7 @@ export const contract: readonly CaseDefinition[] = [
       const replies = await sendAll(
         store,
         names.map((name, index) =>
-          claimOf(name, { process: own, number: index + 1 }, { owner: String(index) }),
+          claimOf(name, { process: own, number: index + 1 }, { owner: String(index), ttlMs: 600_000 }),
         ),
       );
       for (const [index, reply] of replies.entries()) {
