@@ -1,6 +1,7 @@
 /** Inspecting, listing, watching and evicting keys. Nothing here shows a hold id. */
 import type { EvictOptions, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
 import { checkOptions, checkSignal } from './arguments.js';
+import { Pause } from './lease/pause.js';
 import type { Context } from './primitives/single.js';
 import { holderInfo } from './primitives/verbs.js';
 import { durationMs } from './protocol/durations.js';
@@ -57,7 +58,7 @@ export async function* watch(context: Context, options: WatchOptions = {}): Asyn
     }
     for (const [key, info] of known) if (!seen.has(key)) yield { kind: 'gone', info };
     known = seen;
-    await pause(context, everyMs, signal);
+    await new Pause(context.leases, everyMs, signal).over;
   }
 }
 
@@ -122,17 +123,4 @@ function outline({ holders, waiters }: KeyInfo): string {
     holders.map(({ owner, token, resting }) => [owner, token, resting]),
     waiters.map(({ owner, since }) => [owner, since]),
   ]);
-}
-
-function pause({ leases }: Context, ms: number, signal: AbortSignal | undefined): Promise<void> {
-  const { timers, clock } = leases.client;
-  return new Promise((resolve) => {
-    const done = (): void => {
-      timers.cancel(timer);
-      signal?.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = timers.call(clock.monotonicMs() + ms, done);
-    signal?.addEventListener('abort', done);
-  });
 }

@@ -15,6 +15,7 @@ import { Hold, type HoldOwner } from './hold.js';
 import { HeldLease } from './lease.js';
 import { LeaseQueue, type LeaseQueueOwner } from './lease-queue.js';
 import type { LeaseRequest } from './lease-request.js';
+import { Pause } from './pause.js';
 import { checkNotNested, workContext } from './work-context.js';
 
 /** Releases that were answered before they were awaited. */
@@ -189,14 +190,9 @@ export class Leases
   async drain(drainMs: number, message: string): Promise<void> {
     const leases = this.held();
     if (drainMs > 0 && leases.length > 0) {
-      const { timers, clock } = this.client;
-      await new Promise<void>((resolve) => {
-        const timer = timers.call(clock.monotonicMs() + drainMs, resolve);
-        void Promise.all(leases.map((lease) => HeldLease.ended(lease))).then(() => {
-          timers.cancel(timer);
-          resolve();
-        });
-      });
+      const pause = new Pause(this, drainMs);
+      void Promise.all(leases.map((lease) => HeldLease.ended(lease))).then(() => pause.end());
+      await pause.over;
     }
     for (const outcome of await Promise.allSettled(
       leases.map((lease) => HeldLease.revoke(lease, { reason: 'closed', message })),

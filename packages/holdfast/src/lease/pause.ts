@@ -1,16 +1,22 @@
 /** A time in which nothing is done. Ends early with its signal, when the locks are closed, or by `end`. Keeps the process alive. */
+import type { AbortListeners } from '../queue/abort-listeners.js';
+import type { StoreClient } from '../store-client/store-client.js';
 import type { Task } from '../timer-queue.js';
-import type { Leases } from './leases.js';
+
+interface PauseOwner {
+  readonly client: StoreClient;
+  readonly aborts: AbortListeners;
+}
 
 export class Pause {
   readonly over: Promise<void>;
-  readonly #leases: Leases;
+  readonly #owner: PauseOwner;
   readonly #signal: AbortSignal | undefined;
   #timer: Task | null = null;
   #resolve: () => void = () => undefined;
 
-  constructor(leases: Leases, ms: number, signal?: AbortSignal) {
-    this.#leases = leases;
+  constructor(owner: PauseOwner, ms: number, signal?: AbortSignal) {
+    this.#owner = owner;
     this.#signal = signal;
     this.over = new Promise((resolve) => {
       this.#resolve = resolve;
@@ -19,9 +25,9 @@ export class Pause {
       this.#resolve();
       return;
     }
-    const { timers, clock } = leases.client;
+    const { timers, clock } = owner.client;
     this.#timer = timers.call(clock.monotonicMs() + ms, () => this.end());
-    if (signal) leases.aborts.add(signal, this);
+    if (signal) owner.aborts.add(signal, this);
   }
 
   onAbort(): void {
@@ -29,8 +35,8 @@ export class Pause {
   }
 
   end(): void {
-    if (this.#timer) this.#leases.client.timers.cancel(this.#timer);
-    if (this.#signal) this.#leases.aborts.remove(this.#signal, this);
+    if (this.#timer) this.#owner.client.timers.cancel(this.#timer);
+    if (this.#signal) this.#owner.aborts.remove(this.#signal, this);
     this.#resolve();
   }
 }

@@ -101,9 +101,9 @@ export class TickSchedule implements Schedule {
     // Work that stops its own schedule would wait for itself.
     const callers = new Set<Lease | null>(workContext.getStore());
     const others = [...this.#runs].filter(({ lease }) => !callers.has(lease));
-    const over = new AbortController();
-    const drained = Promise.all(others.map((run) => run.over)).then(() => over.abort());
-    await Promise.race([drained, this.#pause(drainMs, over.signal)]);
+    const pause = new Pause(this.#leases, drainMs);
+    void Promise.all(others.map((run) => run.over)).then(() => pause.end());
+    await pause.over;
     this.#ending.abort();
     const message = 'the schedule was stopped before the work had ended';
     const held = others.flatMap(({ lease }) => (lease instanceof HeldLease ? lease : []));

@@ -155,6 +155,21 @@ test('watch tells what appears, changes and goes', async () => {
   expect(changes).toEqual(['appeared k', 'changed k', 'gone k']);
 });
 
+test('watch ends at once when its signal aborts while a change is looked at', async () => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  await locks.acquire('k');
+  const stop = new AbortController();
+  let isOver = false;
+  const watching = (async () => {
+    for await (const _ of locks.watch({ every: '1h', signal: stop.signal })) stop.abort();
+    isOver = true;
+  })();
+  await clock.advance(10);
+  expect(isOver).toBe(true);
+  await watching;
+});
+
 test('evict ends the holder, tells it, lets the next in; on a free key it ends nobody', async () => {
   const { clock, open } = stage();
   const a = open();
