@@ -40,8 +40,8 @@ import { elect } from './primitives/election.js';
 import { Flights } from './primitives/get-or-create.js';
 import { readWrite } from './primitives/read-write.js';
 import { semaphore } from './primitives/semaphore.js';
-import { acquireOne, type Context, outcomeOf, outerOf } from './primitives/single.js';
-import { leaseOf, verbs } from './primitives/verbs.js';
+import { acquireOne, type Context, lockable, outcomeOf } from './primitives/single.js';
+import { leaseOf } from './primitives/verbs.js';
 import { checkWork, hasWorkOptions, runUnder } from './primitives/with-lock.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
@@ -146,7 +146,7 @@ class LocksOnStore implements Locks {
     work: (lease: Lease) => Promise<T> | T,
     options?: AcquireOptions & WorkOptions,
   ): Promise<T> {
-    if (hasWorkOptions(options)) return this.#mutex(key).withLock(work, options);
+    if (hasWorkOptions(options)) return lockable(this.#context, key, ALONE).withLock(work, options);
     checkWork(work);
     return runUnder(await this.acquire(key, options), work);
   }
@@ -156,16 +156,7 @@ class LocksOnStore implements Locks {
     work: (lease: Lease) => Promise<T> | T,
     options?: AcquireOptions & WorkOptions,
   ): Promise<TryResult<T>> {
-    return this.#mutex(key).tryWithLock(work, options);
-  }
-
-  #mutex(key: string): Lockable<Lease> {
-    const context = this.#context;
-    return verbs<Lease, AcquireOptions>(
-      (options, waitMs) => acquireOne(context, key, options, ALONE, waitMs),
-      () => outerOf(context, checkKey(key), ALONE),
-      context.defaults.waitMs,
-    );
+    return lockable(this.#context, key, ALONE).tryWithLock(work, options);
   }
 
   semaphore(key: string, options: { readonly capacity: number }): Lockable<Lease, SharedOptions> {

@@ -89,9 +89,10 @@ const isGivenUp = ({ state }: Lease): boolean => state === 'released' || state =
  * outside of `withLock` and `tryWithLock`, and after a release. It may be lost: ask `held`, or call `assertHeld()`.
  */
 export function currentLease(key?: string): Lease | undefined {
+  const name = key?.normalize('NFC');
   return workContext
     .getStore()
-    ?.findLast((lease) => !isGivenUp(lease) && (key === undefined || lease.key === key));
+    ?.findLast((lease) => !isGivenUp(lease) && (name === undefined || lease.key === name));
 }
 
 /** For code that has to run under a lock: throws unless it does, at this moment. */

@@ -1,19 +1,13 @@
 /** Many readers or one writer: a reader takes one of all permits, a writer all of them. */
-import type { AcquireOptions, Lease, Lockable, ReadWrite } from '../api.js';
+import type { ReadWrite } from '../api.js';
 import { READ_WRITE_CAPACITY } from '../protocol/constants.js';
 import { checkKey } from '../protocol/names.js';
-import { acquireOne, type Context, outerOf } from './single.js';
-import { verbs } from './verbs.js';
+import { type Context, lockable } from './single.js';
 
 export function readWrite(context: Context, key: string): ReadWrite {
-  checkKey(key);
-  const taking = (count: number): Lockable<Lease> => {
-    const permits = { permits: count, capacity: READ_WRITE_CAPACITY };
-    return verbs<Lease, AcquireOptions>(
-      (options, waitMs) => acquireOne(context, key, options, permits, waitMs),
-      () => outerOf(context, key, permits),
-      context.defaults.waitMs,
-    );
+  const name = checkKey(key);
+  return {
+    read: lockable(context, name, { permits: 1, capacity: READ_WRITE_CAPACITY }),
+    write: lockable(context, name, { permits: READ_WRITE_CAPACITY, capacity: READ_WRITE_CAPACITY }),
   };
-  return { read: taking(1), write: taking(READ_WRITE_CAPACITY) };
 }

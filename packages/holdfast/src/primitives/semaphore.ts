@@ -13,13 +13,13 @@ export function semaphore(
   key: string,
   options: { readonly capacity: number },
 ): Lockable<Lease, SharedOptions> {
-  checkKey(key);
+  const name = checkKey(key);
   const { capacity } = checkOptions(options, ['capacity']);
   checkPermits(1, capacity);
   const permitsOf = ({ permits = 1 }: SharedOptions = {}): Permits => checkPermits(permits, capacity);
   return verbs<Lease, SharedOptions>(
-    (given, waitMs) => acquireOne(context, key, given, permitsOf(given), waitMs, SHARED_OPTION_NAMES),
-    (given) => outerOf(context, key, permitsOf(given)),
+    (given, waitMs) => acquireOne(context, name, given, permitsOf(given), waitMs, SHARED_OPTION_NAMES),
+    (given) => outerOf(context, name, permitsOf(given)),
     context.defaults.waitMs,
   );
 }

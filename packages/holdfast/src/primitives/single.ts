@@ -1,12 +1,13 @@
 /** One key: a mutex, or permits of a semaphore or read-write lock. */
-import type { AcquireOptions, Lease } from '../api.js';
+import type { AcquireOptions, Lease, Lockable } from '../api.js';
 import { type Defaults, requestOf } from '../arguments.js';
 import type { HeldLease } from '../lease/lease.js';
 import type { Leases } from '../lease/leases.js';
 import { outerLease } from '../lease/work-context.js';
+import { checkKey } from '../protocol/names.js';
 import type { Permits } from '../queue/request.js';
 import type { Outcome as Waited } from '../queue/waiter.js';
-import type { Outcome } from './verbs.js';
+import { type Outcome, verbs } from './verbs.js';
 import { innerLease } from './with-lock.js';
 
 /** What all primitives of one `Locks` share. */
@@ -28,6 +29,15 @@ export function outcomeOf(waited: Waited<HeldLease>): Outcome<Lease> {
     default:
       throw new Error(`Waiting ended unexpectedly: ${waited.kind}.`);
   }
+}
+
+/** The four verbs on one key, always with these permits. */
+export function lockable(context: Context, key: string, permits: Permits): Lockable<Lease> {
+  return verbs<Lease, AcquireOptions>(
+    (options, waitMs) => acquireOne(context, key, options, permits, waitMs),
+    () => outerOf(context, checkKey(key), permits),
+    context.defaults.waitMs,
+  );
 }
 
 /** The lease on this key that the running work holds, as work inside it gets it. */

@@ -30,13 +30,13 @@ export const LATE_MS = 30_000;
 const MUTEX = { permits: 1, capacity: 1 };
 /** How long `acquireTick` asks again for a tick that somebody is about to take. */
 const UNDECIDED_MS = 30_000;
-/** The pause before a tick is asked for again, doubling up to the second. */
+/** The pause before a tick is asked for again, doubling up to `AGAIN_MS_MAX`. */
 const AGAIN_MS = 100;
 const AGAIN_MS_MAX = 5_000;
 /** The longest cool-down allows no more. */
 export const LATE_MS_MAX = Math.floor(TTL_MS_MAX / (1 + DRIFT_SHARE)) - CLOCKS_MS;
 
-/** Options of `tickLock`. */
+/** Options of `acquireTick`. */
 export interface TickOptions {
   /** How long after its time, by this machine's clock, the tick may still be run. The same for all callers. Default 30 s. */
   readonly late?: Duration;
@@ -139,8 +139,9 @@ export function isTickOf(key: string, name: string): boolean {
 
 const tickKey = (key: string, tickMs: number): string => tickPrefix(key) + new Date(tickMs).toISOString();
 
-/** Refuses a key that leaves no room for the time. */
-export function checkScheduleKey(key: string): void {
-  checkKey(key);
-  checkKey(tickKey(key, 0));
+/** Returns the key in its normal form. Refuses a key that leaves no room for the time. */
+export function checkScheduleKey(key: string): string {
+  const name = checkKey(key);
+  checkKey(tickKey(name, 0));
+  return name;
 }

@@ -69,10 +69,9 @@ export class TickSchedule implements Schedule {
   constructor(locks: Locks, key: string, when: When, work: Work, options: ScheduleOptions) {
     this.#leases = contextOf(locks).leases;
     this.#leases.checkOpen();
-    checkScheduleKey(key);
+    this.#key = checkScheduleKey(key);
     checkWork(work);
     this.#locks = locks;
-    this.#key = key;
     this.#work = work;
     this.#options = checked(options);
     this.#jitterMs = durationMs(options.jitter ?? 0, 'jitter', 0, JITTER_MS_MAX);

@@ -123,6 +123,18 @@ describe('reentrant', () => {
     );
   });
 
+  test('finds the outer lease by either spelling of a key', async () => {
+    const { locks } = stage().open();
+    const [key, other] = ['caf\u00e9', 'cafe\u0301'];
+    const inside = { reentrant: true };
+    await locks.withLock(key, () => locks.withLock(other, () => 1, inside));
+    await locks.withLock(key, ({ token }) => expect(currentLease(other)?.token).toBe(token));
+    const { read, write } = locks.readWrite(other);
+    await write.withLock(() => read.withLock(() => 1, inside));
+    const semaphore = locks.semaphore(other, { capacity: 1 });
+    await semaphore.withLock(() => semaphore.withLock(() => 1, inside));
+  });
+
   test('fails when the outer lease is lost', async () => {
     const { clock, open } = stage();
     const { locks } = open();

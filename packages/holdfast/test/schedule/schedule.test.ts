@@ -251,6 +251,22 @@ describe('a tick that was missed', () => {
     expect(ran).toEqual([]);
   });
 
+  it('is made up for whichever spelling of its key the schedule was given', async () => {
+    const { time, open } = world();
+    const ran: Date[] = [];
+    const start = () =>
+      schedule(open().locks, 'cafe\u0301', { every: '1h' }, (_, tick) => ran.push(tick), {
+        missed: 'run-once',
+      });
+    const first = start();
+    await time.advance(HOUR_MS);
+    await first.stop();
+    await time.advance(2 * HOUR_MS);
+    start();
+    await time.advance(1_000);
+    expect(ran).toHaveLength(2);
+  });
+
   it('is not made up for by a schedule that is new', async () => {
     const { time, open } = world();
     const { ticks } = noted(open(), { every: '1h' }, { missed: 'run-once' });
