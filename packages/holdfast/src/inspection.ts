@@ -1,12 +1,13 @@
 /** Inspecting, listing, watching and evicting keys. Nothing here shows a hold id. */
 import type { EvictOptions, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
-import { checkOptions, checkSignal } from './arguments.js';
+import { checkSignal } from './arguments.js';
 import { Pause } from './lease/pause.js';
 import type { Context } from './primitives/single.js';
 import { holderInfo } from './primitives/verbs.js';
 import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
 import { checkAfter, checkKey, checkPrefix, checkReason, show } from './protocol/names.js';
+import { checkOptionNames } from './protocol/option-names.js';
 import type { Snapshot } from './protocol/store.js';
 
 const WATCH_MS = 500;
@@ -18,7 +19,7 @@ export async function inspect(context: Context, key: string): Promise<KeyInfo | 
 }
 
 export async function* list(context: Context, options: ListOptions = {}): AsyncGenerator<KeyInfo> {
-  const { prefix, limit, after } = checkOptions(options, ['prefix', 'limit', 'after']);
+  const { prefix, limit, after } = checkOptionNames(options, ['prefix', 'limit', 'after']);
   const from = context.defaults.prefix + checkPrefix(prefix);
   if (limit !== undefined && !(Number.isInteger(limit) && limit > 0)) {
     throw new InvalidArgumentError(`limit is ${String(limit)}, but has to be a whole number above 0.`);
@@ -44,7 +45,7 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
 
 /** Lists again and again, and yields what differs. Changes that come and go between two lists are not seen. */
 export async function* watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
-  const { prefix, every, signal } = checkOptions(options, ['prefix', 'every', 'signal']);
+  const { prefix, every, signal } = checkOptionNames(options, ['prefix', 'every', 'signal']);
   const everyMs = durationMs(every ?? WATCH_MS, 'every', 10, 3_600_000);
   checkSignal(signal);
   let known = new Map<string, KeyInfo>();
@@ -64,7 +65,7 @@ export async function* watch(context: Context, options: WatchOptions = {}): Asyn
 
 export async function evict(context: Context, key: string, options: EvictOptions = {}): Promise<number> {
   const name = checkKey(key);
-  const { token, upToToken, reason } = checkOptions(options, ['token', 'upToToken', 'reason']);
+  const { token, upToToken, reason } = checkOptionNames(options, ['token', 'upToToken', 'reason']);
   if (token !== undefined && upToToken !== undefined) {
     throw new InvalidArgumentError(
       'Give token, for one holder, or upToToken, for all up to it, but not both.',

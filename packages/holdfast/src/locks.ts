@@ -25,7 +25,7 @@ import type {
   WatchOptions,
   WorkOptions,
 } from './api.js';
-import { checkOptions, type Defaults, requestOf } from './arguments.js';
+import { type Defaults, requestOf } from './arguments.js';
 import { type Clock, systemClock } from './clock.js';
 import { closeOn } from './close-on.js';
 import { evict, inspect, list, watch } from './inspection.js';
@@ -46,6 +46,7 @@ import { checkWork, hasWorkOptions, runUnder } from './primitives/with-lock.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
 import { checkKey, checkNamespace, checkOwner } from './protocol/names.js';
+import { checkOptionNames } from './protocol/option-names.js';
 import type { Guarantees, Store } from './protocol/store.js';
 import { ALONE } from './queue/request.js';
 import type { Outcome as Waited } from './queue/waiter.js';
@@ -89,7 +90,7 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
 }
 
 function defaultsOf(options: LocksOptions): Defaults {
-  const { namespace, owner, ttl, wait } = checkOptions(options, ['namespace', 'owner', 'ttl', 'wait']);
+  const { namespace, owner, ttl, wait } = checkOptionNames(options, ['namespace', 'owner', 'ttl', 'wait']);
   return {
     prefix: prefixOf(namespace),
     owner: checkOwner(owner ?? `${hostname()}:${process.pid}`),
@@ -185,7 +186,7 @@ class LocksOnStore implements Locks {
 
   async adopt(handoff: string, options?: AdoptOptions): Promise<Lease> {
     const { leases, defaults } = this.#context;
-    const { ttl } = checkOptions(options ?? {}, ['ttl']);
+    const { ttl } = checkOptionNames(options ?? {}, ['ttl']);
     const ttlMs = ttl === undefined ? null : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
     const handed = readHandoff(handoff, defaults.prefix);
     const request = ttlMs === null ? handed.request : { ...handed.request, ttlMs };
@@ -274,6 +275,6 @@ const leaseGranted = (waited: Waited<HeldLease>): Lease =>
   waited.kind === 'granted' ? waited.grant : leaseOf(outcomeOf(waited));
 
 export function drainMsOf(options: DrainOptions = {}): number {
-  const given = checkOptions(options, ['drain']);
+  const given = checkOptionNames(options, ['drain']);
   return durationMs(given.drain ?? DRAIN_MS, 'drain', 0, Number.POSITIVE_INFINITY);
 }

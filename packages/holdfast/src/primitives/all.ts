@@ -4,9 +4,8 @@
  * for.
  */
 import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
-import { checkOptions, OPTION_NAMES } from '../arguments.js';
+import { waitMsOf } from '../arguments.js';
 import { releaseQuietly } from '../lease/lease.js';
-import { durationMs } from '../protocol/durations.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { checkKey } from '../protocol/names.js';
 import { ALONE } from '../queue/request.js';
@@ -36,8 +35,7 @@ async function acquireAll(
   defaultWaitMs: number,
 ): Promise<Outcome<LeaseGroup>> {
   const { clock } = context.leases.client;
-  if (options !== undefined) checkOptions(options, OPTION_NAMES);
-  const waitMs = durationMs(options?.wait ?? defaultWaitMs, 'wait', 0, Number.POSITIVE_INFINITY);
+  const waitMs = waitMsOf(options, defaultWaitMs);
   const untilMs = clock.monotonicMs() + waitMs;
   const leases: Lease[] = [];
   let complete = false;

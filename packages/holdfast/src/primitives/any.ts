@@ -1,7 +1,6 @@
 /** Whichever of several keys is free first. Each is tried once, in the order given; then all are waited for. */
 import type { AcquireOptions, Lease, Lockable } from '../api.js';
-import { checkOptions, OPTION_NAMES } from '../arguments.js';
-import { durationMs } from '../protocol/durations.js';
+import { waitMsOf } from '../arguments.js';
 import { ALONE } from '../queue/request.js';
 import { distinctKeys } from './all.js';
 import { acquireOne, type Context, outerOf } from './single.js';
@@ -30,14 +29,15 @@ async function acquireAny(
   options: AcquireOptions | undefined,
   defaultWaitMs: number,
 ): Promise<Outcome<Lease>> {
-  if (options !== undefined) checkOptions(options, OPTION_NAMES);
-  const waitMs = durationMs(options?.wait ?? defaultWaitMs, 'wait', 0, Number.POSITIVE_INFINITY);
+  const waitMs = waitMsOf(options, defaultWaitMs);
   let outcome: Outcome<Lease> | null = null;
   for (const key of keys) {
     outcome = await acquireOne(context, key, { ...options, wait: 0 }, ALONE, 0);
     if (outcome.kind === 'granted') return outcome;
   }
   if (outcome && waitMs === 0) return { ...outcome, key: keys.join('", "') };
+  // Aborted after the last answer, before this continued.
+  options?.signal?.throwIfAborted();
   return race(context, keys, { ...options, wait: waitMs });
 }
 

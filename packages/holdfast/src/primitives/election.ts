@@ -9,13 +9,14 @@
  * A term never passes within the process: each has a hold of its own, so that its token is the one that others see.
  */
 import type { Election, ElectOptions, KeyInfo, Leader, Lease, LockEventName } from '../api.js';
-import { checkOptions, checkSignal, requestOf } from '../arguments.js';
+import { checkSignal, requestOf } from '../arguments.js';
 import { type HeldLease, releaseQuietly } from '../lease/lease.js';
 import type { LeaseRequest } from '../lease/lease-request.js';
 import type { Leases } from '../lease/leases.js';
 import { Pause } from '../lease/pause.js';
 import { durationMs } from '../protocol/durations.js';
 import { LeaseLostError, StoreError } from '../protocol/errors.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 import { ALONE } from '../queue/request.js';
 import type { Context } from './single.js';
 
@@ -35,14 +36,14 @@ export function elect(
   options: ElectOptions | undefined,
   inspect: Inspect,
 ): Election {
-  const given = checkOptions(options ?? {}, ['ttl', 'metadata', 'owner', 'signal']);
+  const given = checkOptionNames(options ?? {}, ['ttl', 'metadata', 'owner', 'signal']);
   const asked = requestOf(key, given, ALONE, defaults, Number.POSITIVE_INFINITY);
   const request = { ...asked, ownHold: true };
   return {
     [Symbol.asyncIterator]: () => endable(leases, request.signal, (ending) => terms(leases, request, ending)),
     leader: async () => leaderOf(await inspect()),
     observe(observing) {
-      const { every, signal } = checkOptions(observing ?? {}, ['every', 'signal']);
+      const { every, signal } = checkOptionNames(observing ?? {}, ['every', 'signal']);
       checkSignal(signal);
       const everyMs = durationMs(every ?? OBSERVE_MS, 'every', 10, 3_600_000);
       return endable(leases, signal, (ending) => changes(leases, request.name, inspect, everyMs, ending));

@@ -1,9 +1,10 @@
 /** Once-only work: callers of one `locks` share one flight per key, with its result or its error. See flight.ts. */
 import type { GetOrCreateOptions } from '../api.js';
-import { checkOptions, requestOf } from '../arguments.js';
+import { requestOf } from '../arguments.js';
 import { checkNotInFlight, checkNotNested } from '../lease/work-context.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 import { ALONE } from '../queue/request.js';
 import { Flight } from './flight.js';
 import { Caller } from './flight-caller.js';
@@ -22,7 +23,7 @@ export class Flights {
 
   async getOrCreate<T>(key: string, options: GetOrCreateOptions<T>): Promise<T> {
     const { leases, defaults } = this.#context;
-    const { get, create, ...lockOptions } = checkOptions(options, OPTION_NAMES);
+    const { get, create, ...lockOptions } = checkOptionNames(options, OPTION_NAMES);
     checkFunction(get, 'get');
     checkFunction(create, 'create');
     const request = requestOf(key, lockOptions, ALONE, defaults, defaults.waitMs);

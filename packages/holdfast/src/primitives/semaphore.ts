@@ -1,7 +1,8 @@
 /** Several holders at once: k permits of n. */
 import type { Lease, Lockable, SharedOptions } from '../api.js';
-import { checkOptions, OPTION_NAMES } from '../arguments.js';
+import { OPTION_NAMES } from '../arguments.js';
 import { checkKey } from '../protocol/names.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 import { checkPermits, type Permits } from '../queue/request.js';
 import { acquireOne, type Context, outerOf } from './single.js';
 import { verbs } from './verbs.js';
@@ -14,7 +15,7 @@ export function semaphore(
   options: { readonly capacity: number },
 ): Lockable<Lease, SharedOptions> {
   const name = checkKey(key);
-  const { capacity } = checkOptions(options, ['capacity']);
+  const { capacity } = checkOptionNames(options, ['capacity']);
   checkPermits(1, capacity);
   const permitsOf = ({ permits = 1 }: SharedOptions = {}): Permits => checkPermits(permits, capacity);
   return verbs<Lease, SharedOptions>(

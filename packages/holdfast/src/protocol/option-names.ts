@@ -1,7 +1,8 @@
 /** A misspelt option is a mistake that nobody would notice otherwise. */
 import { InvalidArgumentError } from './errors.js';
 
-export function checkOptionNames(options: unknown, known: readonly string[]): void {
+/** Returns the options, or throws `InvalidArgumentError`. */
+export function checkOptionNames<O extends object>(options: O, known: readonly string[]): O {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new InvalidArgumentError(`The options have to be an object. They are: ${known.join(', ')}.`);
   }
@@ -11,4 +12,5 @@ export function checkOptionNames(options: unknown, known: readonly string[]): vo
       `There is no option "${name}" here. The options are: ${known.join(', ')}.`,
     );
   }
+  return options;
 }

@@ -13,7 +13,6 @@
  * that every clock, up to CLOCKS_MS behind the fastest, reads a time at which step 3 refuses. So no tick runs twice.
  */
 import type { Duration, Locks } from '../api.js';
-import { checkOptions } from '../arguments.js';
 import { Pause } from '../lease/pause.js';
 import { contextOf } from '../locks.js';
 import { acquireOne } from '../primitives/single.js';
@@ -22,6 +21,7 @@ import { DRIFT_SHARE } from '../protocol/constants.js';
 import { durationMs, TTL_MS_MAX } from '../protocol/durations.js';
 import { InvalidArgumentError, StoreError } from '../protocol/errors.js';
 import { checkKey, show } from '../protocol/names.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 
 /** How far the clocks of the machines may be apart. */
 export const CLOCKS_MS = 30_000;
@@ -56,7 +56,7 @@ export async function acquireTick(
   if (!(time instanceof Date) || Number.isNaN(time.getTime())) {
     throw new InvalidArgumentError(`The time of the tick is ${show(time)}, but has to be a Date.`);
   }
-  const { late } = checkOptions(options, ['late']);
+  const { late } = checkOptionNames(options, ['late']);
   const lateMs = late === undefined ? LATE_MS : durationMs(late, 'late', 0, LATE_MS_MAX);
   const { leases } = contextOf(locks);
   const { clock } = leases.client;

@@ -6,7 +6,7 @@
  * for, oldest first, while they are less late than LATE_MS; older ones are missed.
  */
 import type { DrainOptions, Lease, Locks } from '../api.js';
-import { checkOptions, checkSignal } from '../arguments.js';
+import { checkSignal } from '../arguments.js';
 import { HeldLease } from '../lease/lease.js';
 import type { Leases } from '../lease/leases.js';
 import { Pause } from '../lease/pause.js';
@@ -16,6 +16,7 @@ import { checkWork, runUnder } from '../primitives/with-lock.js';
 import { durationMs, TTL_MS_MIN } from '../protocol/durations.js';
 import { InvalidArgumentError, StoreError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 import { AskedTimes } from './asked-times.js';
 import {
   againMs,
@@ -268,7 +269,7 @@ function warn(what: string, error: unknown): void {
 }
 
 function checked(options: ScheduleOptions): ScheduleOptions {
-  const { timeZone, missed, overlap, maxHold, onError, signal } = checkOptions(options, OPTION_NAMES);
+  const { timeZone, missed, overlap, maxHold, onError, signal } = checkOptionNames(options, OPTION_NAMES);
   oneOf('missed', missed, ['skip', 'run-once']);
   oneOf('overlap', overlap, ['skip', 'queue']);
   if (maxHold !== undefined) durationMs(maxHold, 'maxHold', TTL_MS_MIN, Number.POSITIVE_INFINITY);

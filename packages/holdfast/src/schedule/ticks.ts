@@ -1,11 +1,11 @@
 /** When the ticks of a schedule are. The same on every machine: from the epoch, or from a cron expression in one time zone. */
 import { createRequire } from 'node:module';
 import type { Duration } from '../api.js';
-import { checkOptions } from '../arguments.js';
 import { durationMs } from '../protocol/durations.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { isError } from '../protocol/is-error.js';
 import { show } from '../protocol/names.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 
 /** A cron expression, or a period whose ticks are its multiples since 1970-01-01T00:00Z. */
 export type When = string | { readonly every: Duration };
@@ -41,7 +41,7 @@ export function ticksOf(when: When, timeZone: string | undefined): Ticks {
   if (timeZone !== undefined) {
     throw new InvalidArgumentError('timeZone belongs to a cron expression: { every } counts from the epoch.');
   }
-  const { every } = checkOptions(when, ['every']);
+  const { every } = checkOptionNames(when, ['every']);
   return periodicTicks(durationMs(every, 'every', EVERY_MS_MIN, EVERY_MS_MAX));
 }
 

@@ -63,6 +63,18 @@ test('any takes the first that is free, waits for whichever comes first, and kee
   expect(late.error).toBeInstanceOf(AcquireTimeoutError);
 });
 
+test('any does not begin to wait when its signal aborted after the last of the keys was found taken', async () => {
+  const { clock, open } = stage();
+  const [a, b] = [open(), open()];
+  await a.locks.acquire('x');
+  const controller = new AbortController();
+  const reason = new Error('enough');
+  b.locks.on('not-acquired', () => controller.abort(reason));
+  const waiting = watchOf(b.locks.any(['x']).acquire({ wait: '1h', signal: controller.signal }));
+  await clock.advance(100);
+  expect(waiting.error).toBe(reason);
+});
+
 test('a semaphore lets so many in, and its permits are counted', async () => {
   const { open } = stage();
   const { locks } = open();
