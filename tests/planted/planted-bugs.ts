@@ -336,7 +336,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
         find: 'const result = await work(lease);',
         put: 'const result = await work(lease); await releaseQuietly(lease);',
       },
-      { file: 'primitives/with-lock.js', find: "if (name === 'release' ||", put: 'if (' },
+      { file: 'primitives/with-lock.js', find: 'leaseWith(lease, { release, ', put: 'leaseWith(lease, { ' },
     ],
     shows: ['ended by inner work'],
   },

@@ -8,9 +8,9 @@
  * The same token may write any number of times. An item without a fence accepts any token. Deleting an item deletes its
  * fence: keep the item, and mark it as deleted, where a late write must not bring it back.
  */
-import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import { InvalidArgumentError } from '../protocol/errors.js';
 import { checkOptionNames } from '../protocol/option-names.js';
-import { checkToken } from './token.js';
+import { checkToken, staleError } from './token.js';
 
 /** Options of `dynamodbGuard`. */
 export interface DynamodbGuardOptions {
@@ -76,10 +76,7 @@ export function dynamodbGuard(options: DynamodbGuardOptions = {}): DynamodbGuard
         return await write(fencedInputs(attribute, document ? token : { N: String(token) }, seen));
       } catch (cause) {
         if (!isStale(cause, attribute, token, seen.ownConditions)) throw cause;
-        throw new LeaseLostError(
-          `Nothing was written with token ${token}: a later holder has written. Stop.`,
-          { cause, reason: 'replaced' },
-        );
+        throw staleError(token, cause);
       }
     },
   };

@@ -7,8 +7,8 @@
  * The same token may write any number of times. The fence belongs to the resource and lives as long: delete both
  * together. On Cluster the fence and the keys need one hash tag, such as `{ann}:fence` and `{ann}:amount`.
  */
-import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
-import { checkToken } from './token.js';
+import { InvalidArgumentError } from '../protocol/errors.js';
+import { checkToken, staleError } from './token.js';
 
 /** A write that `redisGuard` checks. */
 export interface GuardedWrite {
@@ -61,10 +61,7 @@ return write({unpack(KEYS, 2)}, {unpack(ARGV, 2)})
         return await evaluate(script, [fence, ...keys], [token, ...args].map(String));
       } catch (cause) {
         if (!(cause instanceof Error) || !cause.message.includes(STALE)) throw cause;
-        throw new LeaseLostError(
-          `Nothing was written with token ${token}: a later holder has written. Stop.`,
-          { cause, reason: 'replaced' },
-        );
+        throw staleError(token, cause);
       }
     },
   };

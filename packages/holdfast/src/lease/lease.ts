@@ -228,6 +228,17 @@ export class HeldLease implements Lease, HoldUser {
   }
 }
 
+/** The same lease with some of its members replaced. */
+export function leaseWith(lease: Lease, replaced: Partial<Lease>): Lease {
+  return new Proxy(lease, {
+    get(target, name): unknown {
+      if (Object.hasOwn(replaced, name)) return Reflect.get(replaced, name);
+      const value: unknown = Reflect.get(target, name, target);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
 /** A failed release changes neither the work's result nor its error (P4): it goes on in the background. */
 export async function releaseQuietly(lease: { release(): Promise<void> }): Promise<void> {
   await Promise.allSettled([lease.release()]);

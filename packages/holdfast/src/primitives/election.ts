@@ -10,7 +10,7 @@
  */
 import type { Election, ElectOptions, KeyInfo, Leader, Lease, LockEventName } from '../api.js';
 import { checkSignal, requestOf } from '../arguments.js';
-import { type HeldLease, releaseQuietly } from '../lease/lease.js';
+import { type HeldLease, leaseWith, releaseQuietly } from '../lease/lease.js';
 import type { LeaseRequest } from '../lease/lease-request.js';
 import type { Leases } from '../lease/leases.js';
 import { Pause } from '../lease/pause.js';
@@ -128,13 +128,7 @@ class Term {
     this.#signals = [held.signal, ...(signal ? [signal] : []), leases.closing];
     for (const each of this.#signals) leases.aborts.add(each, this);
     if (this.#signals.some(({ aborted }) => aborted)) this.onAbort();
-    const stopping = this.#stopping.signal;
-    this.lease = new Proxy(held, {
-      get(target, name): unknown {
-        const value: unknown = name === 'signal' ? stopping : Reflect.get(target, name, target);
-        return typeof value === 'function' ? value.bind(target) : value;
-      },
-    });
+    this.lease = leaseWith(held, { signal: this.#stopping.signal });
   }
 
   onAbort(): void {

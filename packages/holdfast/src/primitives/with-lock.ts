@@ -1,7 +1,7 @@
 /** Work under a lease. */
 import type { AcquireOptions, Lease, LeaseGroup, WorkOptions } from '../api.js';
 import { checkFlag } from '../arguments.js';
-import { HeldLease, releaseQuietly } from '../lease/lease.js';
+import { HeldLease, leaseWith, releaseQuietly } from '../lease/lease.js';
 import { workContext } from '../lease/work-context.js';
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 
@@ -76,13 +76,8 @@ function innerWorkOf(lease: Lease): InnerWork {
 
 /** The lease as inner work gets it: releasing it does nothing, because it is the outer work's. */
 export function innerLease(lease: Lease): Lease {
-  const inner = new Proxy(lease, {
-    get(target, name) {
-      if (name === 'release' || name === Symbol.asyncDispose) return async () => undefined;
-      const value: unknown = Reflect.get(target, name, target);
-      return typeof value === 'function' ? value.bind(target) : value;
-    },
-  });
+  const release = async (): Promise<void> => undefined;
+  const inner = leaseWith(lease, { release, [Symbol.asyncDispose]: release });
   outerOfInner.set(inner, lease);
   return inner;
 }

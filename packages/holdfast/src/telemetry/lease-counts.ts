@@ -1,6 +1,7 @@
 /** Turns the events of one `Locks` into what metrics count, for every metrics library the same. */
 import type { LockEventName, LockEvents, Locks } from '../api.js';
-import type { LossReason } from '../protocol/errors.js';
+import { InvalidArgumentError, type LossReason } from '../protocol/errors.js';
+import { show } from '../protocol/names.js';
 
 export type AcquireOutcome = 'acquired' | LockEvents['not-acquired']['reason'];
 export type HoldEnd = 'released' | 'lost' | 'handed-off';
@@ -23,6 +24,14 @@ export interface Counts {
 /** Names a lease among those of one `Locks`: tokens of a key never repeat. */
 export const leaseId = ({ key, token }: { readonly key: string; readonly token: number }): string =>
   `${token} ${key}`;
+
+/** `caller`: the function that was called with them. */
+export function checkLocks(locks: Locks, caller: string): void {
+  if (typeof locks?.on === 'function') return;
+  throw new InvalidArgumentError(
+    `${caller} needs locks, such as createLocks(store), and not ${show(locks)}.`,
+  );
+}
 
 /** Subscribes; the functions returned unsubscribe. */
 export function listen(

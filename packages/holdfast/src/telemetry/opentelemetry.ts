@@ -5,7 +5,7 @@ import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 import { HOLD_SECONDS, LATE_SECONDS, WAIT_SECONDS } from './buckets.js';
-import { type Counts, countLeases } from './lease-counts.js';
+import { type Counts, checkLocks, countLeases } from './lease-counts.js';
 import { traceLeases } from './spans.js';
 
 /** Options of `instrument`. */
@@ -23,17 +23,12 @@ export interface InstrumentOptions {
 
 /** Makes spans and metrics of these locks. Returns a function that ends it. */
 export function instrument(locks: Locks, options: InstrumentOptions = {}): () => void {
-  if (typeof locks?.on !== 'function') {
-    throw new InvalidArgumentError(
-      `instrument needs locks, such as createLocks(store), and not ${show(locks)}.`,
-    );
-  }
-  checkOptionNames(options, ['tracer', 'meter', 'keys']);
+  checkLocks(locks, 'instrument');
   const {
     tracer = trace.getTracer('holdfast'),
     meter = metrics.getMeter('holdfast'),
     keys = false,
-  } = options;
+  } = checkOptionNames(options, ['tracer', 'meter', 'keys']);
   if (typeof keys !== 'boolean' && keys !== 'spans') {
     throw new InvalidArgumentError(`keys is ${show(keys)}, but has to be true, false or 'spans'.`);
   }

@@ -16,11 +16,11 @@ import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
 import { checkOptionNames } from '../protocol/option-names.js';
 import { HOLD_SECONDS, LATE_SECONDS, WAIT_SECONDS } from './buckets.js';
-import { type AcquireOutcome, type Counts, countLeases } from './lease-counts.js';
+import { type AcquireOutcome, type Counts, checkLocks, countLeases } from './lease-counts.js';
 
 type AnyRegistry = Registry<PrometheusContentType> | Registry<OpenMetricsContentType>;
 
-/** Options of `collect`. */
+/** Options of `collectMetrics`. */
 export interface CollectOptions {
   /** Default: the global registry of prom-client. */
   readonly register?: AnyRegistry;
@@ -33,13 +33,8 @@ export interface CollectOptions {
 
 /** Counts these locks in the registry. Several locks on one registry are counted together. Returns a function that ends it. */
 export function collectMetrics(locks: Locks, options: CollectOptions = {}): () => void {
-  if (typeof locks?.on !== 'function') {
-    throw new InvalidArgumentError(
-      `collectMetrics needs locks, such as createLocks(store), and not ${show(locks)}.`,
-    );
-  }
-  checkOptionNames(options, ['register', 'keys']);
-  const { register = globalRegistry, keys = false } = options;
+  checkLocks(locks, 'collectMetrics');
+  const { register = globalRegistry, keys = false } = checkOptionNames(options, ['register', 'keys']);
   if (typeof register?.registerMetric !== 'function') {
     throw new InvalidArgumentError(`register is ${show(register)}, but has to be a Registry of prom-client.`);
   }
