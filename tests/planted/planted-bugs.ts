@@ -193,7 +193,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
       {
         file: KEY_QUEUE,
         find: 'onGone(waiter) {\n        this.#remove(waiter);',
-        put: 'onGone(waiter) {\n        this.#remove(waiter); this.#stopContending();',
+        put: 'onGone(waiter) {\n        this.#remove(waiter); this.#contender?.retire(); this.#contender = null;',
       },
     ],
     shows: ['place lost'],

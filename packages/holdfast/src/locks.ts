@@ -63,12 +63,9 @@ export function createLocks(store: Store, options: LocksOptions = {}): Locks {
 
 /** With a namespace that is asked for with the first key. */
 export function lazyLocks(store: Store, namespaceOf: () => string | undefined): Locks {
-  const { owner, ttlMs, waitMs } = defaultsOf({});
   let prefix = '';
   const defaults: Defaults = {
-    owner,
-    ttlMs,
-    waitMs,
+    ...defaultsOf({}),
     get prefix() {
       prefix ||= prefixOf(namespaceOf());
       return prefix;
@@ -264,7 +261,7 @@ class LocksOnStore implements Locks {
   }
 
   async #drain(drainMs: number): Promise<void> {
-    // A release that failed goes on in the background, for as long as `released` waits for it.
+    // A release that failed goes on in the background, for as long as `allAnswered` waits for it.
     await Promise.allSettled([
       this.#leases.drain(drainMs, 'the locks were closed before its holder released it'),
     ]);

@@ -53,7 +53,12 @@ export class TimerQueue {
   #isBlocked = false;
   #steps = 0;
   #afterTurn: (() => void)[] = [];
-  readonly #onTurn = (): void => this.#turned();
+  readonly #onTurn = (): void => {
+    this.#awaitsTurn = false;
+    this.#isBlocked = false;
+    this.#nextLookMs = this.#clock.monotonicMs() + BLOCKED_MS;
+    for (const run of this.#afterTurn.splice(0)) run();
+  };
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -141,13 +146,6 @@ export class TimerQueue {
     if (this.#awaitsTurn) return;
     this.#awaitsTurn = true;
     this.#clock.afterTurn(this.#onTurn);
-  }
-
-  #turned(): void {
-    this.#awaitsTurn = false;
-    this.#isBlocked = false;
-    this.#nextLookMs = this.#clock.monotonicMs() + BLOCKED_MS;
-    for (const run of this.#afterTurn.splice(0)) run();
   }
 
   /** A timer that fires too early is left alone: firing once for nothing is cheaper than setting it again. */

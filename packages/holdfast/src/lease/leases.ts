@@ -41,7 +41,9 @@ export class Leases
   constructor(store: Store, clock: Clock) {
     super(new StoreClient(store, clock, true));
     this.#process = clock.randomId();
-    this.clockWatch = new ClockWatch(this.client, () => this.#checkHolds());
+    this.clockWatch = new ClockWatch(this.client, () => {
+      for (const hold of this.#allHolds()) hold.check();
+    });
   }
 
   acquire(request: LeaseRequest): Outcome<HeldLease> | Promise<Outcome<HeldLease>> {
@@ -115,7 +117,7 @@ export class Leases
 
   leave(hold: Hold, handOver: boolean): Promise<void> {
     const { key, name, minHoldMs, ttlMs, maxHoldMs } = hold.request;
-    const queue = this.queues.get(hold.request.key);
+    const queue = this.queues.get(key);
     hold.user = null;
     if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(null);
     if (handOver && queue?.passOn(hold, true)) return RELEASED;
@@ -171,10 +173,6 @@ export class Leases
 
   checkOpen(): void {
     if (this.isClosed) throw closedError();
-  }
-
-  #checkHolds(): void {
-    for (const hold of this.#allHolds()) hold.check();
   }
 
   /** Every lease held here now, of all keys or of one. */

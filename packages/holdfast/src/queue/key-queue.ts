@@ -241,7 +241,10 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   /** Brings the contenders into line with who waits in front now. A queue in which nobody waits ends. */
   advance(): void {
     const front = this.#front();
-    if (this.#contender && !(front && this.#contender.serves(front.request))) this.#stopContending();
+    if (this.#contender && !(front && this.#contender.serves(front.request))) {
+      this.#contender.retire();
+      this.#contender = null;
+    }
     const isServedHere = this.isServedHere(front);
     if (!this.waiters.first) this.#owner.forget(this);
     else if (front && !this.#contender) {
@@ -271,11 +274,6 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     const contender = new Contender(this, request, isForOne);
     contender.start(this.awayUntilMs);
     return contender;
-  }
-
-  #stopContending(): void {
-    this.#contender?.retire();
-    this.#contender = null;
   }
 
   /** Nobody claims, because this process holds the key: that is an answer for those who do not wait. */

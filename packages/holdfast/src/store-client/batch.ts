@@ -56,7 +56,7 @@ export class Batch {
   /** The reply now, where the store answers at once, or an error instead of it. Null: the command has to be sent. */
   atOnce(command: Command): Reply | Error | null {
     const { apply } = this.#store;
-    if (!this.answersAtOnce || !apply.atOnce || this.#timers.isBlockedAfterShortSteps()) return null;
+    if (!this.#isSentOnce || !apply.atOnce || this.#timers.isBlockedAfterShortSteps()) return null;
     try {
       const [reply] = apply.atOnce([command]);
       return reply instanceof Error || isReplyTo(command, reply) ? reply : noReplyError(this.#store);

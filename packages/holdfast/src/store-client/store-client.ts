@@ -74,7 +74,8 @@ export class StoreClient implements Sender {
 
   /** One attempt each, in one batch and in this order, for callers that repeat commands themselves. */
   attempt(commands: readonly Command[]): readonly Promise<Reply>[] {
-    const { monotonicMs, wallMs } = this.#now();
+    const monotonicMs = this.clock.monotonicMs();
+    const wallMs = this.clock.wallMs();
     const pending: PendingCommand[] = [];
     const replies = commands.map((command) => {
       const reply = new Promise<Reply>((onReply, onFailure) => {
@@ -146,10 +147,6 @@ export class StoreClient implements Sender {
     for (const outcome of await Promise.allSettled([this.wakes.stop(), closeStore()])) {
       if (outcome.status === 'rejected') throw outcome.reason;
     }
-  }
-
-  #now(): Moment {
-    return { monotonicMs: this.clock.monotonicMs(), wallMs: this.clock.wallMs() };
   }
 }
 

@@ -1,5 +1,5 @@
 /** The interesting moments of a key: when an entry expires, and whether a command met an expiry. */
-import { type Command, NAME_AGAIN_MS, type State, WINDOW_MS } from '../../protocol/index.js';
+import { type Command, NAME_AGAIN_MS, type State, sameHold, WINDOW_MS } from '../../protocol/index.js';
 import type { Random } from '../random.js';
 
 /** Whether a command meets an expired entry, an unused window that closed, or an ended hold. */
@@ -11,9 +11,7 @@ export function meetsEnd(state: State, command: Command, now: number): boolean {
 }
 
 function hasEnded({ holders, ended }: State, { hold }: Exclude<Command, { kind: 'evict' }>): boolean {
-  if (holders.some((holder) => holder.hold.process === hold.process && holder.hold.number === hold.number)) {
-    return false;
-  }
+  if (holders.some((holder) => sameHold(holder.hold, hold))) return false;
   return ended.some((mark) => mark.process === hold.process && mark.number >= hold.number);
 }
 
