@@ -3,6 +3,7 @@
  * any other within `ANSWERS_MS`.
  */
 import type { Client } from './client.js';
+import { storeKeyOf } from './profile.js';
 import type { RunResult } from './run-result.js';
 import type { Schedule } from './schedule.js';
 
@@ -14,6 +15,17 @@ export const ANSWERS_MS = 10_000;
 export interface Wants {
   readonly permits: number;
   readonly capacity: number;
+}
+
+/** The permits of all of these, and the capacity in force: the smallest. */
+export function sumOf(takers: readonly Wants[]): Wants {
+  let permits = 0;
+  let capacity = Number.MAX_SAFE_INTEGER;
+  for (const taker of takers) {
+    permits += taker.permits;
+    capacity = Math.min(capacity, taker.capacity);
+  }
+  return { permits, capacity };
 }
 
 export interface Call {
@@ -41,11 +53,13 @@ export class Calls {
     return this.#open;
   }
 
-  begin(call: Omit<Call, 'sinceMs' | 'pausedMs'>): Call {
-    const { pausedMs } = call.client.process;
-    const begun = { ...call, sinceMs: this.#schedule.nowMs, pausedMs };
-    this.#open.add(begun);
-    return begun;
+  /** `name`: the key without its namespace. */
+  begin(client: Client, name: string, what: Call['what'], wants: Wants, boundMs = ANSWERS_MS): Call {
+    const { pausedMs } = client.process;
+    const sinceMs = this.#schedule.nowMs;
+    const call = { client, key: storeKeyOf(name), what, wants, sinceMs, pausedMs, boundMs };
+    this.#open.add(call);
+    return call;
   }
 
   /** Returns how long the call took, not counting pauses of its process. */

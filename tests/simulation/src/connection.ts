@@ -73,11 +73,13 @@ export interface Way {
   receive(handle: () => void): void;
 }
 
+const DIRECT: Way = { isCut: () => false, receive: (handle) => handle() };
+
 /** `work` is told whether the request arrived before. */
 export type Ask = <T>(keys: readonly string[], work: (isOnce: boolean) => T, way: Way) => Promise<T>;
 
-/** Sends a request over a way; the reply travels back over the same. */
-export function answersOver(parts: Pick<ConnectionParts, 'link' | 'schedule'>): Ask {
+/** Sends a request over a way; the reply travels back over the same. `surely`: a request whose reply is lost never hangs. */
+export function answersOver(parts: Pick<ConnectionParts, 'link' | 'schedule'>, surely = false): Ask {
   const { link } = parts;
   const fail = failuresOver(parts);
   return (keys, work, way) => {
@@ -88,10 +90,10 @@ export function answersOver(parts: Pick<ConnectionParts, 'link' | 'schedule'>): 
         const value = work(isOnce);
         isOnce = false;
         const isLost = way.isCut() || link.carry('reply', keys, () => answer.resolve(value)) === 'lost';
-        if (isLost) fail([answer], false);
+        if (isLost) fail([answer], surely);
       });
     const isLost = way.isCut() || link.carry('request', keys, arrived) === 'lost';
-    if (isLost) fail([answer], false);
+    if (isLost) fail([answer], surely);
     return answer.promise;
   };
 }
@@ -132,16 +134,8 @@ export function connect(parts: ConnectionParts): Store {
   const { server, link, variant, onHold } = parts;
   const { random } = link;
   const fail = failuresOver(parts);
+  const ask = answersOver(parts, true);
   const listen = listenOver(parts);
-
-  /** Sends a request once; the reply travels back over the same link. */
-  function ask<T>(keys: readonly string[], work: () => T, answer: PendingReply<T>): void {
-    const arrived = (): void => {
-      const value = work();
-      if (link.carry('reply', keys, () => answer.resolve(value)) === 'lost') fail([answer], true);
-    };
-    if (link.carry('request', keys, arrived) === 'lost') fail([answer], true);
-  }
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
     const keys = commands.map(({ key }) => key);
@@ -183,11 +177,7 @@ export function connect(parts: ConnectionParts): Store {
     },
     apply,
     ...(variant.push ? { listen } : {}),
-    read(key) {
-      const answer = new PendingReply<Snapshot | null>();
-      ask([key], () => server.read(key), answer);
-      return answer.promise;
-    },
+    read: (key) => ask([key], () => server.read(key), DIRECT),
     list,
     probe(): Promise<Guarantees> {
       return Promise.resolve({ server: 'simulated', now: server.now, findings: [] });

@@ -3,6 +3,7 @@
  * moves back, no hold is ended by another, no waiter is overtaken. Keeps a record of every hold: its tokens, its latest
  * expiry, and how it ended.
  */
+import { sumOf } from './calls.js';
 import {
   type Command,
   type Holder,
@@ -203,13 +204,8 @@ export class DecisionChecker {
   }
 
   #checkPermits(key: string, state: State, now: number): void {
-    let permits = 0;
-    let capacity = Number.MAX_SAFE_INTEGER;
-    for (const taker of [...state.holders, ...state.rests]) {
-      if (taker.expiresAt <= now) continue;
-      permits += taker.permits;
-      capacity = Math.min(capacity, taker.capacity);
-    }
+    const live = [...state.holders, ...state.rests].filter(({ expiresAt }) => expiresAt > now);
+    const { permits, capacity } = sumOf(live);
     if (permits > capacity) this.#violate('permits', key, `${permits} of ${capacity} given`);
   }
 

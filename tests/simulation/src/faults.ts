@@ -1,7 +1,5 @@
 /** Faults of processes and links: pauses, suspended machines, crashes, cut-offs, clocks set by hand, evictions. */
-import { ANSWERS_MS } from './calls.js';
 import type { Client } from './client.js';
-import { storeKeyOf } from './profile.js';
 import type { RandomSource } from './random-source.js';
 import type { Simulation } from './simulation.js';
 
@@ -32,10 +30,10 @@ export function injectFaults(simulation: Simulation, client: Client): void {
   function pause(suspend: boolean): boolean {
     if (process.phase !== 'running') return isAlive();
     simulation.result.fault(suspend ? 'suspend' : 'pause');
-    simulation.result.note(simulation.schedule.nowMs, process.name, suspend ? 'is suspended' : 'is paused');
+    simulation.note(process.name, suspend ? 'is suspended' : 'is paused');
     process.pause({ suspend });
     simulation.schedule.at(simulation.schedule.nowMs + random.scaled(faultIntervals.lastMs), () => {
-      simulation.result.note(simulation.schedule.nowMs, process.name, 'goes on');
+      simulation.note(process.name, 'goes on');
       link.note(simulation.server.states.keys());
       process.resume();
     });
@@ -48,10 +46,10 @@ export function injectFaults(simulation: Simulation, client: Client): void {
   repeatAtRandom(simulation, faultIntervals.cutMs, random, () => {
     if (link.isCut) return isAlive();
     simulation.result.fault('cut off');
-    simulation.result.note(simulation.schedule.nowMs, process.name, 'is cut off');
+    simulation.note(process.name, 'is cut off');
     link.isCut = true;
     simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(faultIntervals.lastMs), () => {
-      simulation.result.note(simulation.schedule.nowMs, process.name, 'is back');
+      simulation.note(process.name, 'is back');
       link.note(simulation.server.states.keys());
       link.isCut = false;
     });
@@ -69,7 +67,7 @@ export function injectFaults(simulation: Simulation, client: Client): void {
   repeatAtRandom(simulation, faultIntervals.restartMs, random, () => {
     if (process.phase !== 'running' || client.isClosing) return isAlive();
     simulation.result.fault('restart');
-    simulation.result.note(simulation.schedule.nowMs, process.name, 'closes');
+    simulation.note(process.name, 'closes');
     void simulation.restart(client);
     return false;
   });
@@ -77,19 +75,14 @@ export function injectFaults(simulation: Simulation, client: Client): void {
     simulation.result.fault('clock jump');
     // A clock set back while the machine is suspended would hide the suspension from both clocks: no lease survives that.
     const back = faultIntervals.suspendMs === undefined && random.chance(0.5);
-    simulation.result.note(
-      simulation.schedule.nowMs,
-      process.name,
-      'sets its clock',
-      back ? 'back' : 'forward',
-    );
+    simulation.note(process.name, 'sets its clock', back ? 'back' : 'forward');
     process.setWallClock(back ? -random.scaled(BACK_MS) : random.scaled(FORWARD_MS));
     return isAlive();
   });
   repeatAtRandom(simulation, faultIntervals.crashMs, random, () => {
     if (!isAlive() || client.isClosing) return false;
     simulation.result.fault('crash');
-    simulation.result.note(simulation.schedule.nowMs, process.name, 'crashes');
+    simulation.note(process.name, 'crashes');
     simulation.crash(client);
     return false;
   });
@@ -104,11 +97,11 @@ export function injectMemberFaults(simulation: Simulation): void {
     const stop = (kind: 'member paused' | 'member down', run: () => void) => (): boolean => {
       if (member.phase !== 'up') return true;
       simulation.result.fault(kind);
-      simulation.result.note(simulation.schedule.nowMs, `m${member.place}`, kind);
+      simulation.note(`m${member.place}`, kind);
       run();
       simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(members.lastMs), () => {
         simulation.noteFault();
-        simulation.result.note(simulation.schedule.nowMs, `m${member.place}`, 'is back');
+        simulation.note(`m${member.place}`, 'is back');
         member.goOn();
       });
       return true;
@@ -162,14 +155,7 @@ export function scheduleEvictions(simulation: Simulation): void {
 }
 
 async function evict(simulation: Simulation, client: Client, name: string): Promise<void> {
-  const wants = { permits: 0, capacity: 1 };
-  const call = simulation.calls.begin({
-    client,
-    key: storeKeyOf(name),
-    what: 'evict',
-    wants,
-    boundMs: ANSWERS_MS,
-  });
+  const call = simulation.calls.begin(client, name, 'evict', { permits: 0, capacity: 1 });
   try {
     const count = await client.locks.evict(name);
     if (count > 0) simulation.result.fault('eviction');

@@ -1,10 +1,9 @@
 /** Users of several keys: `all` of them together, or `any` of them. */
 
-import { ANSWERS_MS, SETTLES_MS } from './calls.js';
+import { SETTLES_MS } from './calls.js';
 import type { Client } from './client.js';
 import type { TrackedLease } from './lease-checker.js';
 import type { Lease } from './library.js';
-import { storeKeyOf } from './profile.js';
 import type { RandomSource } from './random-source.js';
 import type { Simulation } from './simulation.js';
 
@@ -39,9 +38,9 @@ export async function acquireSeveral(
   }
 }
 
-function begin(simulation: Simulation, client: Client, names: readonly string[], boundMs: number) {
+function begin(simulation: Simulation, client: Client, names: readonly string[], boundMs?: number) {
   return names.map((name) => {
-    return simulation.calls.begin({ client, key: storeKeyOf(name), what: 'group', wants: WANTS, boundMs });
+    return simulation.calls.begin(client, name, 'group', WANTS, boundMs);
   });
 }
 
@@ -63,7 +62,7 @@ async function holdAll(
     simulation.leases.end(tracked);
   }
   const names = leases.map(({ key }) => key);
-  const calls = begin(simulation, client, names, ANSWERS_MS);
+  const calls = begin(simulation, client, names);
   try {
     await release();
   } finally {

@@ -1,10 +1,8 @@
 /** Users that hand their lease off to another process, which may adopt it too late, or never. */
 
-import { ANSWERS_MS, type Call, type Wants } from './calls.js';
+import type { Call, Wants } from './calls.js';
 import type { Client } from './client.js';
-import type { Lease } from './library.js';
-import { StoreError } from './library.js';
-import { storeKeyOf } from './profile.js';
+import { type Lease, StoreError } from './library.js';
 import type { RandomSource } from './random-source.js';
 import type { Simulation } from './simulation.js';
 
@@ -89,5 +87,5 @@ async function adopt(
 }
 
 function begin(simulation: Simulation, client: Client, { name, wants }: Handed, what: Call['what']): Call {
-  return simulation.calls.begin({ client, key: storeKeyOf(name), what, wants, boundMs: ANSWERS_MS });
+  return simulation.calls.begin(client, name, what, wants);
 }

@@ -8,6 +8,7 @@
  * eviction; no lease lives longer than its `maxHold`; a lost lease says truly why. Overlap and token order leave out evicted holds: an eviction takes the lock from a holder.
  */
 
+import { sumOf } from './calls.js';
 import type { Client } from './client.js';
 import type { DecisionChecker, HoldRecord } from './decision-checker.js';
 import { DRIFT_SHARE, type Lease } from './library.js';
@@ -212,12 +213,7 @@ export class LeaseChecker {
         continue;
       if (tracked.lease.held) sure.push(tracked);
     }
-    let permits = 0;
-    let capacity = Number.MAX_SAFE_INTEGER;
-    for (const { record } of sure) {
-      permits += record.permits;
-      capacity = Math.min(capacity, record.capacity);
-    }
+    const { permits, capacity } = sumOf(sure.map(({ record }) => record));
     if (permits <= capacity) return;
     this.#violate('overlap', key, sure.map((tracked) => this.#describe(tracked)).join(' beside '));
   }

@@ -3,7 +3,7 @@
  * excuse some of it: both are counted from the last fault that could be the reason.
  */
 
-import type { Calls } from './calls.js';
+import { type Calls, sumOf, type Wants } from './calls.js';
 import type { Client } from './client.js';
 import type { DecisionChecker } from './decision-checker.js';
 import type { LeaseChecker } from './lease-checker.js';
@@ -130,11 +130,7 @@ export class LivenessChecker {
   }
 
   /** The first waiter that could take the key, or else any waiting call. */
-  #wanting(
-    key: string,
-    state: State,
-    clients: readonly Client[],
-  ): { permits: number; capacity: number } | null {
+  #wanting(key: string, state: State, clients: readonly Client[]): Wants | null {
     const { now } = this.#parts.server;
     for (const waiter of state.waiters) {
       const client = clients.find((other) => isOf(other, waiter.hold));
@@ -154,14 +150,10 @@ export class LivenessChecker {
     return false;
   }
 
-  #fits(state: State, wants: { readonly permits: number; readonly capacity: number }): boolean {
+  #fits(state: State, wants: Wants): boolean {
     const { now } = this.#parts.server;
-    let { permits, capacity } = wants;
-    for (const taker of [...state.holders, ...state.rests]) {
-      if (taker.expiresAt <= now) continue;
-      permits += taker.permits;
-      capacity = Math.min(capacity, taker.capacity);
-    }
+    const live = [...state.holders, ...state.rests].filter(({ expiresAt }) => expiresAt > now);
+    const { permits, capacity } = sumOf([wants, ...live]);
     return permits <= capacity;
   }
 

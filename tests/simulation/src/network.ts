@@ -34,6 +34,7 @@ const KINDS: { readonly [kind in MessageKind]: Kinds } = {
 
 export class Link {
   readonly process: SimulatedProcess;
+  readonly random: RandomSource;
   /** Per key: when the last fault happened on this link, and how many so far. */
   readonly faults = new Map<string, { atMs: number; count: number }>();
   isCut = false;
@@ -43,7 +44,6 @@ export class Link {
   /** Added to the latency of every message while the link is slow. */
   lagMs = 0;
   readonly #schedule: Schedule;
-  readonly #random: RandomSource;
   readonly #conditions: NetworkConditions;
   readonly #result: RunResult;
 
@@ -56,17 +56,13 @@ export class Link {
   ) {
     this.process = process;
     this.#schedule = schedule;
-    this.#random = random;
+    this.random = random;
     this.#conditions = network;
     this.#result = result;
   }
 
   latencyMs(): number {
-    return this.lagMs * this.#random.next() + this.#random.scaled(this.#conditions.latencyMs);
-  }
-
-  get random(): RandomSource {
-    return this.#random;
+    return this.lagMs * this.random.next() + this.random.scaled(this.#conditions.latencyMs);
   }
 
   /** Whether this link had a fault that concerns this key since then. */
@@ -96,7 +92,7 @@ export class Link {
       this.note(keys);
       return 'lost';
     }
-    const draw = this.#random.next();
+    const draw = this.random.next();
     if (this.faultFree || draw >= faultShare) {
       this.#arriveIn(this.latencyMs(), kind, arrive);
       return 'carried';
@@ -111,7 +107,7 @@ export class Link {
       this.note(keys);
       arrive();
     };
-    const laterMs = this.latencyMs() + this.#random.scaled(lateMs);
+    const laterMs = this.latencyMs() + this.random.scaled(lateMs);
     this.#arriveIn(laterMs, kind, again);
     if (draw < (faultShare * 2) / 3) {
       this.#result.fault(kinds.late);

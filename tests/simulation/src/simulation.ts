@@ -5,8 +5,7 @@ import type { Client } from './client.js';
 import { type ConnectionParts, connect } from './connection.js';
 import { DecisionChecker } from './decision-checker.js';
 import { type Begun, LeaseChecker, type TrackedLease } from './lease-checker.js';
-import type { Lease } from './library.js';
-import { HoldfastError, type HoldId, openLocks, type Store, type Waiter } from './library.js';
+import { HoldfastError, type HoldId, type Lease, openLocks, type Store, type Waiter } from './library.js';
 import { LivenessChecker } from './liveness-checker.js';
 import { Link } from './network.js';
 import { SimulatedProcess } from './process.js';
@@ -123,34 +122,39 @@ export class Simulation {
     return client;
   }
 
+  /** A line of the history, with the time. */
+  note(...parts: readonly string[]): void {
+    this.result.note(this.schedule.nowMs, ...parts);
+  }
+
   /** A fault of the store: it may be the reason for anything on any key. */
   noteFault(): void {
     for (const { link } of this.clients) link.note(this.server.states.keys());
   }
 
   crash(client: Client): void {
-    const { process, workload } = client;
-    process.crash();
-    this.leases.endOf(process);
+    client.process.crash();
+    this.leases.endOf(client.process);
     this.calls.endOf(client);
-    this.clients.splice(this.clients.indexOf(client), 1);
-    this.schedule.at(this.schedule.nowMs + this.random.scaled(RESTART_MS), () => {
-      if (!this.isEnding) this.start(workload);
-    });
+    this.#replace(client);
   }
 
   /** An orderly shutdown: waiters are rejected, work drains or is cut off, and a new process starts. */
   async restart(client: Client): Promise<void> {
-    const { calls, schedule, random } = this;
+    const { calls, random } = this;
     client.isClosing = true;
     const wants = { permits: 0, capacity: 1 };
     const drain = random.pick([0, 100, 3_000]);
-    const boundMs = drain + ANSWERS_MS;
-    const call = calls.begin({ client, key: 'all keys', what: 'close', wants, boundMs });
+    const call = calls.begin(client, 'all keys', 'close', wants, drain + ANSWERS_MS);
     await client.locks.close({ drain });
     calls.end(call);
+    this.#replace(client);
+  }
+
+  /** Another process starts in its place. */
+  #replace(client: Client): void {
     this.clients.splice(this.clients.indexOf(client), 1);
-    schedule.at(schedule.nowMs + random.scaled(RESTART_MS), () => {
+    this.schedule.at(this.schedule.nowMs + this.random.scaled(RESTART_MS), () => {
       if (!this.isEnding) this.start(client.workload);
     });
   }

@@ -1,12 +1,20 @@
 /** The users: acquire, work, give up, renew, release, until the simulation ends. */
 
-import { ANSWERS_MS, type Call, SETTLES_MS, type Wants } from './calls.js';
+import { type Call, SETTLES_MS, type Wants } from './calls.js';
 import type { Client } from './client.js';
 import { acquireSeveral } from './groups.js';
 import { handOff } from './handoffs.js';
-import type { Lease, Lockable, SharedOptions, Timer } from './library.js';
-import { AcquireTimeoutError, LeaseLostError, READ_WRITE_CAPACITY, StoreError } from './library.js';
-import { type KeySpec, storeKeyOf } from './profile.js';
+import {
+  AcquireTimeoutError,
+  type Lease,
+  LeaseLostError,
+  type Lockable,
+  READ_WRITE_CAPACITY,
+  type SharedOptions,
+  StoreError,
+  type Timer,
+} from './library.js';
+import type { KeySpec } from './profile.js';
 import type { RandomSource } from './random-source.js';
 import type { Simulation } from './simulation.js';
 
@@ -121,13 +129,7 @@ async function acquireOnce(
   random: RandomSource,
 ): Promise<void> {
   const { key, wants, lockable, options, waitMs, verb } = plan;
-  const call = simulation.calls.begin({
-    client,
-    key: storeKeyOf(key.name),
-    what: 'acquire',
-    wants,
-    boundMs: waitMs + SETTLES_MS,
-  });
+  const call = simulation.calls.begin(client, key.name, 'acquire', wants, waitMs + SETTLES_MS);
   const settled = (granted: boolean): void => {
     plan.aborting?.cancel();
     simulation.waited(call, waitMs, granted);
@@ -140,7 +142,7 @@ async function acquireOnce(
         await hold(simulation, client, plan, lease, random);
         await maybeWorkInside(simulation, client, plan, lease, random);
         await maybeHandOff(simulation, client, plan, lease, random);
-        releasing = beginRelease(simulation, client, plan);
+        releasing = simulation.calls.begin(client, key.name, 'release', wants);
       }, options);
       return;
     }
@@ -149,7 +151,7 @@ async function acquireOnce(
     if (!lease) return;
     await hold(simulation, client, plan, lease, random);
     await maybeHandOff(simulation, client, plan, lease, random);
-    releasing = beginRelease(simulation, client, plan);
+    releasing = simulation.calls.begin(client, key.name, 'release', wants);
     await lease.release();
   } catch (error) {
     settled(false);
@@ -191,16 +193,6 @@ async function maybeHandOff(
   await handOff(simulation, client, { name: key.name, wants, ttlMs, maxHoldMs }, lease, random);
 }
 
-function beginRelease(simulation: Simulation, client: Client, { key, wants }: Plan): Call {
-  return simulation.calls.begin({
-    client,
-    key: storeKeyOf(key.name),
-    what: 'release',
-    wants,
-    boundMs: ANSWERS_MS,
-  });
-}
-
 /** Holds the lease and works; careful users check it now and then. */
 async function hold(
   simulation: Simulation,
@@ -228,13 +220,7 @@ async function hold(
 
 async function renew(simulation: Simulation, client: Client, plan: Plan, lease: Lease): Promise<void> {
   const { key, wants, renewMs } = plan;
-  const call = simulation.calls.begin({
-    client,
-    key: storeKeyOf(key.name),
-    what: 'renew',
-    wants,
-    boundMs: ANSWERS_MS,
-  });
+  const call = simulation.calls.begin(client, key.name, 'renew', wants);
   try {
     await (renewMs ? lease.renew(renewMs) : lease.renew());
   } catch (error) {
