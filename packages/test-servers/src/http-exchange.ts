@@ -24,44 +24,38 @@ function resetConnection(response: ServerResponse): void {
   response.socket?.resetAndDestroy();
 }
 
-type Exchange = (forwarded: () => Promise<Reply>) => Promise<Reply | 'reset'>;
-
-/** Applies a fault to a request. */
-function exchangeWith(fault: Fault, call: HttpCall): Exchange {
+/** The reply to a request to which this fault applies. */
+async function exchange(
+  fault: Fault,
+  call: HttpCall,
+  forwarded: () => Promise<Reply>,
+): Promise<Reply | 'reset'> {
   switch (fault.kind) {
     case 'none':
-      return (forwarded) => forwarded();
+      return forwarded();
     case 'refuse':
-      return async () => errorReply(fault.answer, new Date(wallMs()));
+      return errorReply(fault.answer, new Date(wallMs()));
     case 'lose request':
-      return async () => 'reset';
+      return 'reset';
     case 'lose reply':
-      return async (forwarded) => {
-        await forwarded();
-        return 'reset';
-      };
+      await forwarded();
+      return 'reset';
     case 'delay request':
-      return async (forwarded) => {
-        await sleep(fault.ms);
-        return forwarded();
-      };
-    case 'delay reply':
-      return async (forwarded) => {
-        const reply = await forwarded();
-        await sleep(fault.ms);
-        return reply;
-      };
+      await sleep(fault.ms);
+      return forwarded();
+    case 'delay reply': {
+      const reply = await forwarded();
+      await sleep(fault.ms);
+      return reply;
+    }
     case 'hold request':
-      return async (forwarded) => {
-        await fault.gate.pass(call);
-        return forwarded();
-      };
-    case 'hold reply':
-      return async (forwarded) => {
-        const reply = await forwarded();
-        await fault.gate.pass(call);
-        return reply;
-      };
+      await fault.gate.pass(call);
+      return forwarded();
+    case 'hold reply': {
+      const reply = await forwarded();
+      await fault.gate.pass(call);
+      return reply;
+    }
   }
 }
 
@@ -75,7 +69,7 @@ export function exchangeOver(target: ProxyTarget, decisions: Decisions): Request
       if (!decisions.isOpen()) throw new Error('the proxy was stopped while it held this request');
       return forward(target, { method, path, headers, body });
     };
-    const outcome = await exchangeWith(fault, call)(forwarded);
+    const outcome = await exchange(fault, call, forwarded);
     if (fault.kind === 'lose reply') decisions.onLoss();
     if (outcome === 'reset') resetConnection(response);
     else send(response, decisions.change(outcome));

@@ -22,18 +22,7 @@ export interface HeldCall {
   release(): void;
 }
 
-export interface HttpFaults {
-  readonly host: string;
-  readonly port: number;
-  /** The endpoint for the SDK. */
-  readonly url: string;
-  /** All requests so far, including those with a fault. */
-  readonly calls: readonly HttpCall[];
-  /** Replies lost so far. */
-  readonly lost: number;
-  count(operation?: string): number;
-  /** Removes all faults and releases held requests. */
-  pass(): void;
+interface FaultControls {
   /** 400 ProvisionedThroughputExceededException; the request is not forwarded. */
   throttle(which?: WhichCalls): void;
   /** 500 InternalServerError; the request is not forwarded. */
@@ -52,6 +41,20 @@ export interface HttpFaults {
   holdRequest(which?: Omit<WhichCalls, 'times'>): HeldCall;
   /** Holds the reply to the next request. */
   holdReply(which?: Omit<WhichCalls, 'times'>): HeldCall;
+}
+
+export interface HttpFaults extends FaultControls {
+  readonly host: string;
+  readonly port: number;
+  /** The endpoint for the SDK. */
+  readonly url: string;
+  /** All requests so far, including those with a fault. */
+  readonly calls: readonly HttpCall[];
+  /** Replies lost so far. */
+  readonly lost: number;
+  count(operation?: string): number;
+  /** Removes all faults and releases held requests. */
+  pass(): void;
   /** Changes the header `Date` of every reply from now on; undefined removes it. `pass` does not undo this. */
   rewriteDate(change: (date: Date) => string | undefined): void;
   /** Removes the item that a failed condition returns. `pass` does not undo this. */
@@ -66,20 +69,7 @@ const THROTTLED: ErrorAnswer = {
 };
 const FAILED: ErrorAnswer = { status: 500, type: 'InternalServerError', message: 'Internal server error' };
 
-type Breaking = Pick<
-  HttpFaults,
-  | 'throttle'
-  | 'fail'
-  | 'refuse'
-  | 'loseRequests'
-  | 'loseReplies'
-  | 'delayRequests'
-  | 'delayReplies'
-  | 'holdRequest'
-  | 'holdReply'
->;
-
-function breaking(rules: Rules): Breaking {
+function faultControls(rules: Rules): FaultControls {
   const hold = (kind: 'hold request' | 'hold reply', which: WhichCalls): HeldCall => {
     const gate = makeGate();
     rules.add({ kind, gate }, { ...which, times: 1 });
@@ -124,7 +114,7 @@ export async function startHttpFaults(target: ProxyTarget): Promise<HttpFaults> 
   const options = { keepAliveTimeout: 0, requestTimeout: 0, noDelay: true };
   const { server, port, close } = await listenSomewhere(() => createServer(options, exchange));
   return {
-    ...breaking(rules),
+    ...faultControls(rules),
     host: '127.0.0.1',
     port,
     url: `http://127.0.0.1:${port}`,
