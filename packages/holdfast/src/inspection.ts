@@ -78,7 +78,7 @@ export async function evict(context: Context, key: string, options: EvictOptions
     kind: 'evict',
     key: context.defaults.prefix + name,
     fromToken,
-    upToToken: last ?? (await highestToken(context, name)),
+    upToToken: last ?? (await read(context, name, 'evict'))?.token ?? 0,
     reason: given,
   } as const;
   context.leases.checkOpen();
@@ -91,11 +91,6 @@ function checkToken(token: unknown, option: string): number {
   throw new InvalidArgumentError(
     `${option} is ${show(token)}, but has to be a token as \`inspect\` shows it.`,
   );
-}
-
-async function highestToken(context: Context, name: string): Promise<number> {
-  const snapshot = await read(context, name, 'evict');
-  return snapshot?.token ?? 0;
 }
 
 async function read(context: Context, name: string, operation: string): Promise<Snapshot | null> {

@@ -184,10 +184,10 @@ class LocksOnStore implements Locks {
   async adopt(handoff: string, options?: AdoptOptions): Promise<Lease> {
     const { leases, defaults } = this.#context;
     const { ttl } = checkOptionNames(options ?? {}, ['ttl']);
-    const ttlMs = ttl === undefined ? null : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
     const handed = readHandoff(handoff, defaults.prefix);
-    const request = ttlMs === null ? handed.request : { ...handed.request, ttlMs };
-    return adopt(leases, { ...handed, request });
+    const { request } = handed;
+    const ttlMs = ttl === undefined ? request.ttlMs : durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX);
+    return adopt(leases, { ...handed, request: { ...request, ttlMs } });
   }
 
   held(key: string): Lease | undefined {

@@ -40,8 +40,9 @@ function checksumOf(fields: readonly unknown[]): string {
 /** Checks a text as strictly as any other argument. `prefix`: the namespace that it has to be of, and a slash. */
 export function readHandoff(text: unknown, prefix: string): HandedOff {
   const handed = read(text);
-  const [namespace] = handed.request.key.split('/');
-  if (handed.request.key.startsWith(prefix)) return handed;
+  const { key } = handed.request;
+  if (key.startsWith(prefix)) return handed;
+  const [namespace] = key.split('/');
   throw new InvalidArgumentError(
     `The lease was handed off in the namespace "${namespace}", and these locks are of "${prefix.slice(0, -1)}". ` +
       'Adopt it with locks of its own namespace, on the same store.',

@@ -7,19 +7,18 @@ export function pause(ms: number, clock: Clock = systemClock): Promise<void> {
   });
 }
 
-/** Calls `look` every few milliseconds until it returns something; rejects with `what` after `withinMs`. */
-export async function eventually<T>(
+/** Looks every few milliseconds until it is so; rejects with `what` after `withinMs`. */
+export async function eventually(
   what: string,
   withinMs: number,
-  look: () => T | undefined | Promise<T | undefined>,
-): Promise<T> {
+  isSo: () => boolean | Promise<boolean>,
+): Promise<void> {
   const until = systemClock.monotonicMs() + withinMs;
   for (;;) {
     const isLast = systemClock.monotonicMs() >= until;
     // A process that stood still runs its timers before it reads what arrived meanwhile.
     if (isLast) await new Promise<void>((resolve) => systemClock.afterTurn(resolve));
-    const found = await look();
-    if (found !== undefined) return found;
+    if (await isSo()) return;
     if (isLast) throw new Error(`Not within ${withinMs} ms: ${what}`);
     await pause(5);
   }

@@ -37,9 +37,9 @@ export const leases: readonly CaseDefinition[] = [
         controller.abort(reason);
         await assert.rejects(aborted, (error) => error === reason);
         assert.equal(await other.tryAcquire(key), null, 'contention is no error in tryAcquire');
-        await eventually('the queue is empty', USER_MS_MAX, async () =>
-          (await holder.inspect(key))?.waiters.length === 0 ? true : undefined,
-        );
+        await eventually('the queue is empty', USER_MS_MAX, async () => {
+          return (await holder.inspect(key))?.waiters.length === 0;
+        });
         await held.release();
         await freeAgain(holder, key);
         const next = await holder.tryAcquire(key);
@@ -92,9 +92,7 @@ export const leases: readonly CaseDefinition[] = [
         assert.equal(await nth(users, 1).evict(key, { token: lease.token, reason: 'by an operator' }), 1);
         const next = await nth(users, 1).acquire(key);
         assert.ok(next.token > lease.token);
-        await eventually('the evicted lease is lost', USER_MS_MAX, () =>
-          lease.signal.aborted ? true : undefined,
-        );
+        await eventually('the evicted lease is lost', USER_MS_MAX, () => lease.signal.aborted);
         assert.equal(lease.held, false);
         const loss: unknown = lease.signal.reason;
         assert.ok(loss instanceof LeaseLostError);

@@ -67,7 +67,7 @@ export const locks: readonly CaseDefinition[] = [
               });
           }
         });
-        await eventually('readers side by side', USER_MS_MAX, () => (readers.most > 1 ? true : undefined));
+        await eventually('readers side by side', USER_MS_MAX, () => readers.most > 1);
         const write = nth(users, 0).readWrite(key).write;
         await write.withLock(async (lease) => {
           assert.equal(readers.inside, 0, 'a writer beside a reader');

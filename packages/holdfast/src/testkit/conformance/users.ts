@@ -50,14 +50,12 @@ export function nth(users: readonly Locks[], index: number): Locks {
 
 export async function waitersOf(locks: Locks, key: string, count: number): Promise<void> {
   await eventually(`${count} waiters of ${key}`, USER_MS_MAX, async () => {
-    return ((await locks.inspect(key))?.waiters.length ?? 0) >= count ? true : undefined;
+    return ((await locks.inspect(key))?.waiters.length ?? 0) >= count;
   });
 }
 
 export async function freeAgain(locks: Locks, key: string): Promise<void> {
-  await eventually(`${key} is free`, USER_MS_MAX, async () =>
-    (await locks.inspect(key)) === null ? true : undefined,
-  );
+  await eventually(`${key} is free`, USER_MS_MAX, async () => (await locks.inspect(key)) === null);
 }
 
 /** Counts the holders inside, the most at once, and their tokens in order of entry. */
@@ -74,9 +72,7 @@ export class CriticalSection {
     this.most = Math.max(this.most, this.inside);
     const { visits } = this;
     await pause(ms);
-    await eventually(`${together} inside at once`, USER_MS_MAX, () =>
-      this.most >= together ? true : undefined,
-    );
+    await eventually(`${together} inside at once`, USER_MS_MAX, () => this.most >= together);
     this.visits = visits + 1;
     this.inside -= 1;
   }

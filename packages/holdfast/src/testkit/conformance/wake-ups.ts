@@ -81,9 +81,9 @@ async function listening(store: Store, what: string, context: CaseContext) {
     inbox,
     heard,
     stop,
-    hint: (key: string, why: Why, from = 0): Promise<true> =>
+    hint: (key: string, why: Why, from = 0): Promise<void> =>
       eventually(`the hint "${why}" for ${what}`, context.harness.hintMsMax ?? HINT_MS_MAX, () =>
-        heard.slice(from).some((hint) => hint.key === key && hint.why === why) ? true : undefined,
+        heard.slice(from).some((hint) => hint.key === key && hint.why === why),
       ),
   };
 }

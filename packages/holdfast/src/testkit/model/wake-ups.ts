@@ -23,9 +23,9 @@ export class WakeUps {
   async all(key: string, wakes: readonly Wake[], from: number, withinMs: number): Promise<void> {
     for (const wake of wakes) {
       const isSame = (hint: Wake): boolean => hint.inbox === wake.inbox && hint.why === wake.why;
-      await eventually(`the hint "${wake.why}" to ${wake.inbox}`, withinMs, () => {
-        return this.heard.get(key)?.slice(from).some(isSame) ? true : undefined;
-      });
+      await eventually(`the hint "${wake.why}" to ${wake.inbox}`, withinMs, () =>
+        (this.heard.get(key) ?? []).slice(from).some(isSame),
+      );
     }
   }
 
