@@ -6,6 +6,7 @@ import { type Clock, systemClock } from '../clock.js';
 import type { Command, Reply, Stop, Store, Why } from '../protocol/index.js';
 import { pause } from './pause.js';
 import { seededRandom } from './random.js';
+import { membersOf } from './store-members.js';
 
 /** What may happen to a command or a wake-up. */
 export type Fault =
@@ -164,7 +165,7 @@ export function faultyStore(inner: Store, options: FaultyStoreOptions): FaultySt
   }
 
   return {
-    ...inner,
+    ...membersOf(inner),
     name: `faulty ${inner.name}`,
     struck,
     apply,

@@ -1,9 +1,10 @@
 /** The faulty store does to commands and hints what it says, and nothing else. */
 import { describe, expect, it } from 'vitest';
-import type { Command, Reply, Store } from '../../src/protocol/index.js';
+import type { Command, ListQuery, Reply, Store, Traits } from '../../src/protocol/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
-import { type Fault, faultyStore } from '../../src/testkit/index.js';
+import { conformanceSuite, type Fault, faultyStore } from '../../src/testkit/index.js';
 import { claimBy, releaseBy } from '../protocol/table.js';
+import { connectionTo } from './connection.js';
 
 const LATE = { lateMsMax: 20 };
 
@@ -125,5 +126,53 @@ describe('the faulty store', () => {
     expect(replies.map(({ kind }) => kind)).toEqual(['granted', 'busy', 'released']);
     expect(arrived).toHaveLength(3);
     await faulty.close();
+  });
+});
+
+/** Its methods are those of the class, and need their instance. */
+class ClassStore implements Store {
+  readonly name = 'class';
+  readonly traits: Traits;
+  readonly #inner: Store;
+
+  constructor(inner: Store) {
+    this.#inner = inner;
+    this.traits = { ...inner.traits, push: false };
+  }
+
+  apply(commands: readonly Command[]): readonly Promise<Reply>[] {
+    return this.#inner.apply(commands);
+  }
+
+  read(key: string): ReturnType<Store['read']> {
+    return this.#inner.read(key);
+  }
+
+  list(query: ListQuery): ReturnType<Store['list']> {
+    return this.#inner.list(query);
+  }
+
+  probe(): ReturnType<Store['probe']> {
+    return this.#inner.probe();
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+}
+
+describe('a store that is an instance of a class', () => {
+  it('can be made faulty', async () => {
+    const faulty = faultyStore(new ClassStore(memoryStore()), { seed: 1, faults: {} });
+    expect(await faulty.read('k')).toBeNull();
+    await faulty.close();
+  });
+
+  it('passes the cases of the suite that go through the engine', async () => {
+    const store = memoryStore();
+    const harness = { name: 'class', open: async () => new ClassStore(connectionTo(store)) };
+    const [followed] = conformanceSuite(harness).filter(({ name }) => name.startsWith('P22'));
+    await followed?.run();
+    expect(followed).toBeDefined();
   });
 });

@@ -4,6 +4,7 @@ import type { Lease, Locks } from '../../api.js';
 import { createLocks } from '../../locks.js';
 import type { Reply, Store } from '../../protocol/index.js';
 import { eventually, pause } from '../pause.js';
+import { membersOf } from '../store-members.js';
 import type { CaseContext } from './case-context.js';
 
 /** Long enough for a busy machine. */
@@ -39,7 +40,7 @@ function recorded(store: Store, replies: Replies): Store {
     replies.push(await reply);
     return reply;
   };
-  return { ...store, apply: (commands) => store.apply(commands).map(record) };
+  return { ...membersOf(store), apply: (commands) => store.apply(commands).map(record) };
 }
 
 export function nth(users: readonly Locks[], index: number): Locks {
