@@ -83,11 +83,11 @@ export class Crowd {
     const { wayMs, serviceMs } = this.#options;
     const onWayMs = (): number => this.#random.between(0.2, 1) * wayMs;
     return new Promise((resolve) => {
-      schedule.quietlyAt(schedule.nowMs + onWayMs(), () => {
+      schedule.quietlyAfter(onWayMs(), () => {
         this.#busyUntilMs = Math.max(this.#busyUntilMs, schedule.nowMs) + serviceMs;
-        schedule.quietlyAt(this.#busyUntilMs, () => {
+        schedule.quietlyAfter(this.#busyUntilMs - schedule.nowMs, () => {
           const answer = serve();
-          schedule.at(schedule.nowMs + onWayMs(), () => process.deliver(() => resolve(answer)));
+          schedule.after(onWayMs(), () => process.deliver(() => resolve(answer)));
         });
       });
     });
@@ -124,7 +124,7 @@ export class Crowd {
         wake: (key, wakes) => {
           for (const { inbox, why } of wakes) {
             const wake = (): void => this.#listeners.get(inbox)?.(key, why);
-            this.schedule.at(this.schedule.nowMs + this.#options.wayMs, wake);
+            this.schedule.after(this.#options.wayMs, wake);
           }
         },
       },

@@ -40,7 +40,7 @@ describe('a simulated process', () => {
   it('F1: runs nothing while paused, and everything after', async () => {
     timer(10, 'timer');
     process.pause({ suspend: false });
-    schedule.at(20, () => process.deliver(() => ran.push('message')));
+    schedule.after(20, () => process.deliver(() => ran.push('message')));
     await schedule.runUntil(1_000);
     expect(ran).toEqual([]);
     process.onResume = () => ran.push('resumed');

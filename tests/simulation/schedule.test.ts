@@ -10,7 +10,7 @@ it('runs what is due in the order of time, and of booking at one moment', async 
     [10, 'second'],
     [20, 'middle'],
   ] as const) {
-    schedule.at(atMs, () => ran.push(`${name} at ${schedule.nowMs}`));
+    schedule.after(atMs, () => ran.push(`${name} at ${schedule.nowMs}`));
   }
   await schedule.runUntil(25);
   expect(ran).toEqual(['first at 10', 'second at 10', 'middle at 20']);
@@ -22,14 +22,14 @@ it('runs what is due in the order of time, and of booking at one moment', async 
 it('lets every promise settle before time goes on', async () => {
   const schedule = new Schedule();
   const seen: number[] = [];
-  schedule.at(1, () => {
+  schedule.after(1, () => {
     const chain = async (): Promise<void> => {
       for (let step = 0; step < 50; step++) await null;
       seen.push(schedule.nowMs);
     };
     void chain();
   });
-  schedule.at(2, () => undefined);
+  schedule.after(2, () => undefined);
   await schedule.runUntil(10);
   expect(seen).toEqual([1]);
 });
@@ -37,10 +37,10 @@ it('lets every promise settle before time goes on', async () => {
 it('never runs what was cancelled', async () => {
   const schedule = new Schedule();
   let ran = false;
-  const event = schedule.at(5, () => {
+  const event = schedule.after(5, () => {
     ran = true;
   });
-  schedule.at(1, () => event.cancel());
+  schedule.after(1, () => event.cancel());
   await schedule.runUntil(10);
   expect(ran).toBe(false);
 });
@@ -49,7 +49,7 @@ it('keeps order among thousands of bookings', async () => {
   const schedule = new Schedule();
   const times: number[] = [];
   for (let index = 0; index < 5_000; index++) {
-    schedule.quietlyAt((index * 7_919) % 5_003, () => times.push(schedule.nowMs));
+    schedule.quietlyAfter((index * 7_919) % 5_003, () => times.push(schedule.nowMs));
   }
   await schedule.runUntil(6_000);
   expect(times).toHaveLength(5_000);
@@ -59,7 +59,7 @@ it('keeps order among thousands of bookings', async () => {
 it('refuses to stand still for ever', async () => {
   const schedule = new Schedule();
   const again = (): void => {
-    schedule.quietlyAt(schedule.nowMs, again);
+    schedule.quietlyAfter(0, again);
   };
   again();
   await expect(schedule.runUntil(1)).rejects.toThrow('Time stands still');

@@ -59,8 +59,7 @@ function failuresOver({ link, schedule }: Pick<ConnectionParts, 'link' | 'schedu
   return (answers, surely) => {
     if (!surely && !random.chance(FAILS_SHARE)) return;
     const error = new Error('The connection was reset.');
-    const atMs = schedule.nowMs + random.scaled(FAILS_MS);
-    schedule.at(atMs, () =>
+    schedule.after(random.scaled(FAILS_MS), () =>
       link.process.deliver(() => answers.forEach((answer) => void answer.reject(error))),
     );
   };
@@ -117,7 +116,7 @@ export function listenOver({
     const fails = !link.faultFree && (link.isCut || random.chance(LISTEN_FAILS_SHARE));
     link.cannotListen = true;
     await new Promise<void>((resolve) => {
-      schedule.at(schedule.nowMs + 2 * link.latencyMs(), () => link.process.deliver(resolve));
+      schedule.after(2 * link.latencyMs(), () => link.process.deliver(resolve));
     });
     if (fails) throw new Error('The store could not be listened to.');
     link.cannotListen = false;

@@ -15,7 +15,7 @@ function repeatAtRandom(
   run: () => boolean,
 ): void {
   if (meanMs === undefined) return;
-  simulation.schedule.at(simulation.schedule.nowMs + random.gap(meanMs), () => {
+  simulation.schedule.after(random.gap(meanMs), () => {
     if (simulation.isEnding || !run()) return;
     repeatAtRandom(simulation, meanMs, random, run);
   });
@@ -32,7 +32,7 @@ export function injectFaults(simulation: Simulation, client: Client): void {
     simulation.result.fault(suspend ? 'suspend' : 'pause');
     simulation.note(process.name, suspend ? 'is suspended' : 'is paused');
     process.pause({ suspend });
-    simulation.schedule.at(simulation.schedule.nowMs + random.scaled(faultIntervals.lastMs), () => {
+    simulation.schedule.after(random.scaled(faultIntervals.lastMs), () => {
       simulation.note(process.name, 'goes on');
       link.note(simulation.server.states.keys());
       process.resume();
@@ -48,7 +48,7 @@ export function injectFaults(simulation: Simulation, client: Client): void {
     simulation.result.fault('cut off');
     simulation.note(process.name, 'is cut off');
     link.isCut = true;
-    simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(faultIntervals.lastMs), () => {
+    simulation.schedule.quietlyAfter(random.scaled(faultIntervals.lastMs), () => {
       simulation.note(process.name, 'is back');
       link.note(simulation.server.states.keys());
       link.isCut = false;
@@ -58,7 +58,7 @@ export function injectFaults(simulation: Simulation, client: Client): void {
   repeatAtRandom(simulation, faultIntervals.lagMs, random, () => {
     simulation.result.fault('lag');
     link.lagMs = random.scaled(LAG_MS);
-    simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(faultIntervals.lastMs), () => {
+    simulation.schedule.quietlyAfter(random.scaled(faultIntervals.lastMs), () => {
       link.note(simulation.server.states.keys());
       link.lagMs = 0;
     });
@@ -99,7 +99,7 @@ export function injectMemberFaults(simulation: Simulation): void {
       simulation.result.fault(kind);
       simulation.note(`m${member.place}`, kind);
       run();
-      simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(members.lastMs), () => {
+      simulation.schedule.quietlyAfter(random.scaled(members.lastMs), () => {
         simulation.noteFault();
         simulation.note(`m${member.place}`, 'is back');
         member.goOn();
@@ -132,7 +132,7 @@ function injectPartialCuts(simulation: Simulation, { process, link, unreachable 
       if (unreachable.has(place)) return true;
       simulation.result.fault('member cut off');
       unreachable.add(place);
-      simulation.schedule.quietlyAt(simulation.schedule.nowMs + random.scaled(members.lastMs), () => {
+      simulation.schedule.quietlyAfter(random.scaled(members.lastMs), () => {
         link.note(simulation.server.states.keys());
         unreachable.delete(place);
       });

@@ -119,8 +119,7 @@ export class Link {
   }
 
   #arriveIn(delayMs: number, kind: MessageKind, arrive: () => void): void {
-    const atMs = this.#schedule.nowMs + delayMs;
-    if (kind === 'request') this.#schedule.quietlyAt(atMs, arrive);
-    else this.#schedule.at(atMs, () => this.process.deliver(arrive));
+    if (kind === 'request') this.#schedule.quietlyAfter(delayMs, arrive);
+    else this.#schedule.after(delayMs, () => this.process.deliver(arrive));
   }
 }

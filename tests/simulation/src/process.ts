@@ -70,7 +70,7 @@ export class SimulatedProcess {
       monotonicMs: () => this.#monotonicMs(),
       wallMs: () => Math.floor(this.#wallOffsetMs + (schedule.nowMs - this.#startMs) * this.#rate),
       timer: (delayMs, run) => this.#timer(delayMs, run),
-      afterTurn: (run) => void schedule.at(schedule.nowMs, () => this.deliver(run)),
+      afterTurn: (run) => void schedule.after(0, () => this.deliver(run)),
       random: () => random.next(),
       randomId: () => random.id(),
     };
@@ -122,7 +122,7 @@ export class SimulatedProcess {
     const arrivals = this.#arrived.splice(0).map((run) => () => this.deliver(run));
     const timers = this.#due.splice(0).map((timer) => () => this.#fire(timer));
     const order = this.#random.chance(0.5) ? [...arrivals, ...timers] : [...timers, ...arrivals];
-    for (const run of order) this.#schedule.at(this.#schedule.nowMs, run);
+    for (const run of order) this.#schedule.after(0, run);
   }
 
   crash(): void {
@@ -152,7 +152,7 @@ export class SimulatedProcess {
 
   #arm(timer: VirtualTimer): void {
     const inMs = Math.max((timer.dueMs - this.#monotonicMs()) / this.#rate, 0);
-    timer.event = this.#schedule.at(this.#schedule.nowMs + inMs, () => this.#fire(timer));
+    timer.event = this.#schedule.after(inMs, () => this.#fire(timer));
   }
 
   #fire(timer: VirtualTimer): void {

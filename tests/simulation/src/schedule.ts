@@ -6,7 +6,6 @@
  */
 
 export interface ScheduledEvent {
-  readonly atMs: number;
   cancel(): void;
 }
 
@@ -48,13 +47,13 @@ export class Schedule {
     return this.#nowMs;
   }
 
-  at(atMs: number, run: () => void): ScheduledEvent {
-    return this.#add(atMs, run, false);
+  after(delayMs: number, run: () => void): ScheduledEvent {
+    return this.#add(delayMs, run, false);
   }
 
   /** For events that run no code of a process: saves the turn of the event loop. */
-  quietlyAt(atMs: number, run: () => void): ScheduledEvent {
-    return this.#add(atMs, run, true);
+  quietlyAfter(delayMs: number, run: () => void): ScheduledEvent {
+    return this.#add(delayMs, run, true);
   }
 
   /** Runs every event up to then. */
@@ -79,8 +78,8 @@ export class Schedule {
     if (this.#atOneMoment > AT_ONE_MOMENT_MAX) throw new Error(`Time stands still at ${this.#nowMs} ms.`);
   }
 
-  #add(atMs: number, run: () => void, quiet: boolean): Entry {
-    const entry = new Entry(Math.max(atMs, this.#nowMs), this.#order++, quiet, run);
+  #add(delayMs: number, run: () => void, quiet: boolean): Entry {
+    const entry = new Entry(this.#nowMs + Math.max(delayMs, 0), this.#order++, quiet, run);
     this.#heap.push(entry);
     this.#rise(this.#heap.length - 1, entry);
     return entry;

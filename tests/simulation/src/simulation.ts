@@ -154,7 +154,7 @@ export class Simulation {
   /** Another process starts in its place. */
   #replace(client: Client): void {
     this.clients.splice(this.clients.indexOf(client), 1);
-    this.schedule.at(this.schedule.nowMs + this.random.scaled(RESTART_MS), () => {
+    this.schedule.after(this.random.scaled(RESTART_MS), () => {
       if (!this.isEnding) this.start(client.workload);
     });
   }
@@ -245,7 +245,7 @@ export class Simulation {
     this.calls.check();
     this.leases.checkAll();
     this.#liveness.check(this.clients);
-    this.schedule.at(this.schedule.nowMs + LOOK_MS, () => this.#checkAll());
+    this.schedule.after(LOOK_MS, () => this.#checkAll());
   }
 
   #unexpected(error: unknown, where: string): void {
