@@ -5,6 +5,7 @@
 import type { FastifyInstance } from 'fastify';
 import { clientOf } from './addresses.js';
 import { Problem } from './problem.js';
+import { whenOver } from './request-log.js';
 
 const UNREAD_BYTES_MAX = 32 * 1_024 * 1_024;
 /** Always allowed: the 429 itself must fit. */
@@ -12,7 +13,7 @@ const SMALL_BYTES = 4 * 1_024;
 
 export function capUnread(app: FastifyInstance): void {
   const unread = new Map<string, number>();
-  app.addHook('onSend', (request, reply, payload, done) => {
+  app.addHook('onSend', (request, _reply, payload, done) => {
     // Buffers are shared, such as the files of the dashboard, and need no extra memory.
     const bytes = typeof payload === 'string' ? payload.length : 0;
     if (bytes <= SMALL_BYTES) {
@@ -31,7 +32,7 @@ export function capUnread(app: FastifyInstance): void {
       return;
     }
     unread.set(who, sum);
-    reply.raw.once('close', () => {
+    whenOver(request, () => {
       const left = (unread.get(who) ?? bytes) - bytes;
       if (left > 0) unread.set(who, left);
       else unread.delete(who);
