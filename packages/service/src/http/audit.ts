@@ -5,6 +5,7 @@
 import type { FastifyRequest } from 'fastify';
 import type { Evict } from 'holdfast/protocol';
 import type { Logger } from 'pino';
+import type { ServiceEvents } from '../service-events.js';
 import { Problem } from './problem.js';
 
 /** Who asked for an eviction, and from where. */
@@ -45,15 +46,18 @@ export function auditLog(log: Logger): Audit {
   return (entry) => log.info({ audit: entry }, 'audit');
 }
 
-/** Logs the outcome of an eviction; null when the store did not answer. */
-export type NoteOutcome = (evicted: number | null) => void;
+/** Called with the number of evicted holders; null when the store did not answer, so the outcome is unknown. */
+export type NoteEvicted = (count: number | null) => void;
 
-/** Logs an eviction before it is done. Throws a `Problem` when that fails: then it must not be done. */
+/**
+ * Logs an eviction before it is done. Throws a `Problem` when that fails: then it must not be done. Returns a function that
+ * logs the outcome and emits it.
+ */
 export function auditEviction(
-  { audit, log }: { readonly audit: Audit; readonly log: Logger },
+  { audit, log, events }: { readonly audit: Audit; readonly log: Logger; readonly events: ServiceEvents },
   { principal, note, ip, id: requestId }: FastifyRequest,
   { key, fromToken = 0, upToToken, reason = null }: Evict,
-): NoteOutcome {
+): NoteEvicted {
   const { keyId } = note;
   const asked: Asked = { by: principal.id, ...(keyId && { keyId }), address: ip, key, requestId };
   try {
@@ -71,12 +75,16 @@ export function auditEviction(
       { key, cause },
     );
   }
-  return (evicted) => {
-    const entry = { event: 'evicted', ...asked, evicted } as const;
+  return (count) => {
+    const entry = { event: 'evicted', ...asked, evicted: count } as const;
     try {
       audit(entry);
     } catch (error) {
       log.error({ audit: entry, error: String(error) }, 'the audit log cannot be written');
     }
+    events.emit('evicted', {
+      ...{ key, count, principal: principal.id, requestId },
+      ...{ fromToken, upToToken, reason },
+    });
   };
 }

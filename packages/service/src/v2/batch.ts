@@ -1,8 +1,8 @@
 /** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Command, checkReason, type Reply } from 'holdfast/protocol';
+import { type Command, checkReason, type Evict, type Reply } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
-import { auditEviction, type NoteOutcome } from '../http/audit.js';
+import { auditEviction, type NoteEvicted } from '../http/audit.js';
 import { Problem, type ProblemBody, problemOf } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
@@ -14,14 +14,13 @@ import { described } from './schemas.js';
 
 type Answer = Reply | { readonly problem: ProblemBody };
 
-/** A command that may be sent, with a function to call after its reply; or its problem. */
-type Entry =
-  | { readonly problem: Problem }
-  | {
-      readonly problem: null;
-      readonly finish?: (() => void) | undefined;
-      readonly noteOutcome?: NoteOutcome;
-    };
+/** A command with its problem, or with functions to call after its reply. */
+interface Entry {
+  readonly command: Command;
+  readonly problem?: Problem;
+  readonly finish?: (() => void) | undefined;
+  readonly noteEvicted?: NoteEvicted;
+}
 
 /** This many commands count as one request. */
 const COMMANDS_A_REQUEST = 50;
@@ -60,30 +59,28 @@ async function answersTo(
   const refusal = refusalOf(request, commands);
   const entries = await Promise.all(
     commands.map((command) => {
-      if (refusal && isLimited(command)) return { problem: refusal };
+      if (refusal && isLimited(command)) return { command, problem: refusal };
       return entryOf(parts, request, command);
     }),
   );
-  const allowed = commands.filter((_, index) => entries[index]?.problem === null);
+  const allowed = entries.filter(({ problem }) => !problem).map(({ command }) => command);
   const replies = parts.client.attempt(allowed).values();
-  const answers = commands.map(async (command, index): Promise<Answer> => {
-    const entry = entries[index];
-    if (!entry || entry.problem) return { problem: (entry?.problem ?? problemOf(null)).body };
-    try {
-      return await answerOf(parts, request, command, replies.next().value, entry.noteOutcome);
-    } finally {
-      entry.finish?.();
-    }
-  });
-  const all = await Promise.all(answers);
-  const inVain = all.filter((answer, index) => !isLimited(commands[index]) && isInVain(answer));
-  request.principal.spend?.(inVain.length / COMMANDS_A_REQUEST);
-  return all;
+  let inVain = 0;
+  const answers = await Promise.all(
+    entries.map(async (entry) => {
+      const attempt = entry.problem ? undefined : replies.next().value;
+      const answer = await answerOf(parts, request, entry, attempt);
+      if (!isLimited(entry.command) && isInVain(answer)) inVain += 1;
+      return answer;
+    }),
+  );
+  request.principal.spend?.(inVain / COMMANDS_A_REQUEST);
+  return answers;
 }
 
 /** Renewals and releases are never limited. */
-function isLimited(command: Command | undefined): boolean {
-  return command?.kind === 'claim' || command?.kind === 'evict';
+function isLimited({ kind }: Command): boolean {
+  return kind === 'claim' || kind === 'evict';
 }
 
 /** The problem of all limited commands, if there is one. */
@@ -129,22 +126,23 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
     if (command.kind === 'evict') {
       // The schema counts characters, and the limit is in bytes.
       if (typeof command.reason === 'string') checkReason(command.reason);
-      return { problem: null, noteOutcome: auditEviction(parts, request, { ...command, key }) };
+      return { command, noteEvicted: auditEviction(parts, request, command) };
     }
     const { principal } = request;
     principal.checkTtl?.(key, lifeOf(command));
-    if (command.kind !== 'claim') return { problem: null };
+    if (command.kind !== 'claim') return { command };
     const shared = command.permits < command.capacity;
     const undertaking = { key, waitMs: 0, hold: holdText(command.hold), shared };
-    return { problem: null, finish: await principal.undertake?.(undertaking, parts.client.tokensOf) };
+    return { command, finish: await principal.undertake?.(undertaking, parts.client.tokensOf) };
   } catch (error) {
-    return { problem: problemOf(error) };
+    return { command, problem: problemOf(error) };
   }
 }
 
+type HoldCommand = Exclude<Command, Evict>;
+
 /** How long the command keeps the lock from now on, for the limits of its principal. */
-function lifeOf(command: Command): number {
-  if (command.kind === 'evict') return 0;
+function lifeOf(command: HoldCommand): number {
   if (command.kind === 'release') return command.minHoldMs;
   if (command.kind === 'claim' || !command.added) return command.ttlMs;
   return Math.max(command.added.expiresAt - wallMs(), 0) + command.added.ms;
@@ -159,49 +157,38 @@ function isForAdmins(command: Command): boolean {
 async function answerOf(
   parts: ServiceParts,
   request: FastifyRequest,
-  command: Command,
+  { command, problem, finish, noteEvicted }: Entry,
   attempt: Promise<Reply> | undefined,
-  noteOutcome: NoteOutcome | undefined,
 ): Promise<Answer> {
-  const { events } = parts;
+  if (problem) return { problem: problem.body };
   const { key } = command;
   const sentMs = monotonicMs();
-  const tellEvicted = (count: number | null): void => {
-    if (command.kind !== 'evict') return;
-    noteOutcome?.(count);
-    const { fromToken = 0, upToToken, reason = null } = command;
-    const by = { principal: request.principal.id, requestId: request.id };
-    events.emit('evicted', { key, count, ...by, fromToken, upToToken, reason });
-  };
   try {
     const reply = await attempt;
     if (!reply) throw new TypeError('A command has no reply.');
-    noteHolds(request, command, reply);
-    emitHold(parts, command, reply, sentMs);
-    if (reply.kind === 'evicted') tellEvicted(reply.count);
-    if (reply.kind !== 'busy' || reply.position !== null) events.emit('touched', { key });
+    if (command.kind !== 'evict') noteHold(parts, request, command, reply, sentMs);
+    if (reply.kind === 'evicted') noteEvicted?.(reply.count);
+    if (reply.kind !== 'busy' || reply.position !== null) parts.events.emit('touched', { key });
     return reply;
   } catch (error) {
-    tellEvicted(null);
+    noteEvicted?.(null);
     return { problem: problemOf(error).body };
+  } finally {
+    finish?.();
   }
 }
 
-function emitHold({ holds }: ServiceParts, command: Command, reply: Reply, sentMs: number): void {
-  if (command.kind === 'evict') return;
+/** For the limits of the principal, and for events. */
+function noteHold(
+  { holds }: ServiceParts,
+  { principal }: FastifyRequest,
+  command: HoldCommand,
+  reply: Reply,
+  sentMs: number,
+): void {
   const { key } = command;
   const hold = holdText(command.hold);
   if (command.kind === 'claim') holds.claimed(command, reply, sentMs);
-  if (reply.kind === 'renewed') holds.held(key, hold);
-  if (reply.kind === 'lost') holds.lost(key, hold);
-  if (reply.kind === 'released') holds.withdrawn(key, hold, reply.held);
-}
-
-/** For the limits of its principal. */
-function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply): void {
-  if (command.kind === 'evict') return;
-  const { key } = command;
-  const hold = holdText(command.hold);
   switch (reply.kind) {
     case 'granted':
       // The store's expiry: neither a repeated grant nor a renewal shortens the lease.
@@ -209,11 +196,14 @@ function noteHolds({ principal }: FastifyRequest, command: Command, reply: Reply
       return;
     case 'renewed':
       principal.holds?.(key, hold, reply.expiresAt - reply.now);
+      holds.held(key, hold);
       return;
     case 'released':
       noteRelease(principal, key, hold, reply.held ? lifeOf(command) : 0);
+      holds.withdrawn(key, hold, reply.held);
       return;
     default:
       principal.holds?.(key, hold, 0);
+      if (reply.kind === 'lost') holds.lost(key, hold);
   }
 }

@@ -147,18 +147,14 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
         upToToken: token ?? upToToken ?? (await client.read(key))?.token ?? 0,
         reason: reason === undefined ? null : checkReason(reason),
       } as const;
-      const { kind: _, ...what } = command;
-      const detail = { ...what, principal: request.principal.id, requestId: request.id };
-      const noteOutcome = auditEviction(parts, request, command);
+      const noteEvicted = auditEviction(parts, request, command);
       const reply = await client.replyTo(command).catch((error: unknown) => {
-        noteOutcome(null);
-        events.emit('evicted', { ...detail, count: null });
+        noteEvicted(null);
         throw error;
       });
       const evicted = reply.kind === 'evicted' ? reply.count : 0;
-      noteOutcome(evicted);
+      noteEvicted(evicted);
       request.note.outcome = 'evicted';
-      events.emit('evicted', { ...detail, count: evicted });
       events.emit('touched', { key });
       return { key, evicted, now: reply.now };
     },
