@@ -85,13 +85,22 @@ export function constant(value: string | boolean, description: string): Schema {
   return { type: typeof value, const: value, description };
 }
 
+/** Null where there is no value. */
+export function orNull(type: string, description: string, more: Schema = {}): Schema {
+  return { type: [type, 'null'], ...more, description };
+}
+
+export function list(items: Schema, description?: string): Schema {
+  return { type: 'array', items, ...(description !== undefined && { description }) };
+}
+
 export function oneOf(values: readonly string[], description: string): Schema {
   return { type: 'string', enum: values, description };
 }
 
 /** An answer that stays open. `event` names the schema of one event. */
 export function eventStream(event: string, description: string): Schema {
-  const events = { type: 'array', items: ref(event) };
-  const schema = { type: 'string', contentMediaType: 'text/event-stream', contentSchema: events };
+  const contentSchema = list(ref(event));
+  const schema = { type: 'string', contentMediaType: 'text/event-stream', contentSchema };
   return { description, content: { 'text/event-stream': { schema } } };
 }

@@ -9,6 +9,7 @@ import {
   count,
   type Description,
   large,
+  list,
   named,
   object,
   ref,
@@ -49,7 +50,7 @@ const invalid = named(
   'V1ValidationError',
   object({
     message: text('What is wrong in general.'),
-    details: { type: 'array', items: { type: 'string' }, description: 'What is wrong, one by one.' },
+    details: list({ type: 'string' }, 'What is wrong, one by one.'),
   }),
 );
 

@@ -6,18 +6,19 @@ import {
   count,
   flag,
   large,
+  list,
   named,
   object,
+  orNull,
   ref,
   type Schema,
   text,
   time,
 } from '../openapi/schema.js';
+import { PERMITS, SAFE } from './request-schemas.js';
 
 /** Valid Unicode without control characters: stores differ in how they keep others. */
 const PLAIN = '^[^\\p{Cc}\\p{Cs}]*$';
-const SAFE = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-const PERMITS = { minimum: 1, maximum: 1_000_000 };
 const key = text('Namespace, slash, name.', { minLength: 1, maxLength: 577 });
 
 const holdId = named(
@@ -54,8 +55,8 @@ export function batchSchemas(limits: Limits): readonly Schema[] {
       capacity: count('How many permits there are.', PERMITS),
       ttlMs,
       queue: flag('Whether to take a place in the queue.'),
-      inbox: { type: ['string', 'null'], maxLength: 200, pattern: PLAIN, description: 'Where wake-ups go.' },
-      metadata: { type: ['string', 'null'], maxLength: 4_096, pattern: PLAIN, description: 'JSON as text.' },
+      inbox: orNull('string', 'Where wake-ups go.', { maxLength: 200, pattern: PLAIN }),
+      metadata: orNull('string', 'JSON as text.', { maxLength: 4_096, pattern: PLAIN }),
     }),
     command('renew', { hold, ttlMs, block: flag('Whether to reserve more tokens.'), added }, ['added']),
     command('release', {
@@ -70,13 +71,9 @@ export function batchSchemas(limits: Limits): readonly Schema[] {
       {
         fromToken: large('Ends no hold below this token. Default 0.', SAFE),
         upToToken: large('Ends the holds up to this token.', SAFE),
-        reason: {
-          type: ['string', 'null'],
-          minLength: 1,
-          maxLength: 256,
-          pattern: PLAIN,
-          description: 'For the evicted holders, and for the audit log.',
-        },
+        reason: orNull('string', 'For the evicted holders, and for the audit log.', {
+          ...{ minLength: 1, maxLength: 256, pattern: PLAIN },
+        }),
       },
       ['fromToken', 'reason'],
     ),
@@ -130,7 +127,7 @@ const storedHolder = named(
     token: large('Its fencing token.'),
     acquiredAt: time('When the lock was granted.'),
     expiresAt,
-    metadata: { type: ['string', 'null'], description: 'JSON as text.' },
+    metadata: orNull('string', 'JSON as text.'),
     resting: flag('Released before its `minHold` was over.'),
   }),
 );
@@ -138,9 +135,9 @@ const storedHolder = named(
 const replies = [
   reply('granted', { token, tokenLast, acquiredAt: time('When the lock was granted.'), expiresAt }),
   reply('busy', {
-    holders: { type: 'array', items: ref('StoredHolder') },
+    holders: list(ref('StoredHolder')),
     freeInMs: large('In how many milliseconds the lock may be free.'),
-    position: { type: ['integer', 'null'], format: 'int32', description: 'Place in the queue, from 0.' },
+    position: orNull('integer', 'Place in the queue, from 0.', { format: 'int32' }),
   }),
   reply('withdrawn'),
   reply('renewed', {
@@ -154,7 +151,7 @@ const replies = [
     'lost',
     {
       evicted: {
-        ...object({ reason: { type: ['string', 'null'], description: 'What the operator said.' } }),
+        ...object({ reason: orNull('string', 'What the operator said.') }),
         description: 'An operator ended the hold.',
       },
     },
@@ -169,10 +166,9 @@ const failedCommand = named('FailedCommand', object({ problem: ref('Problem') })
 const batchReplies = named(
   'BatchReplies',
   object({
-    replies: {
-      type: 'array',
-      description: 'One per command, in order.',
-      items: { anyOf: [...replies, failedCommand].map(({ $id }) => ref($id)) },
-    },
+    replies: list(
+      { anyOf: [...replies, failedCommand].map(({ $id }) => ref($id)) },
+      'One per command, in order.',
+    ),
   }),
 );

@@ -5,19 +5,16 @@ import {
   count,
   flag,
   large,
+  list,
   named,
   object,
   oneOf,
+  orNull,
   ref,
   type Schema,
   text,
 } from '../openapi/schema.js';
 
-const orNull = (type: string, description: string, more: Schema = {}): Schema => ({
-  type: [type, 'null'],
-  ...more,
-  description,
-});
 const timeOrNull = (description: string): Schema =>
   orNull('integer', `${description} Milliseconds since 1970, by the store's clock.`, { format: 'int64' });
 const durationOrNull = (description: string): Schema =>
@@ -66,7 +63,7 @@ const historyPage = named(
   'HistoryPage',
   object({
     ...SOURCE,
-    holds: { type: 'array', items: ref('PastHold'), description: 'The one that ended last comes first.' },
+    holds: list(ref('PastHold'), 'The one that ended last comes first.'),
     next: orNull('string', 'The `before` of the next page. Null on the last page.'),
   }),
 );
@@ -105,18 +102,13 @@ const historySummary = named(
   object({
     ...SOURCE,
     counts: object(COUNTS),
-    waits: { type: 'array', items: ref('Bucket'), description: 'How long acquires took.' },
-    holds: { type: 'array', items: ref('Bucket'), description: 'How long locks were held.' },
-    contended: {
-      type: 'array',
-      items: ref('KeySummary'),
-      description: 'The keys for which acquires waited or were refused most often, at most 20.',
-    },
-    lost: {
-      type: 'array',
-      items: ref('KeySummary'),
-      description: 'The keys with most holds that were lost, evicted or expired, at most 20.',
-    },
+    waits: list(ref('Bucket'), 'How long acquires took.'),
+    holds: list(ref('Bucket'), 'How long locks were held.'),
+    contended: list(
+      ref('KeySummary'),
+      'The keys for which acquires waited or were refused most often, at most 20.',
+    ),
+    lost: list(ref('KeySummary'), 'The keys with most holds that were lost, evicted or expired, at most 20.'),
     partial: flag(
       'More than 1,000 keys were used in one part of the time: some keys are counted together only.',
     ),

@@ -1,8 +1,8 @@
 /** The requests of `/v2`: these schemas validate them, and are in the OpenAPI document. */
 import { closed, count, flag, large, named, object, oneOf, ref, text } from '../openapi/schema.js';
 
-const TOKENS = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
-const PERMITS = { minimum: 1, maximum: 1_000_000 };
+export const SAFE = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+export const PERMITS = { minimum: 1, maximum: 1_000_000 };
 
 const duration = named('Duration', {
   description: "Milliseconds, or a number with a unit: '500ms', '30s', '5m', '1h'.",
@@ -81,10 +81,10 @@ const evictRequest = named(
   'EvictRequest',
   closed(
     {
-      token: large('Ends the hold that has this token, and no other. Not together with `upToToken`.', TOKENS),
+      token: large('Ends the hold that has this token, and no other. Not together with `upToToken`.', SAFE),
       upToToken: large(
         'Ends the holds up to this token, and none that was granted later. Default: the highest token now.',
-        TOKENS,
+        SAFE,
       ),
       reason: text('For the evicted holders, and for the audit log. At most 256 bytes.', {
         minLength: 1,

@@ -8,9 +8,11 @@ import {
   type Description,
   flag,
   large,
+  list,
   named,
   object,
   oneOf,
+  orNull,
   ref,
   type Schema,
   text,
@@ -60,13 +62,9 @@ const lock = named(
     key,
     now: time('When the store was read.'),
     token: large('The highest token so far. 0 if the key is not known.'),
-    holders: {
-      type: 'array',
-      items: ref('Holder'),
-      description: 'At most 1,000, with at most 256 KB of metadata.',
-    },
+    holders: list(ref('Holder'), 'At most 1,000, with at most 256 KB of metadata.'),
     holding: count('How many holders there are in all.'),
-    waiters: { type: 'array', items: ref('Waiter'), description: 'In order, at most 128.' },
+    waiters: list(ref('Waiter'), 'In order, at most 128.'),
     waiting: count('How many waiters there are in all.'),
   }),
 );
@@ -74,11 +72,8 @@ const lock = named(
 const lockPage = named(
   'LockPage',
   object({
-    locks: { type: 'array', items: ref('Lock') },
-    next: {
-      type: ['string', 'null'],
-      description: 'The `after` of the next page. Null on the last page.',
-    },
+    locks: list(ref('Lock')),
+    next: orNull('string', 'The `after` of the next page. Null on the last page.'),
   }),
 );
 
@@ -113,11 +108,10 @@ const traits = named(
     queue: flag('Whether the store keeps a queue of waiters.'),
     shared: oneOf(['process', 'machine', 'network'], 'Who can share the store.'),
     durable: flag('Whether locks outlive a restart of the store.'),
-    livenessPollMs: {
-      type: ['number', 'null'],
-      description:
-        'How often the first waiters ask whether a holder has died. Null where the store cannot tell.',
-    },
+    livenessPollMs: orNull(
+      'number',
+      'How often the first waiters ask whether a holder has died. Null where the store cannot tell.',
+    ),
   }),
 );
 
@@ -128,13 +122,12 @@ const probe = named(
     traits: ref('StoreTraits'),
     server: text('Name and version of the server behind the store.'),
     now: time('The time now.'),
-    findings: {
-      type: 'array',
-      items: object({
+    findings: list(
+      object({
         level: oneOf(['good', 'note', 'warning'], 'How serious it is.'),
         text: text('What the store promises or does not promise, as it is configured.'),
       }),
-    },
+    ),
   }),
 );
 
@@ -144,7 +137,7 @@ const lost = named('LostProblem', {
       ...PROBLEM_MEMBERS,
       code: constant('lost', 'The lock is no longer held.'),
       evicted: {
-        ...object({ reason: { type: ['string', 'null'], description: 'What the operator said.' } }),
+        ...object({ reason: orNull('string', 'What the operator said.') }),
         description: 'An operator ended the hold. Absent when it ended otherwise.',
       },
     },
@@ -158,11 +151,7 @@ const busy = named('BusyProblem', {
     {
       ...PROBLEM_MEMBERS,
       code: constant('busy', 'The lock is held by somebody else.'),
-      holders: {
-        type: 'array',
-        items: ref('Holder'),
-        description: 'Who holds the lock. Empty if others only wait for it.',
-      },
+      holders: list(ref('Holder'), 'Who holds the lock. Empty if others only wait for it.'),
       freeInMs: large('In how many milliseconds the lock may be free, if it is not renewed.'),
       now: decidedAt,
     },
