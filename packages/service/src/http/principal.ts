@@ -75,3 +75,8 @@ export interface Needs {
    */
   readonly counts?: 'request' | 'failure' | 'command';
 }
+
+/** For a route that has `:namespace` in its path. */
+export function onNamespace(needs: Role, counts: Needs['counts'] = 'request'): Needs {
+  return { needs, counts, scope: ({ params }) => (params as { readonly namespace: string }).namespace };
+}

@@ -1,8 +1,7 @@
 /** The four routes: inspect, acquire, renew, release. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { HoldId } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
-import type { Needs, Role, TokensOf } from '../http/principal.js';
+import { onNamespace, type TokensOf } from '../http/principal.js';
 import { keepSecret } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { holdText } from '../waiting/holds.js';
@@ -45,10 +44,6 @@ export function lockRoutes(app: FastifyInstance, parts: ServiceParts): void {
 function leasesOn(client: ServiceClient): Leases {
   const { instances } = client.store;
   return instances ? new InstanceLeases(client, instances) : new HoldLeases(client);
-}
-
-function onNamespace(needs: Role, counts: Needs['counts'] = 'request'): Needs {
-  return { needs, counts, scope: (request) => (request.params as Names).namespace };
 }
 
 function actionRoute(app: FastifyInstance, name: Action, secondsMax: number | null, act: Act): void {
@@ -151,7 +146,7 @@ function held(
 function releaseWith(leases: Leases, { events, holds }: ServiceParts): Act {
   return async ({ principal, note }, who) => {
     const { key } = who;
-    const ended: HoldId | null | false = await leases.release(who);
+    const ended = await leases.release(who);
     note.outcome = ended === false ? 'busy' : ended ? 'released' : 'not-held';
     if (ended === false) return { success: false };
     if (ended) {

@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { InvalidArgumentError, StoreError } from 'holdfast';
 import { checkOwner, durationMs, type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
+import { onNamespace } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import { keepSecret, whenOver } from '../http/request-log.js';
 import { closingProblem } from '../http/server.js';
@@ -11,16 +12,7 @@ import { ref } from '../openapi/schema.js';
 import { holdText } from '../waiting/holds.js';
 import type { AcquireRequest, Outcome } from '../waiting/request-queues.js';
 import { forClients, remainingOf } from '../waiting/service-client.js';
-import {
-  holdOf,
-  idempotentHold,
-  keyIn,
-  LOCK_PATH,
-  metadataOf,
-  namespaceOfKey,
-  onLock,
-  ttlOf,
-} from './names.js';
+import { holdOf, idempotentHold, keyIn, LOCK_PATH, metadataOf, namespaceOfKey, ttlOf } from './names.js';
 import { acquireHeadersSchema, pathSchema } from './request-schemas.js';
 import { described } from './schemas.js';
 import { busyMembers } from './views.js';
@@ -45,7 +37,7 @@ export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
   app.route<{ Body: AcquireBody }>({
     method: 'POST',
     url: `${LOCK_PATH}/acquire`,
-    config: onLock('lock'),
+    config: onNamespace('lock'),
     schema: described({
       operationId: 'acquire',
       summary: 'Acquire a lock',
@@ -134,13 +126,12 @@ function checkStillMay(
  * grant is compared, not the bodies: a request may be repeated with another `wait` or `ttl`.
  */
 async function checkSame({ client }: ServiceParts, wanted: AcquireRequest, token: number): Promise<void> {
-  const { key, owner, permits, capacity, metadata } = wanted;
+  const { key } = wanted;
   const holder = (await client.read(key))?.holders.find((each) => each.token === token);
   // It ended meanwhile: nothing to compare.
   if (!holder) return;
-  const asked = { owner, permits, capacity, metadata };
   const differing = (['owner', 'permits', 'capacity', 'metadata'] as const).filter(
-    (name) => holder[name] !== asked[name],
+    (name) => holder[name] !== wanted[name],
   );
   if (differing.length === 0) return;
   throw new Problem(

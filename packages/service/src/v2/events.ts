@@ -1,11 +1,10 @@
 /** GET /v2/events: changes of locks, live. GET /v2/inboxes/{id}/events: wake-ups, for the library's `httpStore`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UnsupportedError } from 'holdfast';
-import { checkNamespace } from 'holdfast/protocol';
 import { keepSecret, scrubbed } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { closed, eventStream, object, text } from '../openapi/schema.js';
-import { namespaceOfKey, narrowed, refuseForeign } from './names.js';
+import { namespaceOfKey, narrowed, startOfKeys } from './names.js';
 import type { ScanQueue } from './scan-queue.js';
 import { described } from './schemas.js';
 import { type Stream, Streams } from './stream.js';
@@ -43,9 +42,7 @@ export function eventRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sc
       },
     }),
     handler: async (request, reply) => {
-      const { namespace } = request.query;
-      if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
-      const asked = namespace === undefined ? '' : `${checkNamespace(namespace)}/`;
+      const asked = startOfKeys(request, request.query.namespace);
       const prefixes = narrowed(request.principal.prefixes('read'), asked);
       // The stream starts with all known locks, which costs as much as a list.
       await scans.run(request, reply, async () => {

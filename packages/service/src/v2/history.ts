@@ -57,9 +57,8 @@ function sourceOf({ service, since, now, limits }: History): object {
 
 function pageOf(history: History, request: FastifyRequest<{ Querystring: HistoryQuery }>): object {
   const { namespace, key, ended, limit, before } = request.query;
-  if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
-  if (key !== undefined) refuseForeign(request, namespaceOfKey(checkStoredKey(key)));
   const isWanted = wantedIn(request, namespace);
+  if (key !== undefined) refuseForeign(request, namespaceOfKey(checkStoredKey(key)));
   const most = pageLengthOf(limit);
   const found: PastHold[] = [];
   for (const hold of history.holds(key)) {
@@ -90,9 +89,7 @@ function summaryOf(
   history: History,
   request: FastifyRequest<{ Querystring: { readonly namespace?: string } }>,
 ): object {
-  const { namespace } = request.query;
-  if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
-  const { total, byKey, isPartial } = history.summary(wantedIn(request, namespace));
+  const { total, byKey, isPartial } = history.summary(wantedIn(request, request.query.namespace));
   const most = (of: (tally: Tally) => number): readonly object[] =>
     [...byKey]
       .filter(([, tally]) => of(tally) > 0)
@@ -129,8 +126,9 @@ function bucketsOf(counts: readonly number[], bounds: readonly number[]): readon
   return counts.map((count, index) => ({ upToMs: bounds[index] ?? null, count }));
 }
 
-/** Rights are checked when it is read: they may have been others when it happened. */
+/** Rights are checked when the history is read: they may have changed since. Throws for a namespace without the right. */
 function wantedIn(request: FastifyRequest, asked: string | undefined): (namespace: string) => boolean {
+  if (asked !== undefined) refuseForeign(request, checkNamespace(asked));
   const known = new Map<string, boolean>();
   return (namespace) => {
     const isKnown = known.get(namespace);

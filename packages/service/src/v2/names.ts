@@ -13,7 +13,6 @@ import {
   TTL_MS_MIN,
 } from 'holdfast/protocol';
 import { refusal } from '../http/access.js';
-import type { Needs, Role } from '../http/principal.js';
 import { withRest } from '../waiting/holds.js';
 
 /** A namespace, a slash, a name. */
@@ -24,10 +23,6 @@ const CONTROL = /\p{Cc}/u;
 /** The process's text, then a number: the hold id of the protocol. */
 const HOLD_LETTERS_MAX = 100;
 const HOLD = /^[A-Za-z0-9_~-]{1,83}\.[1-9][0-9]{0,15}$/;
-
-function keyOf(namespace: string, name: string): string {
-  return `${checkNamespace(namespace)}/${checkKey(name)}`;
-}
 
 /** The namespace of a stored key: the text before the first slash. */
 export function namespaceOfKey(key: string): string {
@@ -91,19 +86,10 @@ export function pageLengthOf(limit = '100'): number {
 
 export const LOCK_PATH = '/v2/locks/:namespace/:name';
 
-interface LockParams {
-  readonly namespace: string;
-  readonly name: string;
-}
-
-export function onLock(needs: Role, counts: Needs['counts'] = 'request'): Needs {
-  return { needs, counts, scope: (request) => (request.params as LockParams).namespace };
-}
-
 /** The key in the path, noted for the log. */
 export function keyIn(request: FastifyRequest): string {
-  const { namespace, name } = request.params as LockParams;
-  const key = keyOf(namespace, name);
+  const { namespace, name } = request.params as { readonly namespace: string; readonly name: string };
+  const key = `${checkNamespace(namespace)}/${checkKey(name)}`;
   request.note.key = key;
   return key;
 }
@@ -112,6 +98,13 @@ export function keyIn(request: FastifyRequest): string {
 export function refuseForeign(request: FastifyRequest, namespace: string): void {
   const problem = refusal(request, 'read', namespace);
   if (problem) throw problem;
+}
+
+/** The start of all keys of this namespace, which the principal may read; of all keys without one. */
+export function startOfKeys(request: FastifyRequest, namespace: string | undefined): string {
+  if (namespace === undefined) return '';
+  refuseForeign(request, checkNamespace(namespace));
+  return `${namespace}/`;
 }
 
 /** The part of the allowed prefixes that starts with `asked`, in the same order. */

@@ -1,7 +1,8 @@
 /** GET: one lock, many locks, and the guarantees of the store. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { checkNamespace, checkPrefix, type Snapshot } from 'holdfast/protocol';
+import { checkPrefix, type Snapshot } from 'holdfast/protocol';
 import { wallMs } from '../clock.js';
+import { onNamespace } from '../http/principal.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
 import { NO_WAITERS } from '../waiting/request-queues.js';
@@ -11,10 +12,10 @@ import {
   LOCK_PATH,
   namespaceOfKey,
   narrowed,
-  onLock,
   pageLengthOf,
   queriesAfter,
   refuseForeign,
+  startOfKeys,
 } from './names.js';
 import { listQuerySchema, pathSchema } from './request-schemas.js';
 import type { ScanQueue } from './scan-queue.js';
@@ -39,7 +40,7 @@ export function readRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sca
   app.route({
     method: 'GET',
     url: LOCK_PATH,
-    config: onLock('read'),
+    config: onNamespace('read'),
     schema: described({
       operationId: 'inspect',
       summary: 'Get a lock: its holders and waiters',
@@ -106,7 +107,7 @@ async function listOne({ client, queues }: ServiceParts, request: ListRequest, k
 
 async function list({ client, queues }: ServiceParts, request: ListRequest): Promise<string> {
   const { namespace, prefix = '', limit, after, metadata = 'json' } = request.query;
-  if (namespace !== undefined) refuseForeign(request, checkNamespace(namespace));
+  const asked = startOfKeys(request, namespace) + checkPrefix(prefix);
   const most = pageLengthOf(limit);
   const texts: string[] = [];
   let last = '';
@@ -124,7 +125,6 @@ async function list({ client, queues }: ServiceParts, request: ListRequest): Pro
     last = snapshot.key;
     return true;
   };
-  const asked = `${namespace === undefined ? '' : `${checkNamespace(namespace)}/`}${checkPrefix(prefix)}`;
   const prefixes = narrowed(request.principal.prefixes('read'), asked);
   for (const query of queriesAfter(prefixes, after && checkStoredKey(after))) {
     await client.each(query, take);

@@ -3,14 +3,14 @@ import type { FastifyInstance } from 'fastify';
 import { checkReason, durationMs, type Lost } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
 import { auditEviction } from '../http/audit.js';
-import type { Principal } from '../http/principal.js';
+import { onNamespace, type Principal } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import { keepSecret } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
 import { minHoldOf } from '../waiting/holds.js';
 import { remainingOf } from '../waiting/service-client.js';
-import { holdOf, keyIn, LOCK_PATH, onLock, ttlOf } from './names.js';
+import { holdOf, keyIn, LOCK_PATH, ttlOf } from './names.js';
 import { pathSchema } from './request-schemas.js';
 import { described } from './schemas.js';
 
@@ -24,7 +24,7 @@ function renewRoute(app: FastifyInstance, { client, limits, events, holds }: Ser
   app.route<{ Body: { readonly hold: string; readonly ttl: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/renew`,
-    config: onLock('lock', 'failure'),
+    config: onNamespace('lock', 'failure'),
     schema: described({
       operationId: 'renew',
       summary: 'Renew a lock',
@@ -73,7 +73,7 @@ function releaseRoute(app: FastifyInstance, { client, limits, events, holds }: S
   app.route<{ Body: { readonly hold: string; readonly minHold?: number | string } }>({
     method: 'POST',
     url: `${LOCK_PATH}/release`,
-    config: onLock('lock', 'failure'),
+    config: onNamespace('lock', 'failure'),
     schema: described({
       operationId: 'release',
       summary: 'Release a lock, or stop waiting for it',
@@ -123,7 +123,7 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
   app.route<{ Body: EvictBody | null }>({
     method: 'POST',
     url: `${LOCK_PATH}/evict`,
-    config: onLock('admin'),
+    config: onNamespace('admin'),
     schema: described({
       operationId: 'evict',
       summary: "End other clients' holds, as an operator",
