@@ -9,7 +9,7 @@ import { soon } from './clock.js';
 
 /** The level of a line for every request. */
 const INFO = 30;
-/** So much is written before the turn is over. */
+/** More than this is written before the turn is over. */
 const PENDING_LETTERS_MAX = 64 * 1_024;
 
 export class LogOutput implements DestinationStream {

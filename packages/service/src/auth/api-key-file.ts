@@ -7,7 +7,7 @@ import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, write
 import { dirname } from 'node:path';
 import { InvalidArgumentError } from 'holdfast';
 import { isHash, KEY_ID } from './api-key.js';
-import { type Right, rightsOf } from './rights.js';
+import { rightsOf } from './rights.js';
 
 export interface StoredApiKey {
   readonly id: string;
@@ -89,11 +89,11 @@ function keyOf(key: unknown, at: number, path: string): StoredApiKey {
   };
 }
 
-function checkRights(rights: readonly string[], fail: (what: string) => never): readonly Right[] {
+function checkRights(rights: readonly string[], fail: (what: string) => never): void {
   try {
-    return rightsOf(rights);
+    rightsOf(rights);
   } catch (error) {
-    return fail(reasonOf(error));
+    fail(reasonOf(error));
   }
 }
 

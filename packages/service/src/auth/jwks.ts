@@ -1,8 +1,8 @@
 /**
- * The issuer's keys, kept for a while. They are asked for again when they are five minutes old, and, at most every
- * thirty seconds, when a token names a key that is not among them. While the issuer does not answer, keys of at most
- * an hour are still gone by; after a failure it is left alone for some seconds. Many who ask at once are one question.
- * Not being able to tell is `JwksUnavailable`, never "unknown key".
+ * The issuer's keys, cached. They are fetched again when they are five minutes old, and, at most every thirty seconds, when a
+ * JWT names a key that is not among them. While the issuer does not answer, keys of at most an hour are still used; after a
+ * failure it is not asked for three seconds. Requests that need the keys at the same time share one fetch. When the keys
+ * cannot be fetched, the error is `JwksUnavailable`, never "unknown key".
  */
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'holdfast';
@@ -18,11 +18,6 @@ import type { Logger } from 'pino';
 import { after, monotonicMs } from '../clock.js';
 import { isLoopback } from '../http/addresses.js';
 import { reasonOf } from './api-key-file.js';
-
-const FRESH_MS = 5 * 60_000;
-const STALE_MS_MAX = 60 * 60_000;
-const UNKNOWN_KEY_MS = 30_000;
-const AFTER_FAILURE_MS = 3_000;
 
 export class JwksUnavailable extends Error {
   constructor(cause: unknown) {
@@ -43,10 +38,10 @@ export interface JwksTimes {
 }
 
 const TIMES: JwksTimes = {
-  freshMs: FRESH_MS,
-  staleMsMax: STALE_MS_MAX,
-  unknownKeyMs: UNKNOWN_KEY_MS,
-  afterFailureMs: AFTER_FAILURE_MS,
+  freshMs: 5 * 60_000,
+  staleMsMax: 60 * 60_000,
+  unknownKeyMs: 30_000,
+  afterFailureMs: 3_000,
 };
 
 export class Jwks {
@@ -64,7 +59,7 @@ export class Jwks {
     this.#times = { ...TIMES, ...times };
   }
 
-  /** The key that a token was signed with, by its `kid` and `alg` alone: a key in the token itself counts for nothing. */
+  /** The key that a JWT was signed with, by its `kid` and `alg` alone: a key in the JWT itself is ignored. */
   async keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<SigningKey> {
     if (this.#ageMs() > this.#times.freshMs) await this.#refresh();
     const find = this.#find;
@@ -105,7 +100,7 @@ export class Jwks {
       this.#failure = null;
     } catch (cause) {
       this.#failure = { cause, atMs: monotonicMs() };
-      this.#log?.warn({ error: reasonOf(cause) }, 'the keys of the issuer cannot be had');
+      this.#log?.warn({ error: reasonOf(cause) }, 'the keys of the issuer cannot be fetched');
     }
   }
 
@@ -175,7 +170,7 @@ function discoveryOf(issuer: string): string {
   return `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
-/** A document of somebody else, or one that points from https to http, would let another sign for the issuer. */
+/** With the document of another issuer, or one that points from https to http, somebody else could sign for the issuer. */
 async function discovered(fetch: Fetch, discovery: string, issuer: string): Promise<string> {
   const document = await fetchJson(fetch, discovery);
   const { issuer: named, jwks_uri: uri } = document as {
@@ -240,7 +235,7 @@ function parsed(text: string, where: string): object {
 
 const ASYMMETRIC = ['RSA', 'EC', 'OKP'];
 
-/** Only keys that two different parties use: a shared secret in the set would let everybody who checks sign, too. */
+/** Public keys only: with a shared secret, everybody who can check a JWT could sign one. */
 function keySetOf(value: object): JSONWebKeySet {
   const { keys } = value as { readonly keys?: unknown };
   if (!Array.isArray(keys)) throw new InvalidArgumentError('The JWKS has no list of keys.');

@@ -1,7 +1,7 @@
 /**
- * Who a JSON Web Token says its bearer is. Only signatures that need a private key are taken, whatever the token asks
- * for; keys come from the issuer's set alone (`jku`, `x5u`, `jwk` and the like are not looked at); issuer, audience,
- * expiry and subject have to be there.
+ * Verifies a JWT, and reads its subject and rights. Only signatures made with a private key are accepted, whatever algorithm
+ * the JWT names; keys come from the issuer's set alone (`jku`, `x5u`, `jwk` and the like are ignored); issuer, audience,
+ * expiry and subject are required.
  */
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from 'holdfast';
@@ -88,7 +88,9 @@ export class JwtReader {
     const source = jwksSource(options.jwks, issuer, options.fetch);
     this.#jwks = new Jwks(source, log, times);
     if (isInTheClear(options.jwks ?? issuer)) {
-      log?.warn("the issuer's keys come over plain http: whoever is in between can sign tokens");
+      log?.warn(
+        "the issuer's keys are fetched over plain http: anybody on the way can replace them and sign JWTs",
+      );
     }
   }
 
@@ -172,7 +174,7 @@ function problemOf(error: unknown): Problem {
     const detail = 'The issuer of JWTs does not answer, so the JWT cannot be checked. Try again.';
     return new Problem('auth-unavailable', detail, { cause: error.cause, headers: { 'retry-after': '3' } });
   }
-  if (error instanceof errors.JWTExpired) return notAccepted('The token has expired.');
+  if (error instanceof errors.JWTExpired) return notAccepted('The JWT has expired.');
   if (error instanceof errors.JWTClaimValidationFailed) {
     return notAccepted(`The claim "${error.claim}" of the JWT is not accepted.`);
   }

@@ -6,9 +6,9 @@ import { rightsOf } from '../auth/rights.js';
 import { proxiesOf } from '../http/addresses.js';
 import { type Limits, limitsOf } from '../http/limits.js';
 import { environmentName, propertiesIn } from '../v1/properties.js';
+import type { Environment } from '../v1/setting-values.js';
 import {
   centralVariables,
-  type Environment,
   ownVariables,
   readFile,
   SETTINGS,
@@ -62,12 +62,12 @@ export interface ConfigSources {
 const LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'];
 const PORT_MAX = 65_535;
 const HOST = /^(?:\*|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)$/;
-/** What says whose tokens count. */
+/** Any of these, as a setting of Holdfast, makes issuer and audience required. */
 const TOKENS = ['jwt-issuer', 'jwt-audience', 'jwt-jwks'] as const;
-/** What LockServiceCentral lets every bearer of a good token do. In words of ours they may do what somebody said. */
+/** LockServiceCentral lets every valid JWT do this. With settings of Holdfast, the default is no right. */
 const CENTRAL_RIGHTS = 'lock:*';
-const UNSAID =
-  'jwt-rights says nothing, so tokens without the claim "holdfast" may do nothing. Say what they may, or none.';
+const RIGHTS_NOT_SET =
+  'jwt-rights is not set, so JWTs without the claim "holdfast" have no rights. Set it to their rights, or to none.';
 
 export function configFrom({
   flags = {},
@@ -99,7 +99,7 @@ export function configFrom({
     jwt,
     insecure,
     allowedHosts: partsOf(values['allowed-hosts']),
-    tls: pairOf(values, 'tls-cert', 'tls-key'),
+    tls: tlsOf(values),
     trustProxy: partsOf(values['trust-proxy']),
     audit: values.audit ?? null,
     drainMs: durationMs(values.drain ?? '0'),
@@ -110,7 +110,7 @@ export function configFrom({
       ...inFile.notes,
       ...central.notes,
       ...(jwt ? leftOpen(jwt) : []),
-      ...(strictly && values['jwt-rights'] === undefined ? [UNSAID] : []),
+      ...(strictly && values['jwt-rights'] === undefined ? [RIGHTS_NOT_SET] : []),
     ],
   };
 }
@@ -196,26 +196,24 @@ function partsOf(text: string | undefined): readonly string[] {
   return text?.split(',').map((part) => part.trim()) ?? [];
 }
 
-/** `strictly`: said in words of ours. Those of LockServiceCentral may leave open what it let them leave open. */
+/** `strictly`: by settings of Holdfast. Those of LockServiceCentral may leave out the issuer or the audience. */
 function jwtOf(values: Values, strictly: boolean): JwtConfig | null {
   const { 'jwt-issuer': issuer = null, 'jwt-audience': audience = null, 'jwt-jwks': jwks = null } = values;
   if (issuer === null && audience === null && jwks === null) {
     if (values['jwt-rights'] === undefined) return null;
-    throw new InvalidArgumentError('jwt-rights says what tokens may do, but no jwt-issuer is named.');
+    throw new InvalidArgumentError('jwt-rights is set, but jwt-issuer is missing.');
   }
   if (strictly && issuer === null) {
-    throw new InvalidArgumentError('jwt-issuer is missing: tokens of anybody would count.');
+    throw new InvalidArgumentError('jwt-issuer is missing: JWTs of any issuer would be accepted.');
   }
   if (strictly && audience === null) {
-    throw new InvalidArgumentError(
-      'jwt-audience is missing: tokens made for other services would count here.',
-    );
+    throw new InvalidArgumentError('jwt-audience is missing: JWTs for other services would be accepted.');
   }
   const rights = rightsIn(values['jwt-rights'] ?? (strictly ? 'none' : CENTRAL_RIGHTS));
   return { issuer, audience, jwks, rights };
 }
 
-/** What LockServiceCentral lets somebody leave open. */
+/** Notes on what only settings of LockServiceCentral may leave out. */
 function leftOpen({ issuer, audience }: JwtConfig): readonly string[] {
   const notes: string[] = [];
   if (audience === null) notes.push('JWT_AUDIENCE is missing: JWTs for other services are accepted.');
@@ -224,13 +222,12 @@ function leftOpen({ issuer, audience }: JwtConfig): readonly string[] {
   return notes;
 }
 
-function pairOf(values: Values, cert: 'tls-cert', key: 'tls-key'): ServiceConfig['tls'] {
-  const [certificate, secret] = [values[cert], values[key]];
-  if (certificate === undefined && secret === undefined) return null;
-  if (certificate === undefined || secret === undefined) {
-    throw new InvalidArgumentError(`${cert} and ${key} belong together: one of them is missing.`);
+function tlsOf({ 'tls-cert': cert, 'tls-key': key }: Values): ServiceConfig['tls'] {
+  if (cert === undefined && key === undefined) return null;
+  if (cert === undefined || key === undefined) {
+    throw new InvalidArgumentError('tls-cert and tls-key belong together: one of them is missing.');
   }
-  return { cert: certificate, key: secret };
+  return { cert, key };
 }
 
 /** The user information, up to the last @: one in a password may not be escaped. And options that name a secret. */

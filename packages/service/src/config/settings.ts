@@ -1,13 +1,9 @@
-/** Every setting once: its name in flags and in the file, the variable it may come from, and what it may be. And the settings that the environment and a JSON file have. */
+/** The table of settings: name, environment variable and kind. Reads them from the environment and from a JSON file. */
 import { InvalidArgumentError } from 'holdfast';
 import type { PrincipalLimits } from '../auth/allowance.js';
 import type { Limits } from '../http/limits.js';
-import {
-  type CentralSettings,
-  centralSettings,
-  centralStoreNames,
-  type Environment,
-} from '../v1/settings.js';
+import type { Environment } from '../v1/setting-values.js';
+import { type CentralSettings, centralSettings, centralStoreNames } from '../v1/settings.js';
 
 export interface Setting {
   /** `--name` on the command line, `"name"` in the file. */
@@ -40,8 +36,6 @@ export type SettingName = (typeof SETTINGS)[number]['name'];
 /** As they are written: checked before they are used. */
 export type Values = Partial<Record<SettingName, string>>;
 
-export type { Environment } from '../v1/settings.js';
-
 /** An empty variable counts as not set. */
 export function ownVariables(environment: Environment): Values {
   const values: Values = {};
@@ -53,8 +47,8 @@ export function ownVariables(environment: Environment): Values {
 }
 
 /**
- * What LockServiceCentral would understand. Where `ours` names a store, it does not matter which one that had; and what
- * it says of other settings that `ours` has is said not to count.
+ * The settings of LockServiceCentral in the environment. Its store is ignored where `ours` names one; a note says so, and
+ * names every other setting that `ours` overrides.
  */
 export function centralVariables(
   environment: Environment,
@@ -63,7 +57,7 @@ export function centralVariables(
   const unused = ours.store === undefined ? [] : centralStoreNames(environment);
   const heard = Object.entries(environment).filter(([name]) => !unused.includes(name));
   const settings = centralSettings(Object.fromEntries(heard));
-  const notes = [...(unused.length > 0 ? [`${unused.join(', ')}: ignored, because a store is named.`] : [])];
+  const notes = unused.length > 0 ? [`${unused.join(', ')}: ignored, because a store is named.`] : [];
   if (settings === null) return { values: {}, notes };
   const values = valuesOf(settings);
   for (const { name } of SETTINGS) {
@@ -117,7 +111,7 @@ export function readFile(text: string): Written {
   };
 }
 
-/** What is in it is checked by whoever owns these limits. */
+/** The limits themselves are checked by `limitsOf` and `principalLimitsOf`. */
 function groupOf(name: string, value: unknown = {}): Readonly<Record<string, number>> {
   if (isObject(value)) return value as Record<string, number>;
   throw new InvalidArgumentError(`"${name}" in the configuration file has to be an object.`);

@@ -1,4 +1,4 @@
-/** What may stand in a path and in a body, and what is said of the rest, word by word as clients know it. */
+/** Validates paths and bodies, with the error texts of LockServiceCentral, word by word. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { Problem, problemOf } from '../http/problem.js';
@@ -15,7 +15,7 @@ export interface Wanted {
   readonly leaseDuration: number;
 }
 
-/** A 400: what is wrong, in general and one by one. */
+/** A 400: a message, and a detail for each finding. */
 class Invalid extends Error {
   readonly details: readonly string[];
 
@@ -115,7 +115,7 @@ function typeOf(value: unknown): string {
   return typeof value;
 }
 
-/** The contract has one status for what is not the client's fault; these say that another process may answer. */
+/** The contract has status 500 for every failure of the service, except for these: another instance may answer. */
 const PASSING: readonly string[] = ['closing', 'auth-unavailable'];
 
 /** Errors as clients of this contract know them: `{ message, details }` for a 400, else `{ message, errorId }`. */
@@ -140,9 +140,8 @@ function notHere(app: FastifyInstance, request: FastifyRequest, reply: FastifyRe
   const [path = ''] = request.url.split('?');
   // In this contract a path with a slash at its end is another path.
   const allowed = path.endsWith('/') ? [] : app.methods.allowedOn(path);
-  const outcome: Problem['code'] = allowed.length === 0 ? 'not-found' : 'method-not-allowed';
-  request.note.outcome = outcome;
-  if (outcome === 'not-found') return refuse(request, reply, 404, NOT_FOUND);
+  request.note.outcome = allowed.length === 0 ? 'not-found' : 'method-not-allowed';
+  if (allowed.length === 0) return refuse(request, reply, 404, NOT_FOUND);
   reply.header('allow', allowed.join(', '));
   return refuse(request, reply, 405, 'Method not allowed');
 }

@@ -8,8 +8,6 @@ import { environmentName } from './properties.js';
 import { type Environment, Settings } from './setting-values.js';
 import { BACKENDS, type Backend, storeOf } from './store-urls.js';
 
-export type { Environment } from './setting-values.js';
-
 /** As LockServiceCentral understands them: with an issuer or a JWKS, JWTs are required, whatever else is set. */
 export type CentralAuth =
   | { readonly kind: 'unset' }
@@ -85,7 +83,7 @@ function backendOf(settings: Settings): Backend | null {
   const found = named.length > 0 ? named : settled;
   if (found.length > 1) {
     throw new InvalidArgumentError(
-      `Settings for more than one store are there: ${found.join(', ')}. Say which in SPRING_PROFILES_ACTIVE.`,
+      `There are settings for more than one store: ${found.join(', ')}. Choose one with SPRING_PROFILES_ACTIVE.`,
     );
   }
   const [backend = null] = found;
@@ -124,11 +122,11 @@ function authOf(settings: Settings): CentralAuth {
   const audience = settings.get('JWT_AUDIENCE');
   if (issuer === undefined && jwks === undefined) {
     if (audience !== undefined)
-      settings.notes.push('JWT_AUDIENCE: not used, as neither JWT_ISSUER nor JWT_JWKS is there.');
+      settings.notes.push('JWT_AUDIENCE: not used, as neither JWT_ISSUER nor JWT_JWKS is set.');
     return disabled ? { kind: 'disabled' } : { kind: 'unset' };
   }
   if (disabled)
-    settings.notes.push('AUTHENTICATION_DISABLED: not used, as JWT_ISSUER or JWT_JWKS asks for tokens.');
+    settings.notes.push('AUTHENTICATION_DISABLED: not used, as JWT_ISSUER or JWT_JWKS requires JWTs.');
   return {
     kind: 'jwt',
     ...(issuer === undefined ? {} : { issuer }),

@@ -41,7 +41,11 @@ describe('what is wrong is told before anything starts', () => {
       /jwt-audience is missing/,
     ],
     ['a right that is none', { flags: { 'jwt-rights': 'all:*' } }, /"all:\*" is not a right/],
-    ['rights for tokens of nobody', { flags: { 'jwt-rights': 'read:*' } }, /no jwt-issuer is named/],
+    [
+      'rights for tokens of nobody',
+      { flags: { 'jwt-rights': 'read:*' } },
+      /jwt-rights is set, but jwt-issuer is missing/,
+    ],
     [
       'keys of our own for an issuer without an audience',
       { flags: { 'jwt-jwks': 'k.json' }, environment: { JWT_ISSUER: 'https://a.example' } },

@@ -189,7 +189,7 @@ describe('the environment of LockServiceCentral', () => {
     const own = from({ flags });
     expect([own.jwt?.rights, own.notes.join()]).toEqual([
       [],
-      expect.stringContaining('jwt-rights says nothing'),
+      expect.stringContaining('jwt-rights is not set'),
     ]);
     const said = from({ flags: { ...flags, 'jwt-rights': 'none' } });
     expect([said.jwt?.rights, said.notes]).toEqual([[], []]);
