@@ -23,18 +23,16 @@ const FOLDER = new URL('../../dashboard/', import.meta.url);
 const PAGE = 'index.html';
 /** Fetched when they are needed, not with the page. */
 export const FETCHED_LATER = [
-  ...[
-    'entries.js',
-    'evict.js',
-    'help.js',
-    'history-page.js',
-    'lock-details.js',
-    'lock-page.js',
-    'pages.css',
-    'past-holds.js',
-    'service-page.js',
-  ],
-] as const;
+  'entries.js',
+  'evict.js',
+  'help.js',
+  'history-page.js',
+  'lock-details.js',
+  'lock-page.js',
+  'pages.css',
+  'past-holds.js',
+  'service-page.js',
+];
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
   '.css': 'text/css; charset=utf-8',

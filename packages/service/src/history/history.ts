@@ -11,7 +11,7 @@ import { type End, type EndKind, isBetter, type KnownHold, type PastHold, PastHo
 import { type Count, type Summary, Tallies } from './tallies.js';
 import { nameOf, type TrackedHold, TrackedHolds } from './tracked-holds.js';
 
-export interface HistoryLimits {
+interface HistoryLimits {
   /** Ended holds that are kept; twice as many are tracked while they are held. */
   readonly historyEntries: number;
   readonly historyMs: number;
@@ -19,7 +19,6 @@ export interface HistoryLimits {
 
 /** What a look at the store shows of one lock. */
 export interface Sighting {
-  readonly key: string;
   readonly now: number;
   readonly holders: readonly Holder[];
   /** How many there are, shown or not. */

@@ -11,7 +11,7 @@ export const WAIT_BUCKETS_MS: readonly number[] = [
   1, 10, 100, 500, 1_000, 5_000, 10_000, 30_000, 60_000, 300_000,
 ];
 export const HOLD_BUCKETS_MS: readonly number[] = [
-  ...[10, 100, 1_000, 5_000, 30_000, 60_000, 300_000, 1_800_000, 3_600_000, 86_400_000],
+  10, 100, 1_000, 5_000, 30_000, 60_000, 300_000, 1_800_000, 3_600_000, 86_400_000,
 ];
 
 export class Tally {
@@ -87,7 +87,7 @@ export class Tallies {
   summary(nowMs: number, isWanted: (namespace: string) => boolean): Summary {
     const total = new Tally();
     const byKey = new Map<string, Tally>();
-    const others = new Set<string>();
+    let isPartial = false;
     this.#slotAt(nowMs);
     for (const { keys, namespaces } of this.#slots) {
       for (const [key, tally] of keys) {
@@ -97,11 +97,11 @@ export class Tallies {
       }
       for (const [namespace, tally] of namespaces) {
         if (!isWanted(namespace)) continue;
-        others.add(namespace);
+        isPartial = true;
         total.add(tally);
       }
     }
-    return { total, byKey, isPartial: others.size > 0 };
+    return { total, byKey, isPartial };
   }
 
   #slotAt(nowMs: number): Slot {

@@ -7,7 +7,6 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { monotonicMs, soon } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
-import { blanked } from '../waiting/observed-store.js';
 
 /** Facts that handlers add to the log line of their request. */
 export interface Note {
@@ -111,9 +110,4 @@ function rounded(ms: number): number {
 /** Removes this text from error messages of the request. */
 export function keepSecret(request: FastifyRequest, secret: string): void {
   request.note.secrets = [...(request.note.secrets ?? []), secret];
-}
-
-/** An error text without the secrets. */
-export function scrubbed(text: string, secrets: readonly string[] | undefined): string {
-  return secrets ? blanked(text, secrets) : text;
 }

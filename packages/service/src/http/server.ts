@@ -3,6 +3,7 @@ import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest }
 import type { Logger } from 'pino';
 import { newRequestId } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
+import { blanked } from '../waiting/observed-store.js';
 import { controlAccess } from './access.js';
 import { proxiesOf } from './addresses.js';
 import { followCertificate, type Tls } from './certificates.js';
@@ -11,7 +12,7 @@ import { Connections, closeUnused } from './connections.js';
 import type { Limits } from './limits.js';
 import { ANONYMOUS, type Authenticator } from './principal.js';
 import { Problem, problemOf } from './problem.js';
-import { logRequests, scrubbed, whenOver } from './request-log.js';
+import { logRequests, whenOver } from './request-log.js';
 import { compilersFactory } from './schema-compilers.js';
 import { capUnread } from './unread.js';
 
@@ -176,7 +177,7 @@ function answerProblem(reply: FastifyReply, request: FastifyRequest, problem: Pr
 /** Logs what an operator has to know: unexpected errors, and why the store did not answer. */
 export function logProblem(log: Logger, request: FastifyRequest, problem: Problem): void {
   if (problem.status < 500 || problem.code === 'closing') return;
-  const error = scrubbed(chain(problem), request.note?.secrets);
+  const error = blanked(chain(problem), request.note?.secrets ?? []);
   const level = problem.code === 'internal' ? 'error' : 'warn';
   log[level]({ requestId: request.id, code: problem.code, key: problem.key, error }, 'problem');
 }

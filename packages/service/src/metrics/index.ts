@@ -1,7 +1,6 @@
 /** `/metrics` for Prometheus. Few labels, and never a key: there are thousands of keys, and they may name customers. */
 import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import { monotonicMs } from '../clock.js';
 import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
 import { COMMON_PROBLEMS } from '../openapi/problem-schema.js';
@@ -28,7 +27,7 @@ export const metrics: Part = {
     countersOf(registry, parts.events);
     countWaiting(registry, parts);
     const { countMs } = parts.intervals;
-    const gauges = countMs === null ? null : new LockGauges(registry, parts, countMs, monotonicMs);
+    const gauges = countMs === null ? null : new LockGauges(registry, parts, countMs);
     const config = { needs: 'read', scope: () => null } as const;
     app.get('/metrics', { config, schema: description }, async (request, reply) => {
       // The numbers include the locks of all namespaces.

@@ -3,6 +3,7 @@
  * for reads nothing is counted, and these gauges do not exist: a 0 would look like a count.
  */
 import { Gauge, Histogram, type Registry } from 'prom-client';
+import { monotonicMs } from '../clock.js';
 import type { ServiceParts } from '../http/service-parts.js';
 
 /** Counting more keys costs too much. */
@@ -12,7 +13,6 @@ const AGES = [0.1, 1, 5, 15, 30, 60, 300, 900, 3_600, 21_600, 86_400];
 export class LockGauges {
   readonly #parts: ServiceParts;
   readonly #countMs: number;
-  readonly #monotonicMs: () => number;
   readonly #held: Gauge;
   readonly #waiting: Gauge;
   readonly #ages: Histogram;
@@ -20,10 +20,9 @@ export class LockGauges {
   #counting: Promise<void> | null = null;
 
   /** A count is used for `countMs`: several scrapers may come every few seconds. */
-  constructor(registry: Registry, parts: ServiceParts, countMs: number, monotonicMs: () => number) {
+  constructor(registry: Registry, parts: ServiceParts, countMs: number) {
     this.#parts = parts;
     this.#countMs = countMs;
-    this.#monotonicMs = monotonicMs;
     const gauge = (name: string, help: string): Gauge =>
       new Gauge({ name: `holdfast_${name}`, help, registers: [registry] });
     this.#held = gauge('held', `Holders in the store, of the first ${KEYS_MAX} keys.`);
@@ -38,7 +37,7 @@ export class LockGauges {
 
   /** Keeps the last numbers when the store does not answer: its failures have their own metric. */
   async update(): Promise<void> {
-    if (this.#monotonicMs() - this.#countedMs < this.#countMs) return;
+    if (monotonicMs() - this.#countedMs < this.#countMs) return;
     this.#counting ??= this.#count().then(
       () => this.#done(),
       (error: unknown) => {
@@ -50,7 +49,7 @@ export class LockGauges {
   }
 
   #done(): void {
-    this.#countedMs = this.#monotonicMs();
+    this.#countedMs = monotonicMs();
     this.#counting = null;
   }
 

@@ -161,7 +161,7 @@ function answer({ key, owner }: AcquireRequest, outcome: Outcome): object {
     case 'granted': {
       const { hold, reply, sentMs } = outcome.grant;
       const { token, acquiredAt, expiresAt, now } = reply;
-      const remainingMs = remainingOf(expiresAt, now, sentMs);
+      const remainingMs = remainingOf(reply, sentMs);
       return { key, hold: holdText(hold), token, owner, acquiredAt, expiresAt, now, remainingMs };
     }
     case 'busy': {

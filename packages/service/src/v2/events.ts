@@ -1,9 +1,10 @@
 /** GET /v2/events: changes of locks, live. GET /v2/inboxes/{id}/events: wake-ups, for the library's `httpStore`. */
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { UnsupportedError } from 'holdfast';
-import { keepSecret, scrubbed } from '../http/request-log.js';
+import { keepSecret } from '../http/request-log.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { closed, eventStream, object, text } from '../openapi/schema.js';
+import { blanked } from '../waiting/observed-store.js';
 import { namespaceOfKey, narrowed, startOfKeys } from './names.js';
 import type { ScanQueue } from './scan-queue.js';
 import { described } from './schemas.js';
@@ -113,12 +114,12 @@ async function sendWakes(
     const stop = await store.listen(id, onWake, (listening) => stream.send('listening', { listening }));
     stream.onEnd(() => {
       stop().catch((error: unknown) =>
-        log.warn({ error: scrubbed(String(error), [id]) }, 'could not stop listening to an inbox'),
+        log.warn({ error: blanked(String(error), [id]) }, 'could not stop listening to an inbox'),
       );
     });
     stream.send('ready', {});
   } catch (error) {
-    log.warn({ requestId: request.id, error: scrubbed(String(error), [id]) }, 'could not listen to an inbox');
+    log.warn({ requestId: request.id, error: blanked(String(error), [id]) }, 'could not listen to an inbox');
     stream.send('trouble', { code: 'unknown' });
     stream.end();
   }

@@ -43,7 +43,7 @@ function renewRoute(app: FastifyInstance, { client, limits, events, holds }: Ser
       principal.checkTtl?.(key, ttlMs);
       const sentMs = monotonicMs();
       const reply = await client.replyTo({ kind: 'renew', key, hold, ttlMs, block: false });
-      const remainingMs = reply.kind === 'renewed' ? remainingOf(reply.expiresAt, reply.now, sentMs) : 0;
+      const remainingMs = reply.kind === 'renewed' ? remainingOf(reply, sentMs) : 0;
       request.note.outcome = remainingMs > 0 ? 'renewed' : 'lost';
       // A renewal never shortens, so the lease may live longer than requested.
       principal.holds?.(key, body.hold, reply.kind === 'renewed' ? reply.expiresAt - reply.now : 0);

@@ -136,6 +136,7 @@ function concealed(error: unknown, secrets: RegExp, depth = 0): unknown {
   return clean;
 }
 
+/** A text without these secrets. */
 export function blanked(text: string, secrets: readonly string[]): string {
   return text.replaceAll(patternOf(secrets), HIDDEN);
 }

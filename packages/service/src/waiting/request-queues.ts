@@ -6,6 +6,7 @@ import {
   type Moment,
   type QueueOwner,
   type Request,
+  type StoreClient,
   type Outcome as Waited,
   type Waiter,
 } from 'holdfast/engine';
@@ -26,7 +27,6 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
   readonly holds: HoldEvents;
   /** How many requests wait here. */
   waiting = 0;
-  readonly #client: ServiceClient;
   readonly #events: ServiceEvents;
   readonly #waitersMax: number;
   readonly #texts = new SharedTexts();
@@ -34,7 +34,6 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
 
   constructor(client: ServiceClient, events: ServiceEvents, waitersMax: number) {
     super(client);
-    this.#client = client;
     this.#events = events;
     this.holds = new HoldEvents(events);
     this.#waitersMax = waitersMax;
@@ -94,7 +93,7 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
 
   async #askOnce(request: AcquireRequest): Promise<Outcome> {
     const { key, hold, minHoldMs, principal } = request;
-    if (!hold && principal !== undefined && minHoldMs === 0) {
+    if (!hold && minHoldMs === 0) {
       const outcome = await this.#claimOnce(request, this.#texts.next(principal, key));
       if (outcome) return outcome;
       // Overtaken by a later hold of the same text that has ended, or a client made up the end of one.
@@ -109,15 +108,10 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
     const what = { hold, owner, permits, capacity, ttlMs, metadata };
     const claim: Claim = { kind: 'claim', key, ...what, queue: false, inbox: null };
     try {
-      const { reply, sent } = await this.#client.ask(claim, key, 'acquire');
+      const { reply, sent } = await this.client.ask(claim, key, 'acquire');
       if (reply.kind === 'busy')
         return { kind: 'busy', key, holders: reply.holders, heldHere: false, answer: reply };
-      if (reply.kind !== 'granted') return null;
-      const sentMs = sent.monotonicMs;
-      // P15: expired when it is heard of.
-      const isOver = remainingOf(reply.expiresAt, reply.now, sentMs) === 0;
-      if (isOver && !request.hold) this.client.releases.withdraw(key, hold, ttlMs);
-      return isOver ? { kind: 'ended' } : { kind: 'granted', grant: { hold, reply, sentMs } };
+      return reply.kind === 'granted' ? outcomeOf(this.client, request, hold, reply, sent) : null;
     } catch (error) {
       if (!(error instanceof UnsupportedError) && !request.hold)
         this.client.releases.withdraw(key, hold, ttlMs);
@@ -135,8 +129,8 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
 }
 
 export interface AcquireRequest extends Request {
-  /** Whose request it is. Holds of one principal may be alike in part; without it, each is alone. */
-  readonly principal?: string;
+  /** The principal that sent it: holds that are made for it on one key may share a text. */
+  readonly principal: string;
   /** When it came, by the wall clock. */
   readonly since: number;
 }
@@ -174,7 +168,6 @@ export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
     return { inStore, behind };
   }
 
-  /** P15: a grant that has expired when it is heard of, as the store or this process stood still, is nobody's. */
   protected override grant(
     waiter: Waiter<AcquireRequest, Grant>,
     hold: HoldId,
@@ -182,18 +175,25 @@ export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
     sent: Moment,
   ): void {
     this.waiters.remove(waiter);
-    const sentMs = sent.monotonicMs;
-    if (remainingOf(reply.expiresAt, reply.now, sentMs) > 0) {
-      waiter.settle({ kind: 'granted', grant: { hold, reply, sentMs } }, false);
-      return;
-    }
-    if (!waiter.request.hold) this.client.releases.withdraw(this.key, hold, waiter.request.ttlMs);
-    waiter.settle({ kind: 'ended' });
+    waiter.settle(outcomeOf(this.client, waiter.request, hold, reply, sent), false);
   }
 
   protected override onContended(): void {
     this.#events.emit('contended', { key: this.key });
   }
+}
+
+/** P15: a grant that has expired when its reply arrives, because the store or this process stood still, is nobody's. */
+function outcomeOf(
+  { releases }: StoreClient,
+  { key, hold: own, ttlMs }: AcquireRequest,
+  hold: HoldId,
+  reply: Granted,
+  { monotonicMs: sentMs }: Moment,
+): Waited<Grant> {
+  if (remainingOf(reply, sentMs) > 0) return { kind: 'granted', grant: { hold, reply, sentMs } };
+  if (!own) releases.withdraw(key, hold, ttlMs);
+  return { kind: 'ended' };
 }
 
 function viewOf({ owner, permits, capacity, since }: AcquireRequest): WaiterView {

@@ -2,7 +2,7 @@
 import { type Store, StoreError } from 'holdfast';
 import { systemClock } from 'holdfast/clock';
 import { StoreClient } from 'holdfast/engine';
-import type { Command, Guarantees, ListQuery, Reply, Snapshot } from 'holdfast/protocol';
+import type { Command, Granted, Guarantees, ListQuery, Renewed, Reply, Snapshot } from 'holdfast/protocol';
 import { monotonicMs, soon, within } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import { measured, type OnReply, observedStore } from './observed-store.js';
@@ -109,6 +109,6 @@ async function feed(store: Store, query: ListQuery, take: (snapshot: Snapshot) =
 }
 
 /** How long a reply's hold lasts at least, counted from before the answered attempt was sent. */
-export function remainingOf(expiresAt: number, now: number, sentMs: number): number {
+export function remainingOf({ expiresAt, now }: Granted | Renewed, sentMs: number): number {
   return Math.max(0, Math.floor(expiresAt - now - (monotonicMs() - sentMs)));
 }

@@ -349,6 +349,7 @@ describe('what concerns one request alone', () => {
       ...{ key: 'a/b', name: 'a/b', owner: 'o', permits: 1, capacity: 1, ttlMs: 30_000, waitMs: 1_000 },
       ...{ queue: true, minHoldMs: 0, metadata: null, since: 0, signal: AbortSignal.abort() },
       hold: { process: 'my-own-secret-text', number: 1 },
+      principal: 'anonymous',
     };
     expect((await queues.acquire(request)).kind).toBe('aborted');
     expect(queues.all()).toEqual([]);
