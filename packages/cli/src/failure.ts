@@ -20,9 +20,6 @@ export const EXIT = {
   notFound: 127,
 } as const;
 
-/** A shell reports 128 + n for a command that signal n ended. */
-export const SIGNAL_BASE = 128;
-
 const READS = ['inspect', 'list', 'probe'];
 
 /** A failure that is reported in one line. `details` are for the JSON form only. */
@@ -40,6 +37,11 @@ export class Failure extends Error {
 
 export function usageFailure(message: string): Failure {
   return new Failure(EXIT.usage, message);
+}
+
+/** The text of any error. */
+export function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
 }
 
 /** The failure for an error of the library; null for a bug. */

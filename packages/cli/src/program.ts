@@ -73,8 +73,8 @@ async function dispatch(args: readonly string[], terminal: Terminal): Promise<nu
 /** `serve` reports by itself which store is used. */
 function warningsFor(command: Command, hasStore: boolean): string[] {
   const settings = ['store', ...serve.options.filter((name) => !NO_VARIABLES.includes(name))] as const;
-  const mistyped = mistypedVariables(process.env, settings, command === serve);
-  return command === serve || hasStore ? mistyped : [...mistyped, ...overriddenStore(process.env)];
+  const mistyped = mistypedVariables(settings, command === serve);
+  return command === serve || hasStore ? mistyped : [...mistyped, ...overriddenStore()];
 }
 
 /** One line for an expected failure; a stack trace for a bug. */

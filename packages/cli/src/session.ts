@@ -13,8 +13,6 @@ import { userName } from './user.js';
 /** Variables of LockServiceCentral that may name a store, in both of its spellings. */
 export const CENTRAL = /^(?:locker[._]|spring[._]profiles[._]active$)/i;
 
-type Environment = { readonly [name: string]: string | undefined };
-
 /** A store that hangs must not keep a finished command from exiting. */
 const CLOSE_MS_MAX = 2_000;
 
@@ -28,8 +26,8 @@ export interface Session {
 }
 
 /** `$XDG_STATE_HOME` counts only when absolute, as its specification says. */
-export function statePath(file: string, environment: Environment): string {
-  const state = environment.XDG_STATE_HOME;
+export function statePath(file: string): string {
+  const state = process.env.XDG_STATE_HOME;
   const folder = state && isAbsolute(state) ? state : join(homeFolder(), '.local', 'state');
   return join(folder, 'holdfast', file);
 }
@@ -50,21 +48,21 @@ function homeFolder(): string {
 }
 
 /** --store, else HOLDFAST_STORE, else the store of LockServiceCentral's variables, else a file of this user. */
-export async function storeUrl(options: Options, environment: Environment): Promise<string> {
-  const given = options.text('store') ?? environment.HOLDFAST_STORE;
+export async function storeUrl(options: Options): Promise<string> {
+  const given = options.text('store') ?? process.env.HOLDFAST_STORE;
   if (given) return given;
-  return (await centralStoreIn(environment)) ?? defaultStoreUrl(environment);
+  return (await centralStoreUrl()) ?? defaultStoreUrl();
 }
 
-async function centralStoreIn(environment: Environment): Promise<string | null> {
-  if (!Object.keys(environment).some((name) => CENTRAL.test(name))) return null;
+async function centralStoreUrl(): Promise<string | null> {
+  if (!Object.keys(process.env).some((name) => CENTRAL.test(name))) return null;
   const { centralStore } = await loadService();
-  return centralStore(environment);
+  return centralStore(process.env);
 }
 
-export function defaultStoreUrl(environment: Environment): string {
+export function defaultStoreUrl(): string {
   // A question mark would start the options of the URL.
-  return `sqlite:${statePath('locks.db', environment).replaceAll('%', '%25').replaceAll('?', '%3F')}`;
+  return `sqlite:${statePath('locks.db').replaceAll('%', '%25').replaceAll('?', '%3F')}`;
 }
 
 /** Opens a session for one piece of work, and closes it after that. */
@@ -82,7 +80,7 @@ export async function inSession<T>(
 }
 
 export async function openSession(options: Options): Promise<Session> {
-  const url = await storeUrl(options, process.env);
+  const url = await storeUrl(options);
   const store = await open(url);
   try {
     const namespace = options.text('namespace');

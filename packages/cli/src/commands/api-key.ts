@@ -6,7 +6,7 @@ import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
-import { type Column, printable, type Terminal, table } from '../printing/terminal.js';
+import { type Column, printable, quote, type Terminal, table } from '../printing/terminal.js';
 import { type ApiKeys, loadApiKeys } from '../service.js';
 import { statePath } from '../session.js';
 import { userName } from '../user.js';
@@ -89,7 +89,7 @@ async function create(apiKeys: ApiKeys, name: string, options: Options, terminal
 async function revoke(apiKeys: ApiKeys, which: string, options: Options, terminal: Terminal): Promise<void> {
   const revoked = await apiKeys.revokeApiKeys(changeOf(apiKeys, options), which);
   if (options.has('json')) terminal.out(JSON.stringify(revoked.map(keyJson), null, 2));
-  else if (revoked.length === 0) terminal.out(`"${printable(which)}" was already revoked.`);
+  else if (revoked.length === 0) terminal.out(`${quote(which)} was already revoked.`);
   else for (const { id, name } of revoked) terminal.out(`Revoked ${id} of "${name}".`);
 }
 
@@ -134,5 +134,5 @@ function changeOf({ auditFile }: ApiKeys, options: Options): ApiKeyChange {
 }
 
 function keysPath(options: Options): string {
-  return options.text('api-keys') ?? (process.env.HOLDFAST_API_KEYS || statePath('keys.json', process.env));
+  return options.text('api-keys') ?? (process.env.HOLDFAST_API_KEYS || statePath('keys.json'));
 }

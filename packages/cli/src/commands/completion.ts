@@ -1,7 +1,7 @@
 /** `holdfast completion`: the completion script of a shell. */
 import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
-import { printable } from '../printing/terminal.js';
+import { quote } from '../printing/terminal.js';
 import { bashCompletion } from '../reference/completion-bash.js';
 import { fishCompletion } from '../reference/completion-fish.js';
 import { zshCompletion } from '../reference/completion-zsh.js';
@@ -30,8 +30,7 @@ export const completion: Command = {
   async run({ operands }, terminal, commands) {
     const [shell = ''] = operands;
     const script = SHELLS.get(shell);
-    if (!script)
-      throw usageFailure(`no completion for "${printable(shell)}"; shells are ${NAMES.join(', ')}`);
+    if (!script) throw usageFailure(`no completion for ${quote(shell)}; shells are ${NAMES.join(', ')}`);
     terminal.raw(script(commands));
     return EXIT.ok;
   },

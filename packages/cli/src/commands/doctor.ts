@@ -1,6 +1,6 @@
 /** `holdfast doctor`: checks that the store is reachable, whose clock decides, whether waiters are woken, and what is promised. */
-
 import { AcquireTimeoutError, createLocks, type Locks, type Store } from 'holdfast';
+import { POLL_MS } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
@@ -51,15 +51,10 @@ function lineOf(terminal: Terminal, { level, text }: Check): string {
   return `  ${terminal.paint(colour, mark.padEnd(7))}  ${text}`;
 }
 
-export interface Check {
+interface Check {
   readonly name: string;
   readonly level: 'good' | 'note' | 'warning' | 'failed';
   readonly text: string;
-}
-
-export interface Examination {
-  readonly server: string;
-  readonly checks: readonly Check[];
 }
 
 /** Has no keys but those of `doctor`. */
@@ -68,15 +63,16 @@ const PROBES = 5;
 const WAKES = 3;
 const WAIT_MS = 5_000;
 const SKEW_MS_FINE = 1_000;
-/** A waiter that is not woken claims again after 700 ms, or at the store's liveness poll: half of that means it was woken. */
-const POLL_MS = 700;
 
-async function examine(session: Session, options: Options): Promise<Examination> {
-  const probes = [];
-  for (let count = 0; count < PROBES; count++) probes.push(await probe(session.locks));
-  probes.sort((a, b) => a.roundTripMs - b.roundTripMs);
-  const [best] = probes;
-  if (!best) throw new Error('no probe was made');
+async function examine(
+  session: Session,
+  options: Options,
+): Promise<{ readonly server: string; readonly checks: readonly Check[] }> {
+  let best = await probe(session.locks);
+  for (let count = 1; count < PROBES; count++) {
+    const next = await probe(session.locks);
+    if (next.roundTripMs < best.roundTripMs) best = next;
+  }
   const { traits } = session.store;
   const { guarantees, roundTripMs, skewMs } = best;
   const checks: Check[] = [
@@ -124,10 +120,11 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
     };
   }
   const alone = store.traits.shared === 'process';
-  const other = alone ? store : await open(await storeUrl(options, process.env));
+  const other = alone ? store : await open(await storeUrl(options));
   try {
     const times: number[] = [];
     for (let count = 0; count < WAKES; count++) times.push(await wakeUpMs(store, other));
+    // A waiter that is not woken claims again at the next poll: in half of that time, it was woken.
     return wakingCheck(Math.min(...times), Math.min(POLL_MS, store.traits.livenessPollMs ?? POLL_MS) / 2);
   } catch (error) {
     if (!(error instanceof AcquireTimeoutError)) throw error;

@@ -4,7 +4,7 @@ import type { EvictOptions, KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT, Failure, usageFailure } from '../failure.js';
 import { holdersText } from '../printing/describe.js';
-import { printable, type Terminal } from '../printing/terminal.js';
+import { quote, type Terminal } from '../printing/terminal.js';
 import { statusOfSignal } from '../run/signals.js';
 import { inSession, type Session } from '../session.js';
 
@@ -42,14 +42,14 @@ async function evictSeen({ locks }: Session, key: string, given: EvictOptions): 
   const { token } = given;
   const seen = named(await locks.inspect(key), token);
   if (!seen || seen.holders.length === 0) return 0;
-  const answer = await confirm(`"${printable(key)}" is held by ${holdersText(seen)}.\nEvict? [y/N] `);
+  const answer = await confirm(`${quote(key)} is held by ${holdersText(seen)}.\nEvict? [y/N] `);
   if (answer !== 'yes') {
     const status = answer === 'interrupted' ? statusOfSignal('SIGINT') : EXIT.other;
     throw new Failure(status, 'nothing was done');
   }
   const now = named(await locks.inspect(key), token);
   if (tokensOf(now) !== tokensOf(seen)) {
-    throw new Failure(EXIT.other, `"${printable(key)}" changed its holder meanwhile; nothing was done`);
+    throw new Failure(EXIT.other, `${quote(key)} changed its holder meanwhile; nothing was done`);
   }
   if (token !== undefined) return locks.evict(key, given);
   return locks.evict(key, { ...given, upToToken: Math.max(...seen.holders.map((holder) => holder.token)) });
@@ -93,7 +93,7 @@ function report(
   count: number,
   token: number | undefined,
 ): void {
-  const name = `"${printable(key)}"${token === undefined ? '' : ` with token ${token}`}`;
+  const name = quote(key) + (token === undefined ? '' : ` with token ${token}`);
   const people = count === 1 ? '1 holder' : `${count} holders`;
   if (json) terminal.out(JSON.stringify({ key, evicted: count }));
   else terminal.out(count === 0 ? `Nobody holds ${name}.` : `Evicted ${people} of ${name}.`);

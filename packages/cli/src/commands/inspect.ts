@@ -2,8 +2,8 @@
 import type { KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
-import { formatDuration, holderText, keyJson, permitsText } from '../printing/describe.js';
-import { printable, type Terminal } from '../printing/terminal.js';
+import { elapsed, formatDuration, holderText, keyJson, permitsText } from '../printing/describe.js';
+import { printable, quote, type Terminal } from '../printing/terminal.js';
 import { inSession } from '../session.js';
 
 export const inspect: Command = {
@@ -27,7 +27,7 @@ holds it, and 1 when it is free; with --quiet it prints nothing.`,
     return inSession(options, terminal, async (session) => {
       const info = await session.locks.inspect(key);
       if (options.has('json')) terminal.out(JSON.stringify(info ? keyJson(info) : freeKey(key), null, 2));
-      else if (!info) terminal.out(`"${printable(key)}" is free.`);
+      else if (!info) terminal.out(`${quote(key)} is free.`);
       else for (const line of linesOf(terminal, info)) terminal.out(line);
       return info && info.holders.length > 0 ? EXIT.ok : EXIT.other;
     });
@@ -47,7 +47,7 @@ function linesOf(terminal: Terminal, { key, now, holders, waiters }: KeyInfo): s
     if (holder.metadata) lines.push(`    metadata ${printable(JSON.stringify(holder.metadata))}`);
   }
   waiters.forEach((waiter, at) => {
-    const since = formatDuration(Math.max(0, now.getTime() - waiter.since.getTime()));
+    const since = formatDuration(elapsed(waiter.since, now));
     const permits = waiter.capacity === 1 ? '' : `, permits ${permitsText(waiter)}`;
     lines.push(`  ${at + 1}. waiting: ${printable(waiter.owner)}, for ${since}${permits}`);
   });

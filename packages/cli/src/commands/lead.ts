@@ -51,14 +51,10 @@ async function leadAgain(
   terminal: Terminal,
   restarts: boolean,
 ): Promise<number> {
-  const { ttl, owner, metadata } = request.acquire;
+  // An election waits for as long as it takes.
+  const { wait: _, ...options } = request.acquire;
   const [key = ''] = request.keys;
-  const election = session.locks.elect(key, {
-    signal: relay.stopped,
-    ...(ttl !== undefined && { ttl }),
-    ...(owner !== undefined && { owner }),
-    ...(metadata !== undefined && { metadata }),
-  });
+  const election = session.locks.elect(key, { ...options, signal: relay.stopped });
   for (let endings = 0; ; ) {
     const term = await leadOnce(election, session, request, relay, terminal);
     if (term === null) continue;

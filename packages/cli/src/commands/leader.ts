@@ -2,7 +2,7 @@
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { formatTime } from '../printing/describe.js';
-import { printable } from '../printing/terminal.js';
+import { printable, quote } from '../printing/terminal.js';
 import { inSession } from '../session.js';
 
 export const leader: Command = {
@@ -27,7 +27,7 @@ export const leader: Command = {
           since: found.since.toISOString(),
         };
         terminal.out(JSON.stringify({ key, leader: json }, null, 2));
-      } else if (!found) terminal.out(`Nobody leads "${printable(key)}".`);
+      } else if (!found) terminal.out(`Nobody leads ${quote(key)}.`);
       else {
         const { owner, since, token, metadata } = found;
         terminal.out(`${printable(owner)} leads since ${formatTime(since)}, token ${token}`);

@@ -2,7 +2,7 @@
 import { type Migration, migrationOf } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
-import { printable } from '../printing/terminal.js';
+import { printable, quote } from '../printing/terminal.js';
 import { storeUrl, withUrl } from '../session.js';
 
 export const migrate: Command = {
@@ -32,7 +32,7 @@ on for an existing DynamoDB table: DynamoDB then deletes every item whose time h
   ],
 
   async run({ options }, terminal) {
-    const url = await storeUrl(options, process.env);
+    const url = await storeUrl(options);
     const wanted = { supabase: options.has('supabase'), timeToLive: options.has('time-to-live') };
     const migration = await withUrl(url, () => migrationOf(url, wanted));
     if (options.has('print')) {
@@ -48,11 +48,11 @@ on for an existing DynamoDB table: DynamoDB then deletes every item whose time h
 };
 
 function sentence({ kind, name }: Migration, from: number, to: number): string {
-  const what = `The ${kind} "${printable(name)}"`;
+  const what = `The ${kind} ${quote(name)}`;
   // Only a schema changes from version to version.
   if (kind !== 'schema') return `${what} ${from === 0 ? 'was created' : 'exists already'}.`;
   if (from === to) return `${what} is at version ${to} already.`;
   if (from > 0) return `${what} was updated from version ${from} to ${to}.`;
   // The schema itself may have existed.
-  return `Holdfast's tables and functions were created in the schema "${printable(name)}", at version ${to}.`;
+  return `Holdfast's tables and functions were created in the schema ${quote(name)}, at version ${to}.`;
 }

@@ -3,8 +3,8 @@ import type { Lease } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
+import { quote } from '../printing/terminal.js';
 import { forEachHandoff, keepingHandoffs, leaseJson, readHandoffs } from '../run/handoffs.js';
-import { quoted } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { ttlOf } from '../run/request.js';
 
@@ -51,5 +51,5 @@ interface Renewed {
 
 function sentence({ lease: { key, token, expiresAt }, remainingMs }: Renewed): string {
   const until = `${formatTime(expiresAt)} (in ${formatDuration(remainingMs)})`;
-  return `Renewed ${quoted([key])} until ${until}, token ${token}.`;
+  return `Renewed ${quote(key)} until ${until}, token ${token}.`;
 }

@@ -4,8 +4,8 @@ import { acquireTick } from 'holdfast/schedule';
 import { wallMs, within } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
-import { printable, type Terminal, warn } from '../printing/terminal.js';
-import { type Held, quoted } from '../run/held.js';
+import { quote, type Terminal, warn } from '../printing/terminal.js';
+import type { Held } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire, type RunRequest, readRequest } from '../run/request.js';
 import { type SignalRelay, unlessAborted } from '../run/signals.js';
@@ -51,7 +51,7 @@ ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acqu
       if (request.tickMs === null || (await isOurTick(session, key, request.tickMs, relay)))
         return runUnderLock(session, request, relay, terminal);
       // Silent for cron, which mails every line.
-      if (isTold) terminal.warn(`"${printable(key)}" was run for this tick already`);
+      if (isTold) terminal.warn(`${quote(key)} was run for this tick already`);
       return EXIT.ok;
     });
   },
@@ -87,7 +87,7 @@ async function release(lease: Lease, { store }: Session, terminal: Terminal): Pr
   if (!lease.held) return;
   const end = 'when its ttl is over';
   const free = store.traits.livenessPollMs === null ? end : `once this process is gone, or ${end}`;
-  const text = `${quoted([lease.key])} could not be released; it is free ${free}`;
+  const text = `${quote(lease.key)} could not be released; it is free ${free}`;
   try {
     const limitMs = Math.min(lease.remainingMs, RELEASE_MS_MAX);
     const released = lease.release().then(() => true);
@@ -105,7 +105,7 @@ async function endCoolDown({ leases }: Held, { locks }: Session, terminal: Termi
     try {
       await within(RELEASE_MS_MAX, locks.evict(key, { token }));
     } catch (error) {
-      warn(terminal, `${quoted([key])} is kept for --min-hold, although the command was not started`, error);
+      warn(terminal, `${quote(key)} is kept for --min-hold, although the command was not started`, error);
     }
   }
 }

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import type { Running, ServiceConfig, SettingName } from 'holdfast-service';
 import type { Command } from '../command.js';
-import { EXIT, Failure, failureOf, usageFailure } from '../failure.js';
+import { EXIT, Failure, failureOf, reasonOf, usageFailure } from '../failure.js';
 import { type Options, SERVICE_OPTION_NAMES } from '../options/options.js';
 import { formatDuration } from '../printing/describe.js';
 import { redactIn } from '../printing/redaction.js';
@@ -61,7 +61,7 @@ function configOf({ configFrom, SETTINGS }: Service, options: Options): ServiceC
     environment: process.env,
     ...(path !== undefined && { [path.endsWith('.properties') ? 'properties' : 'file']: contentOf(path) }),
     // Called only if nothing else names a store: there may be no home folder.
-    defaultStore: () => defaultStoreUrl(process.env),
+    defaultStore: defaultStoreUrl,
   });
 }
 
@@ -69,7 +69,7 @@ function contentOf(path: string): string {
   try {
     return readFileSync(path, 'utf8');
   } catch (error) {
-    throw usageFailure(`--config: ${error instanceof Error ? error.message : String(error)}`);
+    throw usageFailure(`--config: ${reasonOf(error)}`);
   }
 }
 

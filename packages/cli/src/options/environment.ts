@@ -1,10 +1,7 @@
 /** Warns of environment variables without effect: mistyped ones, and a store that another variable overrides. */
-
 import { CENTRAL } from '../session.js';
 import { nearest } from './nearest.js';
 import type { OptionName } from './options.js';
-
-type Environment = { readonly [name: string]: string | undefined };
 
 const PREFIX = 'HOLDFAST_';
 /** Known besides the settings of the service: the API key for one, the lease of `acquire`, and what `run` sets for its command. */
@@ -17,13 +14,9 @@ const PORT_OF_KUBERNETES = /^(?:tcp|udp|sctp):\/\//;
  * `settings`: the options of the service that may come from a variable. Other programs may use the same prefix, so a
  * variable that resembles none of ours is reported only with `all`.
  */
-export function mistypedVariables(
-  environment: Environment,
-  settings: readonly OptionName[],
-  all: boolean,
-): string[] {
+export function mistypedVariables(settings: readonly OptionName[], all: boolean): string[] {
   const known = [...settings.map((name) => name.replaceAll('-', '_').toUpperCase()), ...OTHERS];
-  return Object.entries(environment).flatMap(([name, value = '']) => {
+  return Object.entries(process.env).flatMap(([name, value = '']) => {
     if (!/^HOLDFAST_/i.test(name) || OF_KUBERNETES.test(name) || PORT_OF_KUBERNETES.test(value)) return [];
     if (known.some((word) => name === PREFIX + word)) return [];
     const word = name.slice(PREFIX.length).toUpperCase();
@@ -35,8 +28,8 @@ export function mistypedVariables(
 }
 
 /** Where both name a store, HOLDFAST_STORE wins: a user who moves from LockServiceCentral should know. */
-export function overriddenStore(environment: Environment): string[] {
-  if (!environment.HOLDFAST_STORE) return [];
-  const names = Object.keys(environment).filter((name) => CENTRAL.test(name) && environment[name]?.trim());
+export function overriddenStore(): string[] {
+  if (!process.env.HOLDFAST_STORE) return [];
+  const names = Object.keys(process.env).filter((name) => CENTRAL.test(name) && process.env[name]?.trim());
   return names.length === 0 ? [] : [`${names.join(', ')}: ignored, because HOLDFAST_STORE names the store.`];
 }

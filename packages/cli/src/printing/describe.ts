@@ -1,5 +1,6 @@
 /** Keys, holders, durations and times, as text for people and as JSON for machines. Hold ids are not part of either. */
 import type { HolderInfo, KeyInfo, WaiterInfo } from 'holdfast';
+import { READ_WRITE_CAPACITY } from 'holdfast/protocol';
 import { type Column, printable, type Terminal, table } from './terminal.js';
 
 /** Messages name at most this many holders. */
@@ -28,7 +29,8 @@ export function names(owners: readonly string[]): string {
   return more > 0 ? `${named} and ${more} more` : named;
 }
 
-function elapsed(from: Date, to: Date): number {
+/** Milliseconds; 0 when `to` comes before. */
+export function elapsed(from: Date, to: Date): number {
   return Math.max(0, to.getTime() - from.getTime());
 }
 
@@ -36,9 +38,6 @@ function elapsed(from: Date, to: Date): number {
 function waitersText(waiters: readonly WaiterInfo[]): string {
   return `${waiters.length}: ${names(waiters.map(({ owner }) => owner))}`;
 }
-
-/** The capacity of a read-write lock: a reader has one permit, a writer all. */
-const READ_WRITE_CAPACITY = 1_000_000;
 
 export function permitsText({ permits, capacity }: HolderInfo | WaiterInfo): string {
   if (capacity === READ_WRITE_CAPACITY && permits === 1) return 'shared';

@@ -5,7 +5,7 @@
 import type { LockEvents, Locks } from 'holdfast';
 import type { Options } from '../options/options.js';
 import { formatDuration, names } from './describe.js';
-import { printable, type Terminal } from './terminal.js';
+import { quote, type Terminal } from './terminal.js';
 
 type Texts = { readonly [N in keyof LockEvents]?: (event: LockEvents[N]) => string };
 
@@ -51,8 +51,4 @@ function follow<N extends keyof LockEvents>(
     const text = texts[name]?.(event);
     if (text !== undefined) terminal.note(text);
   });
-}
-
-function quote(key: string): string {
-  return `"${printable(key)}"`;
 }

@@ -165,7 +165,6 @@ function stateOf(fd: number): BigIntStats {
 }
 
 function isPipe(fd: number): boolean {
-  if (process.platform !== 'linux') return false;
   try {
     return stateOf(fd).isFIFO();
   } catch (error) {

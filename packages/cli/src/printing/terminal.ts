@@ -1,4 +1,5 @@
 /** Output for people: colour where it is wanted, aligned columns, no control characters from others. */
+import { reasonOf } from '../failure.js';
 
 export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
@@ -41,12 +42,10 @@ interface Stream {
   readonly failure?: Error | null;
 }
 
-type Environment = { readonly [name: string]: string | undefined };
-
 export function openTerminal(
   stdout: Stream,
   stderr: Stream,
-  environment: Environment,
+  environment: NodeJS.ProcessEnv,
   json: boolean,
 ): Terminal {
   const isTty = stdout.isTTY === true;
@@ -88,8 +87,7 @@ export function quieted(terminal: Terminal): Terminal {
 
 /** Warns of a problem that does not change the outcome of the command. */
 export function warn(terminal: Terminal, text: string, error: unknown): void {
-  const why = error instanceof Error ? error.message : String(error);
-  terminal.warn(`warning: ${text}: ${why}`);
+  terminal.warn(`warning: ${text}: ${reasonOf(error)}`);
 }
 
 /** Owners come from other machines: an escape sequence in one must not reach the reader's terminal. */
@@ -97,6 +95,11 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
   });
+}
+
+/** A name in a message. */
+export function quote(name: string): string {
+  return `"${printable(name)}"`;
 }
 
 export interface Column {

@@ -1,7 +1,7 @@
 /** The command that runs under the lock: it inherits our input and output, gets our signals, and is killed with all it started. */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
-import { EXIT, Failure } from '../failure.js';
+import { EXIT, Failure, reasonOf } from '../failure.js';
 import { codeOf } from '../printing/outlet.js';
 import { printable } from '../printing/terminal.js';
 import { statusOfSignal } from './signals.js';
@@ -54,8 +54,7 @@ function startFailure(command: string, error: unknown): Failure {
   const code = codeOf(error);
   if (code === 'ENOENT')
     return new Failure(EXIT.notFound, `${name}: command not found`, { code: 'not-found' });
-  const message = error instanceof Error ? error.message : String(error);
-  const why = code === 'EACCES' ? 'permission denied' : message;
+  const why = code === 'EACCES' ? 'permission denied' : reasonOf(error);
   return new Failure(EXIT.notExecutable, `${name}: cannot be executed: ${why}`, { code: 'not-executable' });
 }
 

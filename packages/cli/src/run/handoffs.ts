@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { HoldfastError, type Lease, type Locks } from 'holdfast';
-import { EXIT, Failure, failureOf, usageFailure } from '../failure.js';
+import { EXIT, Failure, failureOf, reasonOf, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import { codeOf } from '../printing/outlet.js';
 import { printable, type Terminal, warn } from '../printing/terminal.js';
@@ -149,10 +149,6 @@ function writeThrough(file: string, text: string): void {
   } finally {
     closeSync(fd);
   }
-}
-
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** Calls back for all of them, whatever becomes of one; then the first failure is thrown, with the store's URL. */

@@ -1,6 +1,6 @@
 /** One lease, or several that are held as one, as the commands that hold locks see them. */
 import type { Lease, LeaseGroup } from 'holdfast';
-import { printable } from '../printing/terminal.js';
+import { quote } from '../printing/terminal.js';
 
 export interface Held extends Pick<LeaseGroup, 'held' | 'signal' | 'assertHeld'> {
   /** At least one. */
@@ -26,7 +26,7 @@ export function heldOf(held: Lease | LeaseGroup): Held {
 
 /** Keys in a message: `"a"`, or `"a", "b"`. */
 export function quoted(keys: readonly string[]): string {
-  return keys.map((key) => `"${printable(key)}"`).join(', ');
+  return keys.map(quote).join(', ');
 }
 
 export const keysOf = ({ leases }: Held): readonly string[] => leases.map(({ key }) => key);

@@ -14,7 +14,7 @@ import { EXIT, Failure, usageFailure } from '../failure.js';
 import type { Invocation } from '../options/invocation.js';
 import type { OptionName, Options } from '../options/options.js';
 import { formatDuration, holderJson, holdersText } from '../printing/describe.js';
-import { printable } from '../printing/terminal.js';
+import { printable, quote } from '../printing/terminal.js';
 import { type Held, heldOf } from './held.js';
 
 const TTL_MS = 30_000;
@@ -115,7 +115,7 @@ function metadataOf(options: Options): Metadata {
   const pairs = options.texts('metadata').map((text) => {
     const at = text.indexOf('=');
     if (at > 0) return [text.slice(0, at), text.slice(at + 1)] as const;
-    throw usageFailure(`--metadata: "${printable(text)}" has no name; write it as NAME=TEXT`);
+    throw usageFailure(`--metadata: ${quote(text)} has no name; write it as NAME=TEXT`);
   });
   return Object.fromEntries(pairs);
 }
@@ -158,7 +158,7 @@ async function notAcquired(locks: Locks, request: LockRequest, error: AcquireTim
   let who = last === '' ? 'others wait for it' : `it was held by ${last}`;
   if (info && info.holders.length > 0) who = `held by ${holdersText(info)}`;
   const holders = (info?.holders ?? []).map(holderJson);
-  return new Failure(EXIT.notAcquired, `could not acquire "${printable(key)}"${when}: ${who}`, {
+  return new Failure(EXIT.notAcquired, `could not acquire ${quote(key)}${when}: ${who}`, {
     code: error.code,
     key,
     holders,

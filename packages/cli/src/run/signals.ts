@@ -7,7 +7,6 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
-import { SIGNAL_BASE } from '../failure.js';
 
 /** Signals that can be caught and that other programs use. Without a listener, USR1 would open Node's debugger. */
 const PASSED_ON = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
@@ -66,8 +65,9 @@ export function relaySignals(): SignalRelay {
   };
 }
 
+/** A shell reports 128 + n for a command that signal n ended. */
 export function statusOfSignal(signal: NodeJS.Signals): number {
-  return SIGNAL_BASE + constants.signals[signal];
+  return 128 + constants.signals[signal];
 }
 
 /** Rejects as soon as the signal aborts. The work itself goes on, and its outcome is ignored. */
