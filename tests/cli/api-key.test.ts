@@ -40,6 +40,12 @@ describe('holdfast key', () => {
     expect(states.map(({ alive }) => alive)).toEqual([true, false]);
   });
 
+  it('writes the audit log beside the keys, also when the variable for it is empty', async () => {
+    const create = ['api-key', 'create', 'billing', '--rights', 'lock:billing', '--api-keys', keys()];
+    expect((await place.run(create, { HOLDFAST_AUDIT: '' })).status).toBe(0);
+    expect(existsSync(join(place.folder, 'state', 'audit.jsonl'))).toBe(true);
+  });
+
   it('says what is wrong, and makes nothing', async () => {
     const wrong: readonly (readonly [readonly string[], RegExp])[] = [
       [['make'], /api-key has create, list and revoke/],

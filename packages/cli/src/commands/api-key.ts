@@ -129,7 +129,7 @@ function keyJson({ id, name, rights, createdAt, expiresAt, revokedAt, alive }: A
 
 function changeOf({ auditFile }: ApiKeys, options: Options): ApiKeyChange {
   const path = keysPath(options);
-  const audit = options.text('audit') ?? process.env.HOLDFAST_AUDIT ?? join(dirname(path), 'audit.jsonl');
+  const audit = options.text('audit') ?? (process.env.HOLDFAST_AUDIT || join(dirname(path), 'audit.jsonl'));
   return { path, by: `user:${userName()}`, audit: auditFile(audit) };
 }
 
