@@ -1,10 +1,11 @@
-/** The locks as they are known here: what is told is put together and counted. */
+/** The locks as the service last sent them, and counts of them. */
 import { splitKey } from './dom.js';
 
 /**
  * @typedef {{ owner: string, permits: number, capacity: number, token: number, acquiredAt: number, expiresAt: number, metadata: unknown, resting: boolean }} Holder
  * @typedef {{ owner: string, permits: number, capacity: number, since: number, woken: boolean }} Waiter
- * @typedef {{ key: string, now: number, token: number, holders: Holder[], holding?: number, waiters: Waiter[], waiting: number }} Lock
+ * `holding` and `waiting` count all of them, also those that are not sent.
+ * @typedef {{ key: string, now: number, token: number, holders: Holder[], holding: number, waiters: Waiter[], waiting: number }} Lock
  */
 
 /** Locks and what is counted of them, kept up to date change by change: no change goes through all of 100,000 locks. */
@@ -111,14 +112,6 @@ export function showMetadata(metadata) {
     : JSON.stringify(metadata, null, 1).replaceAll(/\n\s*/g, ' ');
 }
 
-/**
- * Also those that are not shown, of a lock that very many hold.
- * @param {Lock} lock
- */
-export function countHolders({ holders, holding }) {
-  return holding ?? holders.length;
-}
-
 /** @param {Lock} lock */
 export function endOf({ holders }) {
   return Math.min(...holders.map(({ expiresAt }) => expiresAt));
@@ -142,7 +135,7 @@ export function storiesOf(before, lock, kind) {
     return owners.map(({ owner }) => story('renewed', `by ${owner}`));
   }
   // Of very many holders only the first are shown: who comes into view was not granted it just now.
-  if (before && [before, lock].some((seen) => countHolders(seen) > seen.holders.length)) return [];
+  if (before && [before, lock].some((seen) => seen.holding > seen.holders.length)) return [];
   const had = new Map(before?.holders.map((holder) => [holder.token, holder]));
   const has = new Map(lock.holders.map((holder) => [holder.token, holder]));
   /** @type {Story[]} */

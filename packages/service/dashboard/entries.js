@@ -6,6 +6,9 @@ import { duration, moment, storeNow, timeLeft } from './time.js';
 /** As the library counts a lock for readers and writers. */
 const READ_WRITE_CAPACITY = 1_000_000;
 
+/** More are only counted: nobody reads them, and each is updated every second. */
+export const HOLDERS_MAX = 100;
+
 /**
  * As many entries as there is to show. They stay the same elements: what somebody marks to copy it stays marked.
  * @template T

@@ -1,5 +1,4 @@
 /** Evicting asks first. What is confirmed is what was shown: who came to hold the lock meanwhile is left alone. */
-import { countHolders } from './board.js';
 import { make, setText } from './dom.js';
 import { evict, Refusal } from './service.js';
 
@@ -62,7 +61,7 @@ export class EvictDialog {
   ask(lock, holder) {
     const { key } = lock;
     const holders = holder ? [holder] : lock.holders;
-    const hidden = holder ? 0 : countHolders(lock) - holders.length;
+    const hidden = holder ? 0 : lock.holding - holders.length;
     const upToToken = hidden > 0 ? lock.token : Math.max(...holders.map(({ token }) => token));
     this.asked = { key, fromToken: holder?.token ?? 0, upToToken };
     setText(this.title, holder ? `Evict ${holder.owner} from ${key}?` : `Evict who holds ${key}?`);

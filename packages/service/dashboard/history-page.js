@@ -112,14 +112,10 @@ export class Page {
     this.more.hidden = page.next === null || this.limit === LIMIT_MAX;
   }
 
-  update() {}
-
   tick() {
     this.ticks += 1;
     if (this.ticks % REFRESH_S === 0 && this.context.isLive()) void this.refresh();
   }
-
-  close() {}
 }
 
 /**

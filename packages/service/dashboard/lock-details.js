@@ -1,10 +1,6 @@
 /** What an opened row shows. */
-import { countHolders } from './board.js';
 import { addressOf, link, make, setText } from './dom.js';
-import { Entries, HolderEntry, WaiterEntry } from './entries.js';
-
-/** More are only counted: nobody reads them, and each counts every second. */
-const HOLDERS_MAX = 100;
+import { Entries, HOLDERS_MAX, HolderEntry, WaiterEntry } from './entries.js';
 
 /** @typedef {import('./board.js').Lock} Lock */
 
@@ -42,10 +38,10 @@ export class LockDetails {
 
   /** @param {Lock} lock */
   show(lock) {
-    const { holders, waiters, waiting } = lock;
+    const { holders, holding, waiters, waiting } = lock;
     if (holders.length === 0) this.evict.hidden = true;
     this.holders.show(holders.slice(0, HOLDERS_MAX));
-    const hidden = countHolders(lock) - Math.min(holders.length, HOLDERS_MAX);
+    const hidden = holding - Math.min(holders.length, HOLDERS_MAX);
     const nobody = holders.length === 0 ? 'Nobody holds it at the moment.' : '';
     setText(this.otherHolders, hidden > 0 ? `and ${hidden} more` : nobody);
     this.waiters.show(waiters);

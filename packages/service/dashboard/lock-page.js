@@ -1,6 +1,6 @@
 /** The page of one lock: holders, waiters, its past, and lines to copy. */
 import { addressOf, keyElement, link, make, setText, splitKey } from './dom.js';
-import { Entries, HolderEntry, WaiterEntry } from './entries.js';
+import { Entries, HOLDERS_MAX, HolderEntry, WaiterEntry } from './entries.js';
 import { pastHold, sourceText } from './past-holds.js';
 import { key as apiKey, ask } from './service.js';
 import { after } from './time.js';
@@ -113,9 +113,9 @@ export class Page {
   }
 
   tick() {
-    const { holders = [], holding = holders.length, waiters = [], waiting = 0 } = this.lock ?? {};
-    this.holders.show(holders.slice(0, 100));
-    const hidden = holding - Math.min(holders.length, 100);
+    const { holders = [], holding = 0, waiters = [], waiting = 0 } = this.lock ?? {};
+    this.holders.show(holders.slice(0, HOLDERS_MAX));
+    const hidden = holding - Math.min(holders.length, HOLDERS_MAX);
     const nobody = this.context.isTold() ? 'Nobody holds it at the moment.' : '';
     setText(this.state, holders.length === 0 ? nobody : hidden > 0 ? `${hidden} more are not shown.` : '');
     this.waiters.show(waiters);

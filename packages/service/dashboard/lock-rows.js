@@ -1,5 +1,5 @@
 /** The list of locks. */
-import { countHolders, endOf } from './board.js';
+import { endOf } from './board.js';
 import { count, keyElement, link, make, setText, splitKey } from './dom.js';
 import { storeNow, timeLeft } from './time.js';
 
@@ -38,7 +38,7 @@ class LockRow {
   show(lock) {
     this.lock = lock;
     const [first] = lock.holders;
-    const others = countHolders(lock) - 1;
+    const others = lock.holding - 1;
     setText(this.owner, first ? `${first.owner}${others > 0 ? ` and ${others} more` : ''}` : 'nobody');
     const token = Math.max(...lock.holders.map((holder) => holder.token));
     setText(this.token, first ? `token ${token}` : '');

@@ -1,4 +1,4 @@
-/** The page: what is shown in which state, and who tells whom. */
+/** The page: its states, and how its parts are connected. */
 import { Chart, EventLog } from './activity.js';
 import { Board, storiesOf } from './board.js';
 import { addressOf, byId, count, make, setText } from './dom.js';
@@ -166,7 +166,7 @@ function draw() {
     if (!log.draw() || !isAllShown) draw();
     setText(byId('notice'), late ? 'Searching…' : noticeFor(found.length));
     byId('first').hidden = !isTold || board.locks.size > 0;
-    views.page?.update();
+    views.page?.update?.();
     tick();
   });
 }
@@ -199,7 +199,7 @@ function tick() {
     const leftMs = retryAtMs - performance.now();
     setText(byId('retry'), leftMs > 500 ? `Try now (${Math.round(leftMs / 1000)} s)` : 'Trying…');
   }
-  if (views.page) views.page.tick();
+  if (views.page) views.page.tick?.();
   else rows.tick();
 }
 
@@ -291,7 +291,7 @@ function askForKey(why) {
   keyInput.focus();
 }
 
-/** What one was shown is not for the next. */
+/** The next user must not see this user's locks. */
 function forget() {
   connection.close();
   board.begin();
@@ -346,9 +346,9 @@ byId('login-form').addEventListener('submit', (event) => {
 });
 byId('logout').addEventListener('click', () => askForKey(''));
 byId('retry').addEventListener('click', () =>
-  shown === 'forbidden' ? connection.open() : connection.hurry(),
+  shown === 'forbidden' ? connection.open() : connection.wake(),
 );
-addEventListener('online', () => connection.hurry());
+addEventListener('online', () => connection.wake());
 search.addEventListener('input', () => choose(false));
 sort.addEventListener('change', () => choose(true));
 namespace.addEventListener('change', () => choose(true));

@@ -8,14 +8,6 @@ import { duration, moment } from './time.js';
  * @typedef {{ service: string, since: number, keptMs: number, holds: PastHold[], next: string | null }} HistoryPage
  */
 
-const WORDS = {
-  released: 'released',
-  evicted: 'evicted',
-  lost: 'lost',
-  expired: 'expired',
-  unknown: 'ended elsewhere',
-};
-
 /**
  * @param {PastHold} hold
  * @param {boolean} isKeyShown
@@ -24,7 +16,7 @@ export function pastHold(hold, isKeyShown) {
   const { key, owner, token, acquiredAt, endedAt, waitedMs, heldMs, ended, by, reason, seen } = hold;
   const time = make('time', 'muted', moment(endedAt));
   time.dateTime = new Date(endedAt).toISOString();
-  const word = WORDS[/** @type {keyof typeof WORDS} */ (ended)];
+  const word = ended === 'unknown' ? 'ended elsewhere' : ended;
   const facts = [
     token === null ? '' : `token ${token}`,
     acquiredAt === null ? 'granted by another service' : `held ${span(heldMs)} since ${moment(acquiredAt)}`,

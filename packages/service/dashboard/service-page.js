@@ -4,8 +4,6 @@ import { ask, session } from './service.js';
 
 /** @typedef {import('./views.js').PageContext} PageContext */
 
-const LEVELS = { good: 'good', note: 'note', warning: 'warning' };
-
 export class Page {
   /** @param {PageContext} context */
   constructor(context) {
@@ -56,8 +54,8 @@ export class Page {
         ]),
       );
       const items = findings.map(
-        (/** @type {{ level: keyof typeof LEVELS, text: string }} */ { level, text }) =>
-          make('li', LEVELS[level], make('b', '', level), ` ${text}`),
+        (/** @type {{ level: 'good' | 'note' | 'warning', text: string }} */ { level, text }) =>
+          make('li', level, make('b', '', level), ` ${text}`),
       );
       this.findings.replaceChildren(...items);
       setText(this.state, '');
@@ -65,10 +63,4 @@ export class Page {
       this.context.failed(error, this.state);
     }
   }
-
-  update() {}
-
-  tick() {}
-
-  close() {}
 }

@@ -6,14 +6,12 @@ const KEY = 'holdfast-key';
 export class Refusal extends Error {
   /**
    * @param {number} status
-   * @param {string} code
    * @param {string} detail
-   * @param {number} retryMs
+   * @param {number} [retryMs]
    */
-  constructor(status, code, detail, retryMs) {
+  constructor(status, detail, retryMs = 0) {
     super(detail);
     this.status = status;
-    this.code = code;
     this.retryMs = retryMs;
   }
 }
@@ -47,14 +45,9 @@ export async function ask(path, init = {}) {
   if (response.ok) return response;
   const text = await response.text();
   const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json');
-  const { code = '', detail = '' } = isProblem ? JSON.parse(text) : {};
+  const { detail } = isProblem ? JSON.parse(text) : {};
   const retryMs = Number(response.headers.get('retry-after') ?? 0) * 1000;
-  throw new Refusal(
-    response.status,
-    code,
-    detail || `The service answered ${response.status}.`,
-    retryMs || 0,
-  );
+  throw new Refusal(response.status, detail || `The service answered ${response.status}.`, retryMs || 0);
 }
 
 /** @param {string} namespace */
@@ -81,7 +74,7 @@ export async function evict(lock, fromToken, upToToken, reason) {
   });
   const [reply] = (await response.json()).replies;
   if (!reply.problem) return reply.count;
-  throw new Refusal(reply.problem.status, reply.problem.code, reply.problem.detail, 0);
+  throw new Refusal(reply.problem.status, reply.problem.detail);
 }
 
 /**
@@ -91,7 +84,7 @@ export async function evict(lock, fromToken, upToToken, reason) {
  * @typedef {{ onState: (state: State) => void, onEvent: (event: string, data: any) => void }} Listener
  */
 
-/** The service says something every 15 s; two of these missed, and it is gone. */
+/** The service sends a comment every 15 s: without two of them, the connection is lost. */
 const SILENCE_MS = 35_000;
 const RETRY_MS_MAX = 15_000;
 
@@ -101,10 +94,11 @@ export class Connection {
   constructor(listener) {
     this.listener = listener;
     this.leaving = new AbortController();
+    /** Ends the wait before the next try. */
     this.wake = () => {};
   }
 
-  /** Begins, or begins again, with the key there is now. */
+  /** Opens the stream, or opens it again, with the current API key. */
   open() {
     this.close();
     this.leaving = new AbortController();
@@ -113,11 +107,6 @@ export class Connection {
 
   close() {
     this.leaving.abort();
-    this.wake();
-  }
-
-  /** Does not wait any longer before the next try. */
-  hurry() {
     this.wake();
   }
 

@@ -6,8 +6,8 @@ import { address, byId, make } from './dom.js';
  * @typedef {{ board: import('./board.js').Board, isLive: () => boolean, isTold: () => boolean, draw: () => void, toast: (text: string) => void,
  *   evict: (lock: Lock, holder: import('./board.js').Holder) => void, isAdmin: (namespace: string) => Promise<boolean>,
  *   failed: (error: unknown, place: Element) => void }} PageContext
- * @typedef {{ title: string, root: HTMLElement, heading: HTMLElement, refresh: () => Promise<void>, update: () => void,
- *   tick: () => void, close: () => void }} Page
+ * @typedef {{ title: string, root: HTMLElement, heading: HTMLElement, refresh: () => Promise<void>, update?: () => void,
+ *   tick?: () => void, close?: () => void }} Page
  * @typedef {{ Page: new (context: PageContext, query: URLSearchParams) => Page }} PageModule
  */
 
@@ -38,7 +38,7 @@ export class Views {
     const { view, query } = address();
     const name = view in PAGES ? view : '';
     this.opened += 1;
-    this.page?.close();
+    this.page?.close?.();
     this.page = null;
     byId('list').hidden = name !== '';
     byId('page').hidden = name === '';
