@@ -2,7 +2,6 @@
 import { readFileSync } from 'node:fs';
 
 export function version(): string {
-  const description: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
-  const known = typeof description === 'object' && description !== null && 'version' in description;
-  return known ? String(description.version) : 'unknown';
+  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+  return (JSON.parse(manifest) as { readonly version: string }).version;
 }

@@ -119,11 +119,13 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
       text: 'Push: the store cannot wake waiters; they poll every 50 to 500 ms.',
     };
   }
-  const alone = store.traits.shared === 'process';
-  const other = alone ? store : await open(await storeUrl(options));
+  const other = store.traits.shared === 'process' ? store : await open(await storeUrl(options));
+  const names = { namespace: NAMESPACE, owner: `doctor:${process.pid}` };
+  const first = createLocks(store, names);
+  const second = createLocks(other, names);
   try {
     const times: number[] = [];
-    for (let count = 0; count < WAKES; count++) times.push(await wakeUpMs(store, other));
+    for (let count = 0; count < WAKES; count++) times.push(await wakeUpMs(first, second));
     // A waiter that is not woken claims again at the next poll: in half of that time, it was woken.
     return wakingCheck(Math.min(...times), Math.min(POLL_MS, store.traits.livenessPollMs ?? POLL_MS) / 2);
   } catch (error) {
@@ -134,7 +136,8 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
       text: 'Push: does not work; a waiter did not get the lock after its release.',
     };
   } finally {
-    if (!alone) await other.close();
+    // The session still uses the first store; the second one is closed with its only user.
+    await Promise.all([first.close(), second.close()]);
   }
 }
 
@@ -147,12 +150,9 @@ function wakingCheck(bestMs: number, wokenMsMax: number): Check {
   return { name, level: 'good', text: `Push: works; a waiter has the lock ${after}.` };
 }
 
-async function wakeUpMs(store: Store, other: Store): Promise<number> {
-  const owner = `doctor:${process.pid}`;
+async function wakeUpMs(first: Locks, second: Locks): Promise<number> {
   const key = `push:${process.pid}:${wallMs()}`;
   const options = { ttl: WAIT_MS, wait: WAIT_MS };
-  const first = createLocks(store, { namespace: NAMESPACE, owner });
-  const second = createLocks(other, { namespace: NAMESPACE, owner });
   const lease = await first.acquire(key, options);
   // Releasing before the other waits would measure nothing.
   const met = new Promise<void>((resolve) => {
