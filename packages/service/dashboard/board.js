@@ -147,7 +147,7 @@ export function storiesOf(before, lock, kind) {
   const granted = [...has].filter(([token, { resting }]) => !resting && !had.has(token));
   for (const [token, { owner }] of granted) stories.push(story('granted', `to ${owner}, token ${token}`));
   return stories.concat(
-    lineStories(
+    queueStories(
       before,
       lock,
       granted.map(([, { owner }]) => owner),
@@ -162,7 +162,7 @@ export function storiesOf(before, lock, kind) {
  * @param {string[]} granted those who left the queue because their turn came
  * @returns {Story[]}
  */
-function lineStories(before, lock, granted) {
+function queueStories(before, lock, granted) {
   // Of a long queue only the front is shown: who comes into view did not come just now.
   if ([before, lock].some((seen) => seen && seen.waiting > seen.waiters.length)) return [];
   const came = lock.waiters.map(({ owner }) => owner);

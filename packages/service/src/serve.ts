@@ -42,9 +42,9 @@ async function serveWith(config: ServiceConfig, output: ServiceLog): Promise<Run
   const tls = config.tls && tlsFromFiles(config.tls);
   const store = await openStore(servedStore(config.store));
   let service: Service | null = null;
-  let stopLooking: Cancel = () => undefined;
+  let stopChecking: Cancel = () => undefined;
   const close = async (): Promise<void> => {
-    stopLooking();
+    stopChecking();
     await service?.close();
     await within(STORE_CLOSE_MS, store.close(), undefined);
     output.close();
@@ -60,7 +60,7 @@ async function serveWith(config: ServiceConfig, output: ServiceLog): Promise<Run
       ...(auth && { auth }),
       ...(tls && { tls }),
     });
-    stopLooking = await checkStore(service, log);
+    stopChecking = await checkStore(service, log);
     const url = await service.listen({ host: config.host, port: config.port });
     log.info(startOf(config, url), 'listening');
     return { url, open: auth === undefined, close };
@@ -70,7 +70,7 @@ async function serveWith(config: ServiceConfig, output: ServiceLog): Promise<Run
   }
 }
 
-/** An entry is written before what it tells of is done. */
+/** Every entry is written at once: an eviction must not be done before it is in the log. */
 function auditIn({ log, flush }: ServiceLog): Audit {
   const audit = auditLog(log);
   return (entry) => {

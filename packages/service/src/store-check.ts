@@ -13,7 +13,7 @@ const FIRST_LOOK_MS = 2_000;
 const AGAIN_MS = 1_000;
 const AGAIN_MS_MAX = 30_000;
 
-/** Throws an `UnsupportedError` for a store that has to be set up first. Gives a function that ends what goes on. */
+/** Throws an `UnsupportedError` for a store that has to be set up first. Returns a function that ends the repeated checks. */
 export async function checkStore(service: Pick<Service, 'checkStore'>, log: Logger): Promise<Cancel> {
   let cancel: Cancel = () => undefined;
   let isOver = false;

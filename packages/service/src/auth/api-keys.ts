@@ -14,6 +14,7 @@ import {
   isAlive,
   KEY_NAME,
   readApiKeyFile,
+  reasonOf,
   type StoredApiKey,
   writeApiKeyFile,
 } from './api-key-file.js';
@@ -156,6 +157,6 @@ function isTaken(lock: string): boolean {
     return true;
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
-    throw new InvalidArgumentError(`The API keys cannot be changed: ${String(error)}.`, { cause: error });
+    throw new InvalidArgumentError(`The API keys cannot be changed: ${reasonOf(error)}.`, { cause: error });
   }
 }

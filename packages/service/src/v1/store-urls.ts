@@ -30,7 +30,6 @@ export function storeOf(backend: Backend, settings: Settings): string {
   }
 }
 
-/** The same table with the same records, so that both services may run at once. */
 function dynamodbUrl(settings: Settings): string {
   const region = settings.get('LOCKER_DYNAMODB_REGION') ?? 'us-east-1';
   const table = settings.get('LOCKER_DYNAMODB_TABLENAME') ?? 'locks';
@@ -56,7 +55,6 @@ function dynamodbUrl(settings: Settings): string {
   return `dynamodb://${user}${region}/${table}?${options}`;
 }
 
-/** The same table with the same rows, so that both services may run at once. */
 function postgresUrl(settings: Settings): string {
   const host = settings.get('LOCKER_POSTGRES_HOST') ?? 'localhost';
   const database = settings.get('LOCKER_POSTGRES_DATABASE') ?? 'lockservice';
@@ -85,7 +83,6 @@ function tableOf(settings: Settings): { readonly schema?: string; readonly table
   return { ...(place !== undefined && { schema: place }), ...(table !== undefined && { table }) };
 }
 
-/** The same keys with the same values, so that both services may run at once. */
 function etcdUrl(settings: Settings): string {
   const isTls = settings.flag('LOCKER_ETCD_TLS_ENABLED');
   const endpoints = (settings.get('LOCKER_ETCD_ENDPOINTS') ?? 'http://localhost:2379').split(',');
@@ -123,7 +120,7 @@ function etcdUrl(settings: Settings): string {
   return `${isSecure ? 'etcds' : 'etcd'}://${login}${hosts.join(',')}?${options}`;
 }
 
-/** The same documents, so that both services may run at once. Without a project, Google's client finds it. */
+/** Without a project, Google's client finds it. */
 function firestoreUrl(settings: Settings): string {
   const collection = settings.get('LOCKER_FIRESTORE_COLLECTION') ?? 'locks';
   const database = settings.get('LOCKER_FIRESTORE_DATABASE') ?? '(default)';

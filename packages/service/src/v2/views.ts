@@ -4,7 +4,7 @@ import type { WaitersHere } from '../waiting/request-queues.js';
 
 const WAITERS_SHOWN = 128;
 const HOLDERS_SHOWN = 1_000;
-/** Of all of them together; each may have 4 KB. Hundreds may be sent at once, to those who read none of it. */
+/** Of all holders together; each may have 4 KB. Hundreds of views may be sent at once, to clients that read nothing. */
 const METADATA_LETTERS_SHOWN = 256 * 1_024;
 
 export interface LockView {
@@ -26,8 +26,8 @@ export type MetadataForm = 'json' | 'text';
 
 export function lockView(snapshot: Snapshot, here: WaitersHere, form: MetadataForm): LockView {
   const { key, now, token, holders } = snapshot;
-  const inLine = sinceFirst(snapshot.waiters, here.inStore);
-  const waiters = [...inLine, ...unseen(snapshot, here.inStore), ...here.behind];
+  const queued = sinceFirst(snapshot.waiters, here.inStore);
+  const waiters = [...queued, ...unseen(snapshot, here.inStore), ...here.behind];
   return {
     key,
     now,
@@ -48,7 +48,7 @@ function firstOf(holders: readonly HolderView[]): readonly HolderView[] {
   return end === -1 ? holders : holders.slice(0, end);
 }
 
-/** One that was made with metadata as text. Kept as objects it may take twenty times the memory. */
+/** A view whose metadata are texts, with parsed ones. Views are kept as texts: objects may take twenty times the memory. */
 export function withMetadata(view: LockView): LockView {
   const holders = view.holders.map((holder) => {
     const { metadata } = holder;
@@ -58,12 +58,12 @@ export function withMetadata(view: LockView): LockView {
 }
 
 /**
- * The store knows since when somebody claims; one who stood behind others in this process has waited for longer. Which
- * of those in the store's line they are is a guess, as holds are in no view: the first who is like them and did not
- * come before them. By this machine's clock, and only shown: it decides nothing.
+ * The store knows since when a waiter claims; one that was behind others in this process has waited for longer. Which waiter
+ * of the store's queue it is can only be guessed, as views have no holds: the first that is like it and did not come before
+ * it. By this machine's clock, and only for display.
  */
-function sinceFirst(inLine: readonly WaiterView[], here: readonly WaiterView[]): readonly WaiterView[] {
-  const shown = [...inLine];
+function sinceFirst(queued: readonly WaiterView[], here: readonly WaiterView[]): readonly WaiterView[] {
+  const shown = [...queued];
   let from = 0;
   for (const own of here) {
     const at = shown.findIndex(
@@ -121,7 +121,7 @@ function metadataJson(text: string | null): unknown {
   }
 }
 
-/** What a 423 says besides that the lock is taken. */
+/** The members of a 423 besides those of every problem. */
 export function busyMembers({ holders, freeInMs, now }: Busy): Readonly<Record<string, unknown>> {
   return { holders: holders.map((holder) => holderJson(holder)), freeInMs, now };
 }

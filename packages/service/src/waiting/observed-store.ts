@@ -95,7 +95,7 @@ function applyObserved(
 
 const CAUSES_MAX = 5;
 
-/** One letter: secrets are whatever clients say, and what is put in their place must not be longer than any of them. */
+/** One letter: clients choose their secrets, and a text must not grow when they are replaced. */
 const HIDDEN = '…';
 
 /** For the errors that these commands end with. */
@@ -116,7 +116,7 @@ function secretsIn(commands: readonly Command[]): readonly string[] {
   return [...secrets];
 }
 
-/** The same error where nothing of the kind is in it, which is nearly always. */
+/** The same error if it has no secret in it, which is nearly always so. */
 function concealed(error: unknown, secrets: RegExp, depth = 0): unknown {
   if (!(error instanceof Error)) {
     const text = String(error);

@@ -19,7 +19,7 @@ import { remainingOf, type ServiceClient } from './service-client.js';
 
 export type Outcome =
   | Waited<Grant>
-  /** As many wait here as may. */
+  /** As many requests wait here as are allowed. */
   | { readonly kind: 'full' };
 
 export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue> {
@@ -60,7 +60,7 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
     return outcome;
   }
 
-  /** Tells everybody who waits that the service closes. */
+  /** Ends all waiting, with the outcome `closed`. */
   close(): void {
     this.#isClosed = true;
     this.endWaiting({ kind: 'closed' });

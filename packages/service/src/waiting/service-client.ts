@@ -75,7 +75,7 @@ export class ServiceClient extends StoreClient {
     }
   }
 
-  /** Answers what was sent for nobody, for up to this long; then nothing more is sent. */
+  /** Waits up to this long for the releases in the background, and then sends nothing more. */
   async closeWithin(ms: number): Promise<void> {
     const untilMs = monotonicMs() + ms;
     await this.releases.allAnswered(ms);
@@ -86,7 +86,7 @@ export class ServiceClient extends StoreClient {
   }
 }
 
-/** The same without the driver's words. */
+/** The same error without the driver's own message. */
 export function forClients(error: StoreError, key: string | undefined): StoreError {
   const { operation, outcome, cause } = error;
   const what = key === undefined ? operation : `${operation} of "${key}"`;
