@@ -115,10 +115,7 @@ export class Allowance {
       if (!isFound) break;
     }
     if (excess) {
-      throw new Problem('rate-limited', `${this.#id} ${excess.text} already, which is the limit.`, {
-        key,
-        headers: retryAfter(1_000),
-      });
+      throw new Problem('rate-limited', `${this.#id} ${excess.text} already, which is the limit.`, { key });
     }
     return this.#holdings.ask(key, waitMs > 0);
   }

@@ -1,5 +1,4 @@
 /** Liveness and readiness, for load balancers and schedulers without credentials. */
-import type { FastifyInstance } from 'fastify';
 import { problemOf } from '../http/problem.js';
 import { logProblem } from '../http/server.js';
 import type { Part } from '../http/service-parts.js';
@@ -8,7 +7,7 @@ import { constant, type Description, object, oneOf, ref } from '../openapi/schem
 /** While the service closes both are 503, as everything is; while it drains, only `/readyz`. */
 export const health: Part = {
   name: 'health',
-  register(app: FastifyInstance, { readiness, log }) {
+  register(app, { readiness, log }) {
     const config = { needs: 'public' } as const;
     app.get('/healthz', { config, schema: healthDescription }, async () => ({ status: 'ok' }));
     app.get('/readyz', { config, schema: readyDescription }, async (request, reply) => {

@@ -73,6 +73,9 @@ export interface ProblemDetails {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+/** Statuses that are temporary: clients and proxies that know `retry-after` try again. */
+export const RETRIED: readonly number[] = [429, 503];
+
 /** Thrown by handlers. The message is for the client: no secrets, no internals. */
 export class Problem extends Error {
   readonly code: ProblemCode;
@@ -86,8 +89,7 @@ export class Problem extends Error {
     this.code = code;
     this.key = details.key;
     this.members = details.members ?? {};
-    // Every 503 is temporary: clients and proxies that know the header try again.
-    const retry = PROBLEMS[code].status === 503 ? { 'retry-after': '1' } : {};
+    const retry = RETRIED.includes(this.status) ? { 'retry-after': '1' } : {};
     this.headers = { ...retry, ...details.headers };
   }
 

@@ -24,11 +24,7 @@ export function capUnread(app: FastifyInstance): void {
     const sum = (unread.get(who) ?? 0) + bytes;
     // Only reads are refused: the outcome of a command must reach its client.
     if (request.method === 'GET' && sum > UNREAD_BYTES_MAX) {
-      done(
-        new Problem('rate-limited', 'Too many responses to this client are unread: read those first.', {
-          headers: { 'retry-after': '1' },
-        }),
-      );
+      done(new Problem('rate-limited', 'Too many responses to this client are unread: read those first.'));
       return;
     }
     unread.set(who, sum);

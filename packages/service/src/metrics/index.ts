@@ -1,5 +1,4 @@
 /** `/metrics` for Prometheus. Few labels, and never a key: there are thousands of keys, and they may name customers. */
-import type { FastifyInstance } from 'fastify';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
@@ -21,7 +20,7 @@ const description: Description = {
 
 export const metrics: Part = {
   name: 'metrics',
-  register(app: FastifyInstance, parts: ServiceParts) {
+  register(app, parts) {
     const registry = new Registry();
     collectDefaultMetrics({ register: registry });
     countersOf(registry, parts.events);

@@ -1,5 +1,5 @@
 /** Problems in the document: their schema, and the answers that a list of codes comes to. */
-import { PROBLEMS, type ProblemCode } from '../http/problem.js';
+import { PROBLEMS, type ProblemCode, RETRIED } from '../http/problem.js';
 import { count, named, object, oneOf, type Schema, text } from './schema.js';
 
 /** Only the log and the metrics have it: the client has gone. */
@@ -23,8 +23,6 @@ export const problemSchema = named('Problem', {
 
 /** Problems with members of their own. */
 const OWN_SCHEMA: Partial<Record<ProblemCode, string>> = { busy: 'BusyProblem', lost: 'LostProblem' };
-/** May say when to try again. */
-const RETRIED: readonly number[] = [429, 503];
 
 /** What any route that needs a principal may answer with. `too-large`: for its headers. */
 export const COMMON_PROBLEMS: readonly ProblemCode[] = [

@@ -184,10 +184,7 @@ function answer({ key, owner }: AcquireRequest, outcome: Outcome): object {
       throw new Problem(
         'rate-limited',
         'Too many requests wait on this service. Try again later, or without `wait`.',
-        {
-          key,
-          headers: { 'retry-after': '1' },
-        },
+        { key },
       );
     case 'aborted':
       throw new Problem('client-gone', 'The connection ended before the response.', { key });

@@ -25,9 +25,6 @@ export class ScanQueue {
       throw new Problem(
         'rate-limited',
         `${WAITING_MAX} list requests of this client are waiting already: wait for those first.`,
-        {
-          headers: { 'retry-after': '1' },
-        },
       );
     }
     await new Promise<void>((resolve) => {

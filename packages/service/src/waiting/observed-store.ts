@@ -31,22 +31,25 @@ export function observedStore(
   };
 }
 
-/** Tells how long a call took and whether it was answered. A call that throws counts as rejected. */
+/** Returns a function that emits how long the call took, and whether it was answered. */
+function timed(events: ServiceEvents, operation: Operation, commands: number): (ok: boolean) => void {
+  const sinceMs = monotonicMs();
+  return (ok) => events.emit('store', { operation, commands, durationMs: monotonicMs() - sinceMs, ok });
+}
+
+/** A call that throws counts as rejected. */
 export async function measured<T>(
   events: ServiceEvents,
   operation: Operation,
   call: () => Promise<T>,
 ): Promise<T> {
-  const sinceMs = monotonicMs();
-  const commands = operation === 'apply' ? 1 : 0;
-  const tell = (ok: boolean): void =>
-    events.emit('store', { operation, commands, durationMs: monotonicMs() - sinceMs, ok });
+  const ended = timed(events, operation, operation === 'apply' ? 1 : 0);
   try {
     const answer = await call();
-    tell(true);
+    ended(true);
     return answer;
   } catch (error) {
-    tell(false);
+    ended(false);
     throw error;
   }
 }
@@ -57,14 +60,13 @@ function applyObserved(
   onReply: OnReply,
   commands: readonly Command[],
 ): readonly Promise<Reply>[] {
-  const sinceMs = monotonicMs();
+  const ended = timed(events, 'apply', commands.length);
   let left = commands.length;
   let ok = true;
   const settled = (isAnswered: boolean): void => {
     ok &&= isAnswered;
     left -= 1;
-    const durationMs = monotonicMs() - sinceMs;
-    if (left === 0) events.emit('store', { operation: 'apply', commands: commands.length, durationMs, ok });
+    if (left === 0) ended(ok);
   };
   const conceal = concealer(commands);
   const rejected = (cause: unknown): never => {
@@ -83,12 +85,7 @@ function applyObserved(
       }, rejected),
     );
   } catch (cause) {
-    events.emit('store', {
-      operation: 'apply',
-      commands: commands.length,
-      durationMs: monotonicMs() - sinceMs,
-      ok: false,
-    });
+    ended(false);
     throw conceal(cause);
   }
 }
