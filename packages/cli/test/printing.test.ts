@@ -3,11 +3,11 @@ import { nearest } from '../src/options/nearest.js';
 import { Options } from '../src/options/options.js';
 import { formatDuration, formatTime } from '../src/printing/describe.js';
 import { openTerminal, printable, table } from '../src/printing/terminal.js';
+import { TextOutlet } from './text-outlet.js';
 
 function terminal(isTTY: boolean, environment: { readonly [name: string]: string } = {}, json = false) {
-  const written: string[] = [];
-  const stream = { isTTY, write: (text: string) => written.push(text) };
-  return { terminal: openTerminal(stream, stream, environment, json), written };
+  const outlet = new TextOutlet(isTTY);
+  return { terminal: openTerminal(outlet, outlet, environment, json), written: outlet.written };
 }
 
 const durationIn = (text: string) => new Options(new Map([['ttl', [text]]])).durationMs('ttl');

@@ -3,6 +3,7 @@ import { InvalidArgumentError } from 'holdfast';
 import { describe, expect, it } from 'vitest';
 import { openTerminal } from '../src/printing/terminal.js';
 import { recordCommand } from '../src/run/process-record.js';
+import { TextOutlet } from './text-outlet.js';
 
 /** A store that is too busy to take so many notes. */
 function busyStore(times: number, error: () => Error = () => new Error('busy')) {
@@ -21,9 +22,8 @@ function busyStore(times: number, error: () => Error = () => new Error('busy')) 
 }
 
 function listener() {
-  const written: string[] = [];
-  const stream = { write: (text: string) => written.push(text) };
-  return { terminal: openTerminal(stream, stream, {}, false), written };
+  const outlet = new TextOutlet();
+  return { terminal: openTerminal(outlet, outlet, {}, false), written: outlet.written };
 }
 
 async function soon(met: () => boolean): Promise<void> {

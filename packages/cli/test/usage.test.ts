@@ -3,25 +3,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import type { Outlet } from '../src/printing/outlet.js';
 import { runProgram } from '../src/program.js';
-
-class TextOutlet implements Outlet {
-  readonly isTTY = false;
-  readonly rows = 0;
-  readonly failure = null;
-  text = '';
-
-  get used(): boolean {
-    return this.text !== '';
-  }
-
-  write(text: string | Uint8Array): void {
-    this.text += text.toString();
-  }
-
-  async flushed(): Promise<void> {}
-}
+import { TextOutlet } from './text-outlet.js';
 
 async function called(args: readonly string[]): Promise<{ status: number; stdout: string; stderr: string }> {
   const [stdout, stderr] = [new TextOutlet(), new TextOutlet()];

@@ -1,5 +1,6 @@
 /** Output for people: colour where it is wanted, aligned columns, no control characters from others. */
 import { reasonOf } from '../failure.js';
+import type { Outlet } from './outlet.js';
 
 export type Colour = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 
@@ -34,21 +35,13 @@ export interface Terminal {
   paint(colour: Colour, text: string): string;
 }
 
-interface Stream {
-  readonly isTTY?: boolean;
-  readonly rows?: number;
-  write(text: string): unknown;
-  flushed?(): Promise<void>;
-  readonly failure?: Error | null;
-}
-
 export function openTerminal(
-  stdout: Stream,
-  stderr: Stream,
+  stdout: Outlet,
+  stderr: Outlet,
   environment: NodeJS.ProcessEnv,
   json: boolean,
 ): Terminal {
-  const isTty = stdout.isTTY === true;
+  const { isTTY: isTty } = stdout;
   const coloured = isTty && !environment.NO_COLOR && environment.TERM !== 'dumb';
   const say = (kind: 'warning' | 'note', text: string): void => {
     const line = printable(text);
@@ -56,16 +49,16 @@ export function openTerminal(
   };
   return {
     isTty,
-    errIsTty: stderr.isTTY === true,
+    errIsTty: stderr.isTTY,
     get rows() {
       // Some terminals do not know their size, and say 0.
       return stdout.rows || 24;
     },
-    flushed: async () => stdout.flushed?.(),
-    failed: () => (stdout.failure ?? null) !== null,
-    out: (line) => void stdout.write(`${line}\n`),
-    raw: (text) => void stdout.write(text),
-    err: (line) => void stderr.write(`${line}\n`),
+    flushed: () => stdout.flushed(),
+    failed: () => stdout.failure !== null,
+    out: (line) => stdout.write(`${line}\n`),
+    raw: (text) => stdout.write(text),
+    err: (line) => stderr.write(`${line}\n`),
     warn: (text) => say('warning', text),
     note: (text) => say('note', text),
     paint(colour, text) {
