@@ -26,9 +26,9 @@ class Invalid extends Error {
   }
 }
 
-const NAME = /^[a-zA-Z0-9_-]+$/;
-const LETTERS_MIN = 3;
-const LETTERS_MAX = 64;
+export const NAME = /^[a-zA-Z0-9_-]+$/;
+export const LETTERS_MIN = 3;
+export const LETTERS_MAX = 64;
 const SHOWN_MAX = 64;
 const NOT_FOUND = 'Resource not found';
 export const LEASE_SECONDS_MAX = 86_400;

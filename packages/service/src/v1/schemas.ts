@@ -16,13 +16,14 @@ import {
   type Schema,
   text,
 } from '../openapi/schema.js';
+import { LETTERS_MAX, LETTERS_MIN, NAME } from './contract.js';
 
-const NAME = { minLength: 3, maxLength: 64, pattern: '^[a-zA-Z0-9_-]+$' };
+const LETTERS = { minLength: LETTERS_MIN, maxLength: LETTERS_MAX, pattern: NAME.source };
 const namespace = text('The namespace in the path.');
 const lockName = text('The lock name in the path.');
 const owner = text('The name of the API key, or the subject of the JWT.');
 const expiry = large('The last second in which the lock is held, in seconds since 1970.');
-const instanceId = text('Which instance of the owner asks. A secret of the client.', NAME);
+const instanceId = text('Which instance of the owner asks. A secret of the client.', LETTERS);
 const success = constant(true, 'The lock is held by this owner and instance, or was released.');
 
 const lock = named('V1Lock', {
@@ -69,8 +70,8 @@ export function v1Schemas(secondsMax: number): readonly Schema[] {
 }
 
 const params = object({
-  namespace: text('Letters, digits, dashes and underscores.', NAME),
-  lockName: text('Letters, digits, dashes and underscores.', NAME),
+  namespace: text('Letters, digits, dashes and underscores.', LETTERS),
+  lockName: text('Letters, digits, dashes and underscores.', LETTERS),
 });
 
 function answer(name: string, description: string, headers?: Schema): Schema {

@@ -15,11 +15,12 @@ import {
   text,
   time,
 } from '../openapi/schema.js';
+import { STORED_KEY_BYTES_MAX } from './names.js';
 import { PERMITS, SAFE } from './request-schemas.js';
 
 /** Valid Unicode without control characters: stores differ in how they keep others. */
 const PLAIN = '^[^\\p{Cc}\\p{Cs}]*$';
-const key = text('Namespace, slash, name.', { minLength: 1, maxLength: 577 });
+const key = text('Namespace, slash, name.', { minLength: 1, maxLength: STORED_KEY_BYTES_MAX });
 
 const holdId = named(
   'HoldId',

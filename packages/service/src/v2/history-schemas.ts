@@ -14,6 +14,7 @@ import {
   type Schema,
   text,
 } from '../openapi/schema.js';
+import { STORED_KEY_BYTES_MAX } from './names.js';
 
 const timeOrNull = (description: string): Schema =>
   orNull('integer', `${description} Milliseconds since 1970, by the store's clock.`, { format: 'int64' });
@@ -120,7 +121,7 @@ export const historySchemas = [pastHold, historyPage, bucket, keySummary, histor
 const namespace = text('Only keys of this namespace.', { maxLength: 64 });
 const query = {
   namespace,
-  key: text('Only this key: namespace, slash, name.', { maxLength: 577 }),
+  key: text('Only this key: namespace, slash, name.', { maxLength: STORED_KEY_BYTES_MAX }),
   ended: oneOf(END_KINDS, 'Only holds that ended in this way.'),
   limit: text('At most this many holds. Default 100, at most 1,000.', { pattern: '^[1-9][0-9]{0,3}$' }),
   before: text('The `next` of the page before.', { pattern: '^[1-9][0-9]{0,15}$' }),

@@ -16,7 +16,7 @@ import { refusal } from '../http/access.js';
 import { withRest } from '../waiting/holds.js';
 
 /** A namespace, a slash, a name. */
-const STORED_KEY_BYTES_MAX = 577;
+export const STORED_KEY_BYTES_MAX = 577;
 const METADATA_DEPTH_MAX = 32;
 const CONTROL = /\p{Cc}/u;
 

@@ -1,5 +1,6 @@
 /** The requests of `/v2`: these schemas validate them, and are in the OpenAPI document. */
 import { closed, count, flag, large, named, object, oneOf, ref, text } from '../openapi/schema.js';
+import { STORED_KEY_BYTES_MAX } from './names.js';
 
 export const SAFE = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 export const PERMITS = { minimum: 1, maximum: 1_000_000 };
@@ -115,11 +116,11 @@ export const acquireHeadersSchema = object(
 const listQuery = {
   namespace: text('Only keys of this namespace.', { maxLength: 64 }),
   prefix: text('Only names that start with this; without a namespace, only keys that do.', {
-    maxLength: 577,
+    maxLength: STORED_KEY_BYTES_MAX,
   }),
-  key: text('Only this key: namespace, slash, name.', { maxLength: 577 }),
+  key: text('Only this key: namespace, slash, name.', { maxLength: STORED_KEY_BYTES_MAX }),
   limit: text('At most this many locks. Default 100, at most 1,000.', { pattern: '^[1-9][0-9]{0,3}$' }),
-  after: text('The `next` of the page before.', { maxLength: 577 }),
+  after: text('The `next` of the page before.', { maxLength: STORED_KEY_BYTES_MAX }),
   metadata: oneOf(['json', 'text'], '`text`: metadata as the text that was stored. Default `json`.'),
 };
 export const listQuerySchema = closed(listQuery, Object.keys(listQuery));

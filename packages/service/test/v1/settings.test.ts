@@ -1,6 +1,7 @@
 import { openStore } from 'holdfast';
 import { describe, expect, it } from 'vitest';
-import { type CentralSettings, centralSettings, type Environment } from '../../src/v1/settings.js';
+import type { Environment } from '../../src/v1/setting-values.js';
+import { type CentralSettings, centralSettings } from '../../src/v1/settings.js';
 
 const storeOf = (environment: Environment): string | null | undefined => centralSettings(environment)?.store;
 const authOf = (environment: Environment): CentralSettings['auth'] | undefined =>
