@@ -54,7 +54,7 @@ async function supervise(supervision: Supervision, reasons: Reasons): Promise<nu
   // Before anything is awaited: the clocks are read for the moment at which the command ended.
   guard.stop();
   over.abort();
-  const failure = failureOf(status, held, guard, reasons);
+  const failure = lossOf(status, held, guard, reasons);
   relay.passTo(null);
   if (failure) throw failure;
   return status;
@@ -72,7 +72,7 @@ function endable({ held, terminal }: Supervision, child: Child, reasons: Reasons
   };
 }
 
-function failureOf(status: number, held: Held, guard: LeaseGuard, reasons: Reasons): Failure | null {
+function lossOf(status: number, held: Held, guard: LeaseGuard, reasons: Reasons): Failure | null {
   const keys = keysOf(held);
   const key = quoted(held.held ? keys : keysLost(held));
   const which = keys.length === 1 ? { key: keys[0] } : { keys };
