@@ -1,5 +1,7 @@
 /** Findings about this server as it is configured, in sentences for users. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
+import { findingsOf, good, note, warning } from '../clients/findings.js';
 import { type Database, jsonIn } from './clients.js';
 import { explain } from './errors.js';
 import { quoteName } from './sql/names.js';
@@ -31,54 +33,34 @@ export async function probe(database: Database, schema: string): Promise<Guarant
     return {
       server: `PostgreSQL ${about.version}`,
       now: about.now,
-      findings: [...findingsOf(about, schema), ...isolation(about), wakeUps(database)],
+      findings: [...serverFindings(about, schema), ...findingsOf(isolation(about), wakeUps(database))],
     };
   } catch (error) {
     throw explain(error, schema);
   }
 }
 
-const good = (text: string): Finding => ({ level: 'good', text });
-const note = (text: string): Finding => ({ level: 'note', text });
-const warning = (text: string): Finding => ({ level: 'warning', text });
-
 /** Findings that do not depend on the connection. */
-export function findingsOf(about: About, schema: string): readonly Finding[] {
-  const { encoding } = about;
-  return [
-    ...use(about, schema),
-    crash(about),
-    failover(about),
-    good("Time is the server's clock: the clocks of its clients decide nothing."),
-    ...(encoding === 'UTF8'
-      ? []
-      : [note(`The database is in ${encoding}: names that it has no letters for fail.`)]),
-  ];
-}
-
-/** Whether locks can be kept here at all. */
-function use({ versionNumber, inRecovery, readOnly, ready }: About, schema: string): readonly Finding[] {
-  const findings: Finding[] = [];
-  if (versionNumber < VERSION_MIN) {
-    findings.push(warning('This server is older than PostgreSQL 13, which Holdfast needs.'));
-  }
-  if (inRecovery) {
-    findings.push(warning('This server is a replica: it takes no locks. Connect to the primary.'));
-  } else if (readOnly === 'on') {
-    findings.push(
+export function serverFindings(about: About, schema: string): readonly Finding[] {
+  const { versionNumber, inRecovery, readOnly, ready, encoding } = about;
+  return findingsOf(
+    versionNumber < VERSION_MIN && warning('This server is older than PostgreSQL 13, which Holdfast needs.'),
+    inRecovery && warning('This server is a replica: it takes no locks. Connect to the primary.'),
+    // A replica is always read-only.
+    !inRecovery &&
+      readOnly === 'on' &&
       warning(
         'Transactions are read-only by default (default_transaction_read_only): locks cannot be taken.',
       ),
-    );
-  }
-  if (!ready) {
-    findings.push(
+    !ready &&
       warning(
         `The schema ${quoteName(schema)} is not there yet: run \`holdfast migrate --store URL\` once, or migrate(client).`,
       ),
-    );
-  }
-  return findings;
+    crash(about),
+    failover(about),
+    good("Time is the server's clock: the clocks of its clients decide nothing."),
+    encoding !== 'UTF8' && note(`The database is in ${encoding}: names that it has no letters for fail.`),
+  );
 }
 
 function crash({ fsync, fullPageWrites, synchronousCommit }: About): Finding {
@@ -109,20 +91,17 @@ function failover({ standbys, walSenders, synchronousCommit }: About): Finding {
   );
 }
 
-function isolation({ isolation: level }: About): readonly Finding[] {
-  if (level === 'read committed') return [];
-  return [
-    note(`Transactions are ${level} by default. Holdfast makes its own READ COMMITTED; it costs it little.`),
-  ];
+function isolation({ isolation: level }: About): Finding | null {
+  if (level === 'read committed') return null;
+  return note(
+    `Transactions are ${level} by default. Holdfast makes its own READ COMMITTED; it costs it little.`,
+  );
 }
 
 function wakeUps({ listener }: Database): Finding {
   if (!listener) return note('No wake-ups are received: waiters poll a few times per second.');
   const error = listener.error();
-  if (error !== null) {
-    const why = error instanceof Error ? error.message : String(error);
-    return warning(`No wake-ups are received now (${why}): waiters poll.`);
-  }
+  if (error !== null) return warning(`No wake-ups are received now (${messageOf(error)}): waiters poll.`);
   return good(
     'Wake-ups come by LISTEN, on a connection of its own. Behind a pooler in transaction mode none arrive.',
   );

@@ -2,7 +2,7 @@
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
-import { factsOf, memoryFindings, nameOf } from '../redis/probe.js';
+import { factsOf, memoryFinding, nameOf } from '../redis/probe.js';
 import type { Quorum } from './quorum.js';
 import type { RedisMember } from './redis-member.js';
 
@@ -57,6 +57,7 @@ async function memberFindings(member: RedisMember): Promise<Found> {
   const [{ reason }, { info, config }] = await Promise.all([member.greet(), factsOf(await member.server())]);
   const named = ({ level, text }: Finding): Finding => ({ level, text: `${member.name}: ${text}` });
   const isMaster = info.get('role') === 'master';
+  const memory = memoryFinding(info);
   const findings = findingsOf(
     reason !== '' && warning(`It does not vote: ${reason}.`),
     !isMaster && warning('It is a replica: pass a client of its master.'),
@@ -66,9 +67,9 @@ async function memberFindings(member: RedisMember): Promise<Found> {
         'It has replicas: never fail over to one, as it would have forgotten promises. Enrol it first.',
       ),
     diskFinding(info, config),
+    memory.level !== 'good' && memory,
   );
-  const memory = memoryFindings(info).filter(({ level }) => level !== 'good');
-  return { server: nameOf(info, 1), findings: [...findings, ...memory].map(named) };
+  return { server: nameOf(info, 1), findings: findings.map(named) };
 }
 
 /** A server that forgets a promise breaks exclusion, so a restarted one has to be enrolled again, whatever is on its disk. */

@@ -1,5 +1,6 @@
 /** ioredis: a single server, one found through Sentinel, or a Cluster. Typed by the members that are used. */
 import { type Finding, UnsupportedError } from '../../protocol/index.js';
+import { findingsOf, note } from '../clients/findings.js';
 import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
@@ -215,5 +216,5 @@ function settingsOf(options: IoredisOptions): readonly Finding[] {
       'ioredis has no commandTimeout: commands to a server that hangs stay in memory until the connection ends. ' +
         'Holdfast does not wait for them.',
   ];
-  return notes.flatMap((text): Finding[] => (text === false ? [] : [{ level: 'note', text }]));
+  return findingsOf(...notes.map((text) => text !== false && note(text)));
 }

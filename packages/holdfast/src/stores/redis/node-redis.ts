@@ -1,6 +1,7 @@
 /** node-redis (the package `redis`): a client, a cluster or a sentinel. Typed by the members that are used. */
 import { errorMonitor } from 'node:events';
 import { type Finding, InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
+import { note } from '../clients/findings.js';
 import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
@@ -196,11 +197,9 @@ function settingsOf(client: NodeRedis): readonly Finding[] {
     optionsOf(client);
   if (disableOfflineQueue ?? defaults?.disableOfflineQueue) return [];
   return [
-    {
-      level: 'note',
-      text:
-        'node-redis queues commands while it is disconnected and sends them later. Locks stay correct, because a late ' +
+    note(
+      'node-redis queues commands while it is disconnected and sends them later. Locks stay correct, because a late ' +
         'command cannot revive an ended hold; with disableOfflineQueue: true commands fail sooner.',
-    },
+    ),
   ];
 }

@@ -1,14 +1,11 @@
 /** What a Redis server, as configured, guarantees: what a crash, a failover or a full memory costs. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
+import { findingsOf, good, note, warning } from '../clients/findings.js';
 import { listOf, numberOf, textOf } from './codec.js';
 import type { Connection, Server } from './connection.js';
 
 type Facts = ReadonlyMap<string, string>;
-
-const good = (text: string): Finding => ({ level: 'good', text });
-const note = (text: string): Finding => ({ level: 'note', text });
-const warning = (text: string): Finding => ({ level: 'warning', text });
 
 interface ServerFacts {
   readonly info: Facts;
@@ -19,6 +16,7 @@ interface ServerFacts {
 
 const VERSION_MIN = 5;
 const CONFIG_NAMES = ['save', 'appendfsync'] as const;
+const NOT_WOKEN = 'Waiters are not woken and poll instead, which is slower.';
 
 export async function probe(
   connection: Connection,
@@ -30,12 +28,19 @@ export async function probe(
   const [first] = all;
   const [server] = servers;
   if (!first || !server) throw new Error('The cluster client knows no server yet.');
-  const findings = [
-    ...all.flatMap(({ info, config }) => findingsOf(info, config)),
-    ...clusterFindings(connection, first.info),
-    ...(await wakeUpFindings(server, channelPrefix, listenError)),
+  const isOfCluster = first.info.get('cluster_enabled') === '1';
+  const findings = findingsOf(
+    ...all.flatMap(serverFindings),
+    isOfCluster &&
+      !connection.isCluster &&
+      warning(
+        'This server is part of a Redis Cluster, and the client is for a single server: use a cluster client.',
+      ),
+    await publishFinding(server, channelPrefix),
+    listenError !== undefined &&
+      note(`The last error while listening: ${messageOf(listenError)}. ${NOT_WOKEN}`),
     ...connection.settings(),
-  ];
+  );
   return { server: nameOf(first.info, servers.length), now: first.now, findings: distinct(findings) };
 }
 
@@ -79,101 +84,75 @@ export function nameOf(info: Facts, servers: number): string {
   return servers > 1 ? `${name}, a cluster of ${servers}` : name;
 }
 
-function findingsOf(info: Facts, config: Facts | null): readonly Finding[] {
-  return [
-    ...versionFindings(info),
-    ...diskFindings(info, config),
-    ...replicaFindings(info),
-    ...memoryFindings(info),
-  ];
-}
-
-function versionFindings(info: Facts): readonly Finding[] {
-  const time = good("The server's clock decides, read inside the script: no client's clock matters.");
+function serverFindings({ info, config }: ServerFacts): readonly Finding[] {
   const version = info.get('redis_version') ?? '';
-  if (!(Number.parseInt(version, 10) < VERSION_MIN)) return [time];
-  const old = `Redis ${version} is too old: scripts that read the time need Redis ${VERSION_MIN} or later.`;
-  return [time, warning(old)];
+  return findingsOf(
+    good("The server's clock decides, read inside the script: no client's clock matters."),
+    Number.parseInt(version, 10) < VERSION_MIN &&
+      warning(`Redis ${version} is too old: scripts that read the time need Redis ${VERSION_MIN} or later.`),
+    diskFinding(info, config),
+    replicaFinding(info),
+    memoryFinding(info),
+  );
 }
 
 /** What a crash of the server costs. The token rises in every case: it follows the clock. */
-function diskFindings(info: Facts, config: Facts | null): readonly Finding[] {
+function diskFinding(info: Facts, config: Facts | null): Finding {
   const appends = info.get('aof_enabled') === '1';
   if (appends && config?.get('appendfsync') === 'always') {
-    return [good('Every change is on disk before it is answered: a crash loses no lock.')];
+    return good('Every change is on disk before it is answered: a crash loses no lock.');
   }
   if (appends) {
     const known =
       config?.get('appendfsync') === 'everysec' ? '' : ' (appendfsync could not be read as "always")';
-    return [
-      note(
-        `Changes go to disk about once a second${known}: a crash of the machine may lose the locks taken in the last ` +
-          'second or two, and others may then take them. The tokens still rise.',
-      ),
-    ];
+    return note(
+      `Changes go to disk about once a second${known}: a crash of the machine may lose the locks taken in the last ` +
+        'second or two, and others may then take them. The tokens still rise.',
+    );
   }
-  const saves = config === null ? 'unknown' : (config.get('save') ?? '') !== '';
   const snapshot =
     'Only snapshots are written to disk: a crash loses the locks taken since the last one, and others may then take them.';
   const nothing = 'Nothing is written to disk: a restart loses every lock, and others may then take them.';
   const unknown =
     'CONFIG may not be read, so it is not known whether snapshots are written: expect a crash to lose locks.';
-  const text = saves === 'unknown' ? unknown : saves ? snapshot : nothing;
-  return [warning(`${text} The tokens still rise. Remedy: appendonly yes.`)];
+  const text = config === null ? unknown : config.get('save') ? snapshot : nothing;
+  return warning(`${text} The tokens still rise. Remedy: appendonly yes.`);
 }
 
-function replicaFindings(info: Facts): readonly Finding[] {
+function replicaFinding(info: Facts): Finding | null {
   if (info.get('role') !== 'master' && info.has('role')) {
-    return [warning('This server is a replica and takes no locks. Connect to its master.')];
+    return warning('This server is a replica and takes no locks. Connect to its master.');
   }
   const replicas = Number(info.get('connected_slaves') ?? 0);
-  if (replicas === 0) return [];
-  return [
-    note(
-      `It has ${replicas === 1 ? 'a replica' : `${replicas} replicas`}, which follow a moment later: a failover may ` +
-        'lose the last grants, and others may then take those locks. The tokens still rise: guard what must not break.',
-    ),
-  ];
+  if (replicas === 0) return null;
+  return note(
+    `It has ${replicas === 1 ? 'a replica' : `${replicas} replicas`}, which follow a moment later: a failover may ` +
+      'lose the last grants, and others may then take those locks. The tokens still rise: guard what must not break.',
+  );
 }
 
-export function memoryFindings(info: Facts): readonly Finding[] {
+export function memoryFinding(info: Facts): Finding {
   const policy = info.get('maxmemory_policy');
   const isLimited = Number(info.get('maxmemory') ?? 0) > 0;
-  if (policy === undefined) return [note('The eviction policy could not be read.')];
+  if (policy === undefined) return note('The eviction policy could not be read.');
   if (policy === 'noeviction') {
     const full = 'When its memory is full, nothing more can be locked or renewed; no lock is thrown out.';
-    return [isLimited ? note(full) : good('No lock is thrown out for lack of memory.')];
+    return isLimited ? note(full) : good('No lock is thrown out for lack of memory.');
   }
   const when = isLimited ? 'when memory is full' : 'once a memory limit is set and reached';
   const text = `Its eviction policy is ${policy}: ${when}, it may delete locks in use. Remedy: maxmemory-policy noeviction.`;
-  return [isLimited ? warning(text) : note(text)];
-}
-
-function clusterFindings({ isCluster }: Connection, info: Facts): readonly Finding[] {
-  if (isCluster || info.get('cluster_enabled') !== '1') return [];
-  const text =
-    'This server is part of a Redis Cluster, and the client is for a single server: use a cluster client.';
-  return [warning(text)];
+  return isLimited ? warning(text) : note(text);
 }
 
 /** Publishes to a channel without listeners, to learn whether that is allowed. */
-async function wakeUpFindings(
-  server: Server,
-  channelPrefix: string,
-  listenError: unknown,
-): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  const slow = 'Waiters are not woken and poll instead, which is slower.';
+async function publishFinding(server: Server, channelPrefix: string): Promise<Finding | null> {
   try {
     await server.send('PUBLISH', `${channelPrefix}probe`, 'probe');
+    return null;
   } catch (error) {
     const remedy = `Remedy: allow the channels ${channelPrefix}*.`;
-    findings.push(warning(`Wake-ups may not be published (${messageOf(error)}). ${slow} ${remedy}`));
+    return warning(`Wake-ups may not be published (${messageOf(error)}). ${NOT_WOKEN} ${remedy}`);
   }
-  if (listenError !== undefined) {
-    findings.push(note(`The last error while listening: ${messageOf(listenError)}. ${slow}`));
-  }
-  return findings;
 }
 
 function distinct(findings: readonly Finding[]): readonly Finding[] {

@@ -12,17 +12,12 @@
  * A lost reply: what the server committed stays. The outcome is unknown, and the engine repeats the command with the same
  * hold. A refusal, such as a missing right, is known: nothing was done.
  */
-import {
-  type Finding,
-  type Guarantees,
-  type Store,
-  type Traits,
-  UnsupportedError,
-} from '../../protocol/index.js';
+import { type Guarantees, type Store, type Traits, UnsupportedError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { findingsOf, note, warning } from '../clients/findings.js';
 import { answersIn, CommandSender, type Transport } from '../postgres/command-sender.js';
 import { isLockedOut, lockedOutError } from '../postgres/errors.js';
-import { type About, findingsOf } from '../postgres/probe.js';
+import { type About, serverFindings } from '../postgres/probe.js';
 import { PAGE_ROWS, readsOf } from '../postgres/reads.js';
 import { checkSchema, SCHEMA } from '../postgres/sql/names.js';
 import { type Call, callOn, type SupabaseClientLike } from './client.js';
@@ -96,23 +91,19 @@ function httpTransport(call: Call): Transport {
 }
 
 function guaranteesOf(about: About, schema: string): Guarantees {
-  const isolation: Finding = {
-    level: 'warning',
-    text: `Transactions are ${about.isolation} by default, and locks need READ COMMITTED: set it for the role authenticator.`,
-  };
-  const push: Finding = {
-    level: 'note',
-    text:
-      'HTTP brings no wake-ups: waiters keep their place in the queue, and poll a few times per second. ' +
-      'A direct connection, with holdfast/postgres, is faster.',
-  };
   return {
     server: `PostgreSQL ${about.version} through PostgREST`,
     now: about.now,
-    findings: [
-      ...findingsOf(about, schema),
-      ...(about.isolation === 'read committed' ? [] : [isolation]),
-      push,
-    ],
+    findings: findingsOf(
+      ...serverFindings(about, schema),
+      about.isolation !== 'read committed' &&
+        warning(
+          `Transactions are ${about.isolation} by default, and locks need READ COMMITTED: set it for the role authenticator.`,
+        ),
+      note(
+        'HTTP brings no wake-ups: waiters keep their place in the queue, and poll a few times per second. ' +
+          'A direct connection, with holdfast/postgres, is faster.',
+      ),
+    ),
   };
 }

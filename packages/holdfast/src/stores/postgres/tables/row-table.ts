@@ -16,7 +16,7 @@ import type { Found, Written } from '../../compare-and-swap/register.js';
 import type { KeyedState, SqlTable, TableStore, Timed } from '../../sql/sql-table.js';
 import type { Database } from '../clients.js';
 import { sqlState } from '../errors.js';
-import { type About, findingsOf } from '../probe.js';
+import { type About, serverFindings } from '../probe.js';
 import { aboutJson } from '../sql/reads.js';
 import { explainTable } from './errors.js';
 import { type Row, rowOf, stateIn } from './layout.js';
@@ -128,7 +128,7 @@ export class RowTable implements SqlTable<Version> {
     await this.read('default/holdfast-probe');
     const about = { ...(JSON.parse(found ?? '{}') as About), ready: true };
     const polled = note('A layout has no wake-ups and no queue: waiters poll a few times per second.');
-    return { server: `PostgreSQL ${about.version}`, findings: [...findingsOf(about, schema), polled] };
+    return { server: `PostgreSQL ${about.version}`, findings: [...serverFindings(about, schema), polled] };
   }
 
   #found(key: string, text: string | null): Found<Version> {
