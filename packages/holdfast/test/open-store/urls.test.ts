@@ -171,11 +171,11 @@ describe('the parts of a URL', () => {
     expect(redisTarget('redis+unix', '//me:p%40ss@/run/re%20dis.sock?database=2&prefix=mine:')).toMatchObject(
       {
         target: { socket: '/run/re dis.sock', username: 'me', password: 'p@ss', database: 2, tls: false },
-        prefix: 'mine:',
+        options: { prefix: 'mine:' },
       },
     );
-    const { target, prefix } = redisTarget('rediss+cluster', '//me:p%40ss@a:7000,b?prefix=mine:');
-    expect(prefix).toBe('mine:');
+    const { target, options } = redisTarget('rediss+cluster', '//me:p%40ss@a:7000,b?prefix=mine:');
+    expect(options).toEqual({ prefix: 'mine:' });
     expect(target).toEqual({
       cluster: true,
       tls: true,

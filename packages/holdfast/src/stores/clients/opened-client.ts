@@ -18,7 +18,7 @@ export interface Connection {
   readonly where: string;
   /** Why there is no connection now; null while there is one. The client's own errors do not say. */
   error(): unknown;
-  /** Ends the client. */
+  /** Ends the client. Called once. */
   end(): Promise<void>;
 }
 
@@ -108,12 +108,10 @@ export function connectedStore(store: Store, connection: Connection): Store {
   const listen = store.listen?.bind(store);
   const handOff = store.handOff?.bind(store);
   return {
-    name: store.name,
-    traits: store.traits,
+    ...store,
     apply: (commands) => store.apply(commands).map((reply) => reply.catch(rethrow)),
     ...(listen && { listen: (...args) => listen(...args).catch(rethrow) }),
     ...(handOff && { handOff: (hold) => handOff(hold).catch(rethrow) }),
-    ...(store.instances && { instances: store.instances }),
     read: (key) => store.read(key).catch(rethrow),
     async *list(query) {
       try {

@@ -1,7 +1,7 @@
 /** TLS of a URL, for databases: `sslmode`, `sslrootcert`, `sslcert` and `sslkey`. */
 import { checkServerIdentity, type PeerCertificate } from 'node:tls';
 import { InvalidArgumentError } from '../../protocol/index.js';
-import { contentOf } from './url.js';
+import { contentOf, given } from './url.js';
 
 export const TLS_OPTIONS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey'];
 const SSL_MODES = ['disable', 'require', 'no-verify', 'verify-ca', 'verify-full'] as const;
@@ -44,9 +44,7 @@ export async function tlsOf(
   return {
     verifiesHost: mode === 'verify-full',
     rejectUnauthorized: mode.startsWith('verify') || (mode === 'require' && ca !== undefined),
-    ...(ca === undefined ? {} : { ca }),
-    ...(cert === undefined ? {} : { cert }),
-    ...(key === undefined ? {} : { key }),
+    ...given({ ca, cert, key }),
     checkServerIdentity: (_, certificate) =>
       mode === 'verify-full' ? checkServerIdentity(host, certificate) : undefined,
   };

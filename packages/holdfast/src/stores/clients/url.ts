@@ -11,6 +11,11 @@ export interface Address {
   readonly port: number | null;
 }
 
+export interface Server {
+  readonly host: string;
+  readonly port: number;
+}
+
 export interface ServerUrl {
   readonly scheme: string;
   readonly user: string | null;
@@ -102,6 +107,12 @@ function refuse(error: Error): never {
 export function given<T extends object>(members: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   const entries = Object.entries(members).filter(([, value]) => value !== undefined);
   return Object.fromEntries(entries) as { [K in keyof T]?: Exclude<T[K], undefined> };
+}
+
+/** The servers of the URL, with this port by default. A host that is left out is `localhost`. */
+export function serversIn({ addresses }: ServerUrl, defaultPort: number): readonly Server[] {
+  const named = addresses.length === 0 ? [{ host: '', port: null }] : addresses;
+  return named.map(({ host, port }) => ({ host: host || 'localhost', port: port ?? defaultPort }));
 }
 
 /** HOST:PORT; the host of an IPv6 address is in brackets. */

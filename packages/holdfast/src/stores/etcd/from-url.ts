@@ -1,7 +1,7 @@
 /** `etcd://` and `etcds://`: the store on etcd's gateway, the latter over TLS. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { connectedStore } from '../clients/opened-client.js';
-import { given, hostAndPort, parseServerUrl } from '../clients/url.js';
+import { given, hostAndPort, parseServerUrl, serversIn } from '../clients/url.js';
 import { type EtcdClientOptions, type EtcdStoreOptions, etcdClient, etcdStore } from './index.js';
 
 const PORT = 2379;
@@ -33,11 +33,8 @@ export function etcdTarget(scheme: string, rest: string): EtcdTarget {
   }
   // A path ends with a slash; the option is the prefix as it is.
   const prefix = path === '' ? url.options.get('prefix') : `${path.replace(/\/+$/, '')}/`;
-  const addresses = url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses;
-  const endpoints = addresses.map(
-    ({ host, port }) =>
-      `${scheme === 'etcds' ? 'https' : 'http'}://${hostAndPort(host || 'localhost', port ?? PORT)}`,
-  );
+  const protocol = scheme === 'etcds' ? 'https' : 'http';
+  const endpoints = serversIn(url, PORT).map(({ host, port }) => `${protocol}://${hostAndPort(host, port)}`);
   return {
     client: { endpoints, ...given({ user: user ?? undefined, password: password ?? undefined }) },
     options: given({ prefix, layout: url.options.get('layout') as EtcdStoreOptions['layout'] }),

@@ -5,14 +5,14 @@
  */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { connectedStore } from '../clients/opened-client.js';
-import { hostAndPort, parseServerUrl } from '../clients/url.js';
+import { given, hostAndPort, parseServerUrl } from '../clients/url.js';
 import { type HttpStoreOptions, httpStore } from './index.js';
 
 export async function openStore(scheme: string, rest: string): Promise<Store> {
-  const { urls, apiKey } = httpTarget(scheme, rest, process.env.HOLDFAST_API_KEY);
-  const store = httpStore(apiKey === undefined ? { urls } : { urls, apiKey });
+  const options = httpTarget(scheme, rest, process.env.HOLDFAST_API_KEY);
+  const where = options.urls.join(', ');
   // The connections are those of `fetch`: nothing to end.
-  return connectedStore(store, { where: urls.join(', '), error: () => null, end: async () => undefined });
+  return connectedStore(httpStore(options), { where, error: () => null, end: async () => undefined });
 }
 
 export function httpTarget(
@@ -35,6 +35,5 @@ export function httpTarget(
   const urls = url.addresses.map(({ host, port }) =>
     `${scheme}://${hostAndPort(host, port)}/${path}`.replace(/\/+$/, ''),
   );
-  const apiKey = url.user ?? (keyOfEnvironment || undefined);
-  return apiKey === undefined ? { urls } : { urls, apiKey };
+  return { urls, ...given({ apiKey: url.user ?? (keyOfEnvironment || undefined) }) };
 }

@@ -2,7 +2,15 @@
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { createdOnce, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
-import { contentOf, countIn, given, hostAndPort, parseServerUrl, type ServerUrl } from '../clients/url.js';
+import {
+  contentOf,
+  countIn,
+  given,
+  hostAndPort,
+  parseServerUrl,
+  type ServerUrl,
+  serversIn,
+} from '../clients/url.js';
 import { bucketConfig, createBucket, type NatsStoreOptions, natsStore } from './index.js';
 import { NATS_CLIENTS, type Target } from './open-client.js';
 
@@ -54,9 +62,7 @@ export async function natsTarget(scheme: string, rest: string): Promise<NatsTarg
   const { options } = url;
   return {
     target: {
-      servers: (url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses).map(
-        ({ host, port }) => hostAndPort(host || 'localhost', port ?? PORT),
-      ),
+      servers: serversIn(url, PORT).map(({ host, port }) => hostAndPort(host, port)),
       tls: await tlsOf(scheme, options),
       inboxPrefix: options.get('inbox-prefix'),
       ...(await loginOf(url)),

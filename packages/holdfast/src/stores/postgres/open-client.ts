@@ -6,6 +6,7 @@
 import { ignore } from '../../protocol/ignore.js';
 import { type Candidate, importError, KEEP_ALIVE_MS, type OpenedClient } from '../clients/opened-client.js';
 import type { Tls } from '../clients/tls.js';
+import { given, hostAndPort } from '../clients/url.js';
 import type { PostgresClient } from './index.js';
 
 const IDLE_MS = 60_000;
@@ -50,11 +51,7 @@ export const POSTGRES_CLIENTS: readonly Candidate<Opener>[] = [
         });
         // The pool drops the broken connection itself; the next command opens another.
         pool.on('error', ignore);
-        let ended: Promise<void> | null = null;
-        const end = (): Promise<void> => {
-          ended ??= pool.end();
-          return ended;
-        };
+        const end = (): Promise<void> => pool.end();
         return { client: pool, connection: { where: whereOf(target), error: () => null, end } };
       };
     },
@@ -103,14 +100,6 @@ async function importPostgres() {
   }
 }
 
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-function given<T extends object>(options: T): Given<T> {
-  const known = Object.entries(options).filter(([, value]) => value !== undefined);
-  return Object.fromEntries(known) as Given<T>;
-}
-
 function whereOf({ host = process.env.PGHOST ?? 'localhost', port }: Target): string {
-  const name = host.includes(':') ? `[${host}]` : host;
-  return host.startsWith('/') ? host : `${name}:${port ?? process.env.PGPORT ?? 5432}`;
+  return host.startsWith('/') ? host : hostAndPort(host, port ?? Number(process.env.PGPORT ?? 5432));
 }

@@ -37,7 +37,7 @@ export async function migrationOf(scheme: string, rest: string, given: Migration
 
 function quorumTargets(scheme: string, rest: string) {
   const secure = scheme.startsWith('rediss') || scheme.startsWith('valkeys');
-  const { target, ...options } = redisTarget(`${secure ? 'rediss' : 'redis'}+cluster`, rest);
+  const { target, options } = redisTarget(`${secure ? 'rediss' : 'redis'}+cluster`, rest);
   const { addresses } = target;
   if (addresses.length < 3) {
     throw new InvalidArgumentError(

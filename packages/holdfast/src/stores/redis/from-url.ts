@@ -4,8 +4,8 @@
  */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { loadFirst, storeOn } from '../clients/opened-client.js';
-import { type Address, parseServerUrl, type ServerUrl } from '../clients/url.js';
-import { redisStore } from './index.js';
+import { given, parseServerUrl, serversIn } from '../clients/url.js';
+import { type RedisStoreOptions, redisStore } from './index.js';
 import { REDIS_CLIENTS, type Target } from './open-client.js';
 
 const OPTIONS = ['prefix'];
@@ -13,16 +13,18 @@ const SOCKET_OPTIONS = ['prefix', 'database'];
 const PORT = 6379;
 const DATABASE_MAX = 9_999;
 
-export async function openStore(scheme: string, rest: string, clients = REDIS_CLIENTS): Promise<Store> {
-  const { target, prefix } = redisTarget(scheme, rest);
-  const open = await loadFirst('Redis', clients);
-  return storeOn(await open(target), (client) => redisStore(client, prefix === undefined ? {} : { prefix }));
+export interface RedisTarget {
+  readonly target: Target;
+  readonly options: Pick<RedisStoreOptions, 'prefix'>;
 }
 
-export function redisTarget(
-  scheme: string,
-  rest: string,
-): { readonly target: Target; readonly prefix?: string } {
+export async function openStore(scheme: string, rest: string, clients = REDIS_CLIENTS): Promise<Store> {
+  const { target, options } = redisTarget(scheme, rest);
+  const open = await loadFirst('Redis', clients);
+  return storeOn(await open(target), (client) => redisStore(client, options));
+}
+
+export function redisTarget(scheme: string, rest: string): RedisTarget {
   if (scheme.endsWith('+unix')) return socketTarget(scheme, rest);
   const cluster = scheme.endsWith('+cluster');
   const form = cluster
@@ -39,17 +41,17 @@ export function redisTarget(
       cluster,
       socket: undefined,
       tls: /^(?:rediss|valkeys)\b/.test(scheme),
-      addresses: (url.addresses.length === 0 ? [{ host: '', port: null }] : url.addresses).map(whole),
+      addresses: serversIn(url, PORT),
       username: url.user ?? undefined,
       password: url.password ?? undefined,
       database: databaseOf(url.path, cluster),
     },
-    ...prefixOf(url),
+    options: given({ prefix: url.options.get('prefix') }),
   };
 }
 
 /** The path of the socket is the path of the URL: `redis+unix:///run/redis.sock`. */
-function socketTarget(scheme: string, rest: string): { readonly target: Target; readonly prefix?: string } {
+function socketTarget(scheme: string, rest: string): RedisTarget {
   const form = `${scheme}://USER:PASSWORD@/PATH/TO/SOCKET?database=NUMBER`;
   const url = parseServerUrl(scheme, rest, form, SOCKET_OPTIONS);
   if (url.addresses.length > 0 || url.path === '') {
@@ -57,25 +59,18 @@ function socketTarget(scheme: string, rest: string): { readonly target: Target; 
       `This is no ${scheme}: URL: expected ${form}, with no host before the path.`,
     );
   }
-  const target = {
-    cluster: false,
-    socket: `/${url.path}`,
-    tls: false,
-    addresses: [],
-    username: url.user ?? undefined,
-    password: url.password ?? undefined,
-    database: databaseOf(url.options.get('database') ?? '', false),
+  return {
+    target: {
+      cluster: false,
+      socket: `/${url.path}`,
+      tls: false,
+      addresses: [],
+      username: url.user ?? undefined,
+      password: url.password ?? undefined,
+      database: databaseOf(url.options.get('database') ?? '', false),
+    },
+    options: given({ prefix: url.options.get('prefix') }),
   };
-  return { target, ...prefixOf(url) };
-}
-
-function prefixOf({ options }: ServerUrl): { readonly prefix?: string } {
-  const prefix = options.get('prefix');
-  return prefix === undefined ? {} : { prefix };
-}
-
-function whole({ host, port }: Address): { readonly host: string; readonly port: number } {
-  return { host: host === '' ? 'localhost' : host, port: port ?? PORT };
 }
 
 function databaseOf(path: string, cluster: boolean): number {

@@ -11,6 +11,7 @@ import {
   type OpenedClient,
   PING_MS,
 } from '../clients/opened-client.js';
+import { given, hostAndPort, type Server } from '../clients/url.js';
 import type { RedisClient } from './index.js';
 import { end as endNodeRedis } from './node-redis.js';
 
@@ -28,7 +29,7 @@ export interface Target {
   /** The path of a Unix socket, instead of an address. */
   readonly socket: string | undefined;
   readonly tls: boolean;
-  readonly addresses: readonly { readonly host: string; readonly port: number }[];
+  readonly addresses: readonly Server[];
   readonly username: string | undefined;
   readonly password: string | undefined;
   readonly database: number;
@@ -141,8 +142,7 @@ async function importRedis(): Promise<typeof import('redis')> {
 
 function ioredisOptions({ tls, username, password, database }: Target) {
   return {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
+    ...given({ username, password }),
     ...(tls ? { tls: {} } : {}),
     db: database,
     connectionName: 'holdfast',
@@ -165,8 +165,7 @@ function nodeRedisOptions({ tls, username, password }: Target, signal: AbortSign
   // Also for a server that accepts the connection and stays silent: the client would wait for ever, even when ended.
   const socket = { connectTimeout: CONNECT_MS_MAX, socketTimeout: SILENCE_MS_MAX, reconnectStrategy };
   return {
-    ...(username === undefined ? {} : { username }),
-    ...(password === undefined ? {} : { password }),
+    ...given({ username, password }),
     name: 'holdfast',
     disableOfflineQueue: true,
     // Without pings an unused connection would count as silent.
@@ -217,7 +216,7 @@ function reconnectMs(attempts: number): number {
 
 function whereOf({ addresses, socket, tls }: Target): string {
   if (socket !== undefined) return socket;
-  const names = addresses.map(({ host, port }) => `${host.includes(':') ? `[${host}]` : host}:${port}`);
+  const names = addresses.map(({ host, port }) => hostAndPort(host, port));
   return `${names.join(', ')}${tls ? ' over TLS' : ''}`;
 }
 
