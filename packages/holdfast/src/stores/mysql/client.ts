@@ -4,7 +4,7 @@
  * Pools of mysql2 are used by their callbacks. Its promises keep the stack of each caller, and make an object of the
  * connection at each use: a tenth of the processor time of a command. A pool of its promise API has the other as `pool`.
  */
-import type { Pooled } from '../clients/pooled.js';
+import type { Pooled } from './pooled.js';
 
 /** A connection of mysql2 (its promise API) or mariadb, with autocommit, that is not used for transactions. */
 export interface MysqlConnection {

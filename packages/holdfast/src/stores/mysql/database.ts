@@ -7,8 +7,8 @@
  * transactions of its own. A statement that hangs is given up, and its connection destroyed if it is of a pool (pooled.ts).
  */
 import { InvalidArgumentError, NotExecutedError, UnsupportedError } from '../../protocol/index.js';
-import { answered, onPooled, type Pooled } from '../clients/pooled.js';
 import { type MysqlClient, type MysqlConnection, type MysqlPool, promiseClient } from './client.js';
+import { answered, onPooled, type Pooled } from './pooled.js';
 
 export type Row = Readonly<Record<string, unknown>>;
 

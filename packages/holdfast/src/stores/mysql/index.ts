@@ -1,13 +1,12 @@
 /** The public names of the store for MySQL and MariaDB, and its options. See table.ts. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import { explained } from '../sql/refusals.js';
 import { sqlStore } from '../sql/sql-store.js';
-import { versionedTable } from '../sql/versioned-table.js';
 import type { MysqlClient } from './client.js';
 import { Database } from './database.js';
 import { engineOf } from './probe.js';
-import { mysqlRows, tableSql } from './table.js';
+import { explained } from './refusals.js';
+import { mysqlTable, tableSql } from './table.js';
 
 export type { MysqlCallbackClient, MysqlClient, MysqlConnection, MysqlPool } from './client.js';
 
@@ -19,8 +18,8 @@ export interface MysqlStoreOptions {
 
 /** The client is used as it is and never closed. The table has to exist: `createTable` creates it, once. */
 export function mysqlStore(client: MysqlClient, options: MysqlStoreOptions = {}): Store {
-  const rows = mysqlRows(new Database(client), quotedTable(options));
-  return sqlStore(versionedTable(rows), { name: 'mysql', title: 'MySQL', queue: true });
+  const table = mysqlTable(new Database(client), quotedTable(options));
+  return sqlStore(table, { name: 'mysql', title: 'MySQL', queue: true });
 }
 
 /** Creates the table where it is missing. */

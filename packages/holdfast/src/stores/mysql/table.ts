@@ -14,12 +14,12 @@
  * A lost reply: the write was committed or not. The engine repeats the command with the same hold.
  */
 import { codeOf } from '../clients/errors.js';
-import { explained } from '../sql/refusals.js';
-import { VERSION_LENGTH_MAX } from '../sql/row-state.js';
-import type { Timed } from '../sql/sql-table.js';
-import type { FoundRow, VersionedRows } from '../sql/versioned-table.js';
+import type { Found } from '../compare-and-swap/register.js';
+import type { SqlTable, Timed } from '../sql/sql-table.js';
 import { type Database, hex, type Row } from './database.js';
 import { probe } from './probe.js';
+import { explained } from './refusals.js';
+import { type NewRow, rowOf, stateIn, VERSION_LENGTH_MAX } from './row.js';
 import { type Update, UpdateGroups } from './update-groups.js';
 
 /** A namespace, a slash and a name. */
@@ -38,6 +38,14 @@ const IS_OLD = `delete_after < ${NOW_US} DIV 1000`;
 /** The time has a row of its own, so that it comes also where nothing is found. */
 const WITH_TIME = `SELECT ${TIME}, found.* FROM (SELECT 1) AS one LEFT JOIN`;
 
+interface FoundRow {
+  readonly key: string;
+  readonly version: string;
+  readonly state: string;
+}
+
+const ABSENT: Found<string> = { state: null, version: '', lateMs: 0 };
+
 export function tableSql(table: string): string {
   return [
     `CREATE TABLE IF NOT EXISTS ${table} (`,
@@ -50,7 +58,7 @@ export function tableSql(table: string): string {
   ].join('\n');
 }
 
-export function mysqlRows(database: Database, table: string): VersionedRows {
+export function mysqlTable(database: Database, table: string): SqlTable<string> {
   /** Whether the server is known to run `BOUNDED`. */
   let isBounded = false;
 
@@ -104,27 +112,40 @@ export function mysqlRows(database: Database, table: string): VersionedRows {
     },
   });
 
+  /** Where there is no row, or one that may be deleted. Resolves with whether it was written. */
+  function insert(key: string, row: NewRow): Promise<Timed<boolean>> {
+    const [version, state] = [hex(row.version), hex(row.state)];
+    // The stamp of the new row counts, unless the old row stays: then the last LAST_INSERT_ID is 0. In any order of SET.
+    return write(
+      `INSERT INTO ${table} (lock_key, version, state, delete_after) ` +
+        `VALUES (${hex(key)}, ${version}, ${state}, ${row.deleteAfter} + 0 * ${STAMP}) ON DUPLICATE KEY UPDATE ` +
+        `version = IF(${IS_OLD}, ${version}, version), state = IF(${IS_OLD}, ${state}, state), ` +
+        `delete_after = IF(${IS_OLD}, ${row.deleteAfter}, delete_after + LAST_INSERT_ID(0 * delete_after))`,
+    );
+  }
+
   return {
-    async select(key) {
-      const { value, atMs } = await rows(`${WITH_TIME} ${table} AS found ON lock_key = ${hex(key)}`);
-      return { value: value[0] ?? null, atMs };
+    absent: ABSENT,
+    async read(key) {
+      const found = await rows(`${WITH_TIME} ${table} AS found ON lock_key = ${hex(key)}`);
+      const [row] = found.value;
+      const value = row ? { state: stateIn(row.state, key), version: row.version, lateMs: 0 } : ABSENT;
+      return { value, atMs: found.atMs };
     },
-    insert(key, row) {
-      const [version, state] = [hex(row.version), hex(row.state)];
-      // The stamp of the new row counts, unless the old row stays: then the last LAST_INSERT_ID is 0. In any order of SET.
-      return write(
-        `INSERT INTO ${table} (lock_key, version, state, delete_after) ` +
-          `VALUES (${hex(key)}, ${version}, ${state}, ${row.deleteAfter} + 0 * ${STAMP}) ON DUPLICATE KEY UPDATE ` +
-          `version = IF(${IS_OLD}, ${version}, version), state = IF(${IS_OLD}, ${state}, state), ` +
-          `delete_after = IF(${IS_OLD}, ${row.deleteAfter}, delete_after + LAST_INSERT_ID(0 * delete_after))`,
-      );
+    async replace(key, next, { version: seen }) {
+      const row = rowOf(next);
+      const { value: isWritten, atMs } = await (seen === ABSENT.version
+        ? insert(key, row)
+        : groups.update({ key, row, seen }));
+      if (!isWritten) return { value: { kind: 'changed', found: null }, atMs };
+      return { value: { kind: 'written', version: row.version, lateMs: 0 }, atMs };
     },
-    update: (key, row, seen) => groups.update({ key, row, seen }),
-    page(prefix, after, count) {
+    async page(prefix, after, count) {
       const [begin, bytes] = [hex(prefix), Buffer.byteLength(prefix)];
       const wanted = `lock_key > ${hex(after ?? '')} AND lock_key >= ${begin} AND LEFT(lock_key, ${bytes}) = ${begin}`;
       const page = `SELECT * FROM ${table} WHERE ${wanted} ORDER BY lock_key LIMIT ${count}`;
-      return rows(`${WITH_TIME} (${page}) AS found ON TRUE ORDER BY lock_key`);
+      const { value, atMs } = await rows(`${WITH_TIME} (${page}) AS found ON TRUE ORDER BY lock_key`);
+      return { value: value.map(({ key, state }) => ({ key, state: stateIn(state, key) })), atMs };
     },
     async time() {
       return { ...(await rows(`SELECT ${TIME}`)), value: null };

@@ -16,12 +16,12 @@ import { NotExecutedError } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import { RecentMap } from '../compare-and-swap/recent-map.js';
 import type { Timed } from '../sql/sql-table.js';
-import type { VersionedRow } from '../sql/versioned-table.js';
+import type { NewRow } from './row.js';
 
 /** A row to be written where it still has the version `seen`. */
 export interface Update {
   readonly key: string;
-  readonly row: VersionedRow;
+  readonly row: NewRow;
   readonly seen: string;
 }
 

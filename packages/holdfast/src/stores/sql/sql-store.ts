@@ -32,14 +32,18 @@ const TICK_MS = 0.001;
 const PAGE_ROWS = 250;
 
 export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStoreOptions): Store {
-  const estimate = new TimeEstimate();
+  const time = Object.assign(new TimeEstimate(), {
+    async sample() {
+      await timed(() => table.time());
+    },
+  });
 
   async function timed<T>(statement: () => Promise<Timed<T>>): Promise<T> {
     const sentMs = systemClock.monotonicMs();
     const { value, atMs } = await statement();
     if (atMs === null) return value;
     if (!Number.isFinite(atMs)) throw new Error(`${title} answered without its time.`);
-    estimate.note(sentMs, systemClock.monotonicMs(), atMs, atMs + TICK_MS);
+    time.note(sentMs, systemClock.monotonicMs(), atMs, atMs + TICK_MS);
     return value;
   }
 
@@ -54,18 +58,8 @@ export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStore
     ...(take && { take: (claim, next, now) => timed(() => take.call(table, claim, next, now)) }),
     ...(check && { check: check.bind(table) }),
   };
-  const time = {
-    reading: () => estimate.reading(),
-    isFresh: () => estimate.isFresh(),
-    get jumps() {
-      return estimate.jumps;
-    },
-    async sample() {
-      await timed(() => table.time());
-    },
-  };
   const swap = new CompareAndSwap(register, time, { name: title, queue });
-  const cleanUp = new CleanUp(async (rows) => (await table.cleanUp?.(rows)) ?? 0);
+  const cleanUp = new CleanUp((rows) => table.cleanUp(rows));
   const instances = table.instancesOn?.({ time, swap, timed });
 
   async function* snapshots(prefix: string, after: string | null): AsyncGenerator<Snapshot | null> {

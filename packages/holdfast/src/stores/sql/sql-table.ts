@@ -1,8 +1,7 @@
 /**
  * What a table of an SQL database has to offer, so that `sqlStore` makes a store of it.
  *
- * 1. Write the statements of the table as a `SqlTable<V>`. `V` is what a row is compared by: a version column
- *    (`newVersion` in row-state.ts), or the columns as they were seen, where other software writes the rows, too.
+ * 1. Write the statements of the table as a `SqlTable<V>`. `V` is what a row is compared by: a version column, or the columns as they were seen, where other software writes the rows, too.
  * 2. Every statement returns the database's own time with its result, in the same round trip, as `Timed`.
  * 3. `sqlStore(table, options)` does the rest: the clock, the decisions, the cache, lists, clean-up and closing.
  *
@@ -40,7 +39,7 @@ export interface SqlTable<V> {
   /** The time alone. */
   time(): Promise<Timed<null>>;
   /** Deletes up to `rows` rows that are expendable by the database's own clock; resolves with how many. */
-  cleanUp?(rows: number): Promise<number>;
+  cleanUp(rows: number): Promise<number>;
   /** Throws an `UnsupportedError` for a command that a row cannot store. */
   check?(command: Command): void;
   probe(): Promise<Pick<Guarantees, 'server' | 'findings'>>;

@@ -1,16 +1,15 @@
-/** Errors of a database about the table and the rights on it, with advice. */
+/** Errors about the table and the rights on it, with advice. */
 import { UnsupportedError } from '../../protocol/index.js';
 import { codeOf, messageOf, notExecuted } from '../clients/errors.js';
 
-/** Codes of MySQL and PostgreSQL. */
 const ADVICE: readonly (readonly [code: RegExp, text: (table: string) => string])[] = [
   [
-    /^(?:ER_NO_SUCH_TABLE|ER_BAD_FIELD_ERROR|ER_NO_DB_ERROR|42P01|42703)$/,
+    /^(?:ER_NO_SUCH_TABLE|ER_BAD_FIELD_ERROR|ER_NO_DB_ERROR)$/,
     (table) =>
       `The table ${table} is not there, or has other columns: run \`holdfast migrate --store URL\` once.`,
   ],
   [
-    /^(?:ER_TABLEACCESS_DENIED_ERROR|ER_COLUMNACCESS_DENIED_ERROR|42501)$/,
+    /^(?:ER_TABLEACCESS_DENIED_ERROR|ER_COLUMNACCESS_DENIED_ERROR)$/,
     (table) => `This user needs the rights SELECT, INSERT, UPDATE and DELETE on the table ${table}.`,
   ],
 ];

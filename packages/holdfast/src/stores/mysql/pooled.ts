@@ -1,9 +1,9 @@
 /** Work on a connection of a pool, with a limit on every wait. */
 import { ignore } from '../../protocol/ignore.js';
 import { NotExecutedError } from '../../protocol/index.js';
-import { isReadOnly, messageOf, notExecuted } from './errors.js';
-import { STATEMENT_MS_MAX } from './opened-client.js';
-import { within } from './within.js';
+import { isReadOnly, messageOf, notExecuted } from '../clients/errors.js';
+import { STATEMENT_MS_MAX } from '../clients/opened-client.js';
+import { within } from '../clients/within.js';
 
 /** The members of a pooled connection. A connection without them is not of a pool. */
 export interface Pooled {
