@@ -18,9 +18,9 @@
  * There are no wake-ups: waiters poll.
  */
 import type { Store } from '../../protocol/index.js';
+import { listed } from '../clients/listed.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
-import { listed } from '../compare-and-swap/listed.js';
 import { type DynamodbClient, type DynamodbCommandClient, methodsOf } from './client.js';
 import { CLOCK_ERROR_MS, timeOf } from './dynamodb-time.js';
 import type { Item } from './item.js';

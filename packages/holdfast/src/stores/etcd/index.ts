@@ -22,11 +22,11 @@ import {
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import type { FetchLike } from '../clients/fetch.js';
+import { firstOf, listed } from '../clients/listed.js';
 import { wakeListeners } from '../clients/wake-streams.js';
 import { CentralInstances } from '../compare-and-swap/central-instances.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
-import { firstOf, listed } from '../compare-and-swap/listed.js';
 import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
 import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
 import { CLOCK_ERROR_MS, timeOf } from './etcd-time.js';

@@ -27,6 +27,7 @@ import {
   type Snapshot,
   type Store,
 } from '../../protocol/index.js';
+import { firstOf } from '../clients/listed.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { NotALockError } from '../compare-and-swap/records.js';
@@ -90,6 +91,13 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
     }
   }
 
+  async function* snapshots(query: ListQuery): AsyncGenerator<Snapshot | null> {
+    const keys = await listKeys(bucket, query);
+    for (let from = 0; from < keys.length; from += PAGE) {
+      yield* await Promise.all(keys.slice(from, from + PAGE).map(snapshot));
+    }
+  }
+
   return {
     name: 'nats',
     traits: estimatedTraits(USUAL_ERROR_MS, { push: queue, queue }),
@@ -106,19 +114,9 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       await ready();
       return await adapter.read(key);
     },
-    async *list(query: ListQuery) {
+    async *list(query) {
       await ready();
-      let left = query.limit ?? Number.POSITIVE_INFINITY;
-      if (left <= 0) return;
-      const keys = await listKeys(bucket, query);
-      for (let from = 0; from < keys.length; from += PAGE) {
-        for (const one of await Promise.all(keys.slice(from, from + PAGE).map(snapshot))) {
-          if (!one) continue;
-          yield one;
-          left -= 1;
-          if (left <= 0) return;
-        }
-      }
+      yield* firstOf(snapshots(query), query.limit);
     },
     async probe() {
       await ready();

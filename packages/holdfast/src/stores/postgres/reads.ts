@@ -1,11 +1,6 @@
 /** Reads keys through the functions `read` and `list`, over any transport. */
-import {
-  checkVersion,
-  compareKeys,
-  type ListQuery,
-  type Snapshot,
-  type Store,
-} from '../../protocol/index.js';
+import { checkVersion, compareKeys, type Snapshot, type Store } from '../../protocol/index.js';
+import { firstOf } from '../clients/listed.js';
 
 /** Rows per page of a list. */
 export const PAGE_ROWS = 500;
@@ -25,24 +20,23 @@ export interface Functions {
 }
 
 export function readsOf(functions: Functions): Pick<Store, 'read' | 'list'> {
+  async function* snapshots(prefix: string, after: string | null): AsyncGenerator<Snapshot> {
+    for (let last = after; ; ) {
+      const { views, next } = (await functions.list(prefix, last)) as Page;
+      for (const view of views) yield readable(view);
+      if (next === null) return;
+      last = next;
+    }
+  }
+
   return {
     async read(key) {
       const found = await functions.read(key);
       return found === null || found === undefined ? null : readable(found as View);
     },
-    async *list({ prefix, after, limit = Number.POSITIVE_INFINITY }: ListQuery): AsyncIterable<Snapshot> {
-      let left = limit;
-      let last = after !== undefined && compareKeys(after, prefix) >= 0 ? after : null;
-      while (left > 0) {
-        const { views, next } = (await functions.list(prefix, last)) as Page;
-        for (const view of views) {
-          if (left <= 0) return;
-          left -= 1;
-          yield readable(view);
-        }
-        if (next === null) return;
-        last = next;
-      }
+    list({ prefix, after, limit }) {
+      const from = after !== undefined && compareKeys(after, prefix) >= 0 ? after : null;
+      return firstOf(snapshots(prefix, from), limit);
     },
   };
 }

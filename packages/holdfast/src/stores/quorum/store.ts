@@ -20,16 +20,17 @@ import { systemClock } from '../../clock.js';
 import {
   InvalidArgumentError,
   keysInOrder,
+  type ListQuery,
   type Snapshot,
   type Store,
   snapshotOf,
   type Wake,
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { firstOf } from '../clients/listed.js';
 import type { OnListening, OnWake } from '../clients/wake-up.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
-import { firstOf } from '../compare-and-swap/listed.js';
 import { RecentMap } from '../compare-and-swap/recent-map.js';
 import { connectionTo, type RedisClient } from '../redis/clients.js';
 import { scanKeys } from '../redis/key-scan.js';
@@ -91,7 +92,12 @@ export function quorumStore(clients: readonly RedisClient[], options: QuorumStor
     return snapshotOf(key, state, (await swap.now()).earliest);
   }
 
-  async function* snapshots(keys: readonly string[]): AsyncGenerator<Snapshot | null> {
+  async function* snapshots(query: ListQuery): AsyncGenerator<Snapshot | null> {
+    const found = await quorum.collect((index) => {
+      const { connection, keyPrefix } = members[index] as RedisMember;
+      return scanKeys(connection, keyPrefix, query);
+    });
+    const keys = keysInOrder(new Set(found.flat()), query);
     for (let from = 0; from < keys.length; from += LISTED_AT_ONCE) {
       yield* await Promise.all(keys.slice(from, from + LISTED_AT_ONCE).map(snapshot));
     }
@@ -108,13 +114,7 @@ export function quorumStore(clients: readonly RedisClient[], options: QuorumStor
     read: snapshot,
     async *list(query) {
       swap.checkOpen();
-      if ((query.limit ?? 1) <= 0) return;
-      const found = await quorum.collect((index) => {
-        const { connection, keyPrefix } = members[index] as RedisMember;
-        return scanKeys(connection, keyPrefix, query);
-      });
-      const keys = keysInOrder(new Set(found.flat()), query);
-      yield* firstOf(snapshots(keys), query.limit);
+      yield* firstOf(snapshots(query), query.limit);
     },
     async probe() {
       swap.checkOpen();

@@ -23,6 +23,7 @@
 import {
   type Command,
   InvalidArgumentError,
+  type ListQuery,
   type Reply,
   type Snapshot,
   type Store,
@@ -31,6 +32,7 @@ import {
   UnsupportedError,
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { firstOf } from '../clients/listed.js';
 import { checkClient, connectionTo, type RedisClient, subscriberOn } from './clients.js';
 import { type Answers, answersOf, isForeignAt, replyOf } from './codec.js';
 import { commandEncoder, encodeReads } from './encoder.js';
@@ -144,19 +146,23 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     return snapshotOf(key, storedState(answers, index, key, keyPrefix + key), answers.now);
   }
 
-  /** The snapshots of those keys that are in use. */
-  async function snapshots(keys: readonly string[]): Promise<readonly Snapshot[]> {
+  /** Null for keys that are not in use. */
+  async function readTogether(keys: readonly string[]): Promise<readonly (Snapshot | null)[]> {
     const pages = connection.isCluster ? keys.map((key) => [key]) : [keys];
     const found = pages.map(async (page) => {
       checkUsable();
       const answers = await readRecords(page);
-      return page.flatMap((key, index) => {
-        // A list leaves out keys that are not locks; a command on one fails.
-        if (isForeignAt(answers, index)) return [];
-        return snapshot(key, answers, index) ?? [];
-      });
+      // A list leaves out keys that are not locks; a command on one fails.
+      return page.map((key, index) => (isForeignAt(answers, index) ? null : snapshot(key, answers, index)));
     });
     return (await Promise.all(found)).flat();
+  }
+
+  async function* snapshots(query: ListQuery): AsyncGenerator<Snapshot | null> {
+    const keys = await scanKeys(connection, keyPrefix, query);
+    for (let from = 0; from < keys.length; from += CALL_MAX) {
+      yield* await readTogether(keys.slice(from, from + CALL_MAX));
+    }
   }
 
   return {
@@ -173,16 +179,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     },
     async *list(query) {
       checkUsable();
-      let left = query.limit ?? Number.POSITIVE_INFINITY;
-      if (left <= 0) return;
-      const keys = await scanKeys(connection, keyPrefix, query);
-      for (let from = 0; from < keys.length; from += CALL_MAX) {
-        for (const one of await snapshots(keys.slice(from, from + CALL_MAX))) {
-          yield one;
-          left -= 1;
-          if (left <= 0) return;
-        }
-      }
+      yield* firstOf(snapshots(query), query.limit);
     },
     async probe() {
       checkUsable();

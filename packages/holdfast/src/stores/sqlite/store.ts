@@ -24,12 +24,14 @@ import {
   InvalidArgumentError,
   NotExecutedError,
   type Reply,
+  type Snapshot,
   type State,
   type Store,
   snapshotOf,
   UnsupportedError,
 } from '../../protocol/index.js';
 import { isError } from '../../protocol/is-error.js';
+import { firstOf } from '../clients/listed.js';
 import { batches } from './batch.js';
 import { immediately, resultCode, SQLITE_BUSY, SQLITE_FULL, type SqliteDatabase } from './database.js';
 import { type Findings, type Liveness, liveness } from './liveness.js';
@@ -102,8 +104,22 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
     return state && life ? life.expireGone(state, at, findings) : state;
   }
 
+  async function* snapshots(prefix: string, after: string): AsyncGenerator<Snapshot | null> {
+    const findings: Findings = new Map();
+    for (let last = after; ; ) {
+      checkOpen();
+      const page = kept.page(prefix, last);
+      if (page.length === 0) return;
+      const at = now();
+      for (const { key, state } of page) {
+        if (!key.startsWith(prefix)) return;
+        yield snapshotOf(key, view(state(), at, findings), at);
+        last = key;
+      }
+    }
+  }
+
   async function changeFor(pid: number, work: (known: Liveness) => void): Promise<void> {
-    checkOpen();
     if (!Number.isSafeInteger(pid) || pid <= 0) throw new InvalidArgumentError(`${pid} is not a process id.`);
     return change(work);
   }
@@ -139,25 +155,7 @@ export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStor
       const at = now();
       return snapshotOf(key, view(kept.load(key), at, new Map()), at);
     },
-    async *list({ prefix, after = '', limit = Number.POSITIVE_INFINITY }) {
-      const findings: Findings = new Map();
-      let left = limit;
-      let last = after;
-      while (left > 0) {
-        checkOpen();
-        const page = kept.page(prefix, last);
-        const at = now();
-        for (const { key, state } of page) {
-          last = key;
-          if (!key.startsWith(prefix) || left <= 0) return;
-          const snapshot = snapshotOf(key, view(state(), at, findings), at);
-          if (!snapshot) continue;
-          left -= 1;
-          yield snapshot;
-        }
-        if (page.length === 0) return;
-      }
-    },
+    list: ({ prefix, after = '', limit }) => firstOf(snapshots(prefix, after), limit),
     async probe() {
       checkOpen();
       return probe({ database, file, files, now, canProve, wallClock: table.clock === null });

@@ -1,4 +1,4 @@
-/** Lists for engines without an order of keys: all states that were found, by the query. */
+/** The snapshots of a list: as many as were asked for; and in order, for engines without an order of keys. */
 import { keysInOrder, type ListQuery, type Snapshot, type State, snapshotOf } from '../../protocol/index.js';
 
 /** The first `limit` of them that are there. */
