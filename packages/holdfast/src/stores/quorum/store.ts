@@ -180,8 +180,10 @@ class QuorumWakes {
       if (isStopped) await stop();
     };
     const joinLater = (listener: WakeListener, member: number): void => {
-      if (isStopped || this.#closed) return;
-      const again = (): void => void join(listener, member).catch(() => joinLater(listener, member));
+      const again = (): void => {
+        if (isStopped || this.#closed) return;
+        join(listener, member).catch(() => joinLater(listener, member));
+      };
       systemClock.timer(LISTEN_AGAIN_MS, again).keepAlive(false);
     };
     await Promise.any(

@@ -1,0 +1,46 @@
+/** Wake-ups of a quorum while a server is away: clients that are objects here, so that no server is needed. */
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { quorumStore } from '../../src/stores/quorum/index.js';
+import type { RedisClient } from '../../src/stores/redis/index.js';
+
+/** As ioredis, as far as listening goes. `connects`: called for every connection that is opened for listening. */
+function clientWith(connects: () => Promise<void>): RedisClient {
+  const done = async (): Promise<void> => undefined;
+  const client = {
+    status: 'ready',
+    options: {},
+    call: done,
+    createBuiltinCommand: () => ({ string: done }),
+    on: () => client,
+    off: () => client,
+    duplicate: () => client,
+    connect: connects,
+    disconnect: () => undefined,
+    subscribe: done,
+    unsubscribe: done,
+  };
+  return client;
+}
+
+describe('listening at a quorum', () => {
+  afterEach(() => {
+    vi.useRealTimers();
+  });
+
+  it('tries a server that is away again, until the store is closed', async () => {
+    vi.useFakeTimers();
+    let attempts = 0;
+    const here = (): RedisClient => clientWith(async () => undefined);
+    const away = clientWith(async () => {
+      attempts += 1;
+      throw new Error('It is away.');
+    });
+    const store = quorumStore([here(), here(), away]);
+    await store.listen?.('inbox', () => undefined);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(attempts).toBe(2);
+    await store.close();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(attempts).toBe(2);
+  });
+});
