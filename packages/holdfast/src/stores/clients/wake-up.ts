@@ -1,4 +1,4 @@
-/** Wake-ups as the stores receive them, and their text form `why:key`, which Redis and NATS carry. */
+/** Wake-ups as the stores receive them, and their text form: the reason, a separator and the key. */
 import type { Why } from '../../protocol/index.js';
 
 export type OnWake = (key: string, why: Why) => void;
@@ -11,10 +11,9 @@ export function isWhy(value: unknown): value is Why {
   return REASONS.includes(value);
 }
 
-/** `keyPrefix`: what the key in the text begins with, and `onWake` does not get. Ignores any other text. */
-export function deliverWake(text: string, keyPrefix: string, onWake: OnWake): void {
-  const colon = text.indexOf(':');
-  const why = text.slice(0, colon);
-  if (isWhy(why) && text.startsWith(keyPrefix, colon + 1))
-    onWake(text.slice(colon + 1 + keyPrefix.length), why);
+/** Ignores any other text: anybody may publish on a channel. */
+export function deliverWake(text: string, separator: string, onWake: OnWake): void {
+  const end = text.indexOf(separator);
+  const why = text.slice(0, end);
+  if (end !== -1 && isWhy(why)) onWake(text.slice(end + separator.length), why);
 }

@@ -10,7 +10,6 @@
  */
 import { systemClock } from '../../clock.js';
 import { checkVersion, EMPTY_STATE, type State, type Wake } from '../../protocol/index.js';
-import { answered } from '../clients/answered.js';
 import { idOf, keyOf } from '../clients/escaped-id.js';
 import { refusalOf } from '../clients/grpc-calls.js';
 import {
@@ -21,6 +20,7 @@ import {
   type RecordLayout,
   type RecordTable,
 } from '../compare-and-swap/records.js';
+import { answered } from './answered.js';
 import type { FirestoreCollection, FirestoreFields, FirestoreTimestamp } from './client.js';
 import { explainedError, explainedWriteError } from './errors.js';
 import type { FirestoreTime } from './firestore-time.js';
@@ -74,7 +74,7 @@ export function documentTable({
     async get(key): Promise<FoundRecord<Version>> {
       checkOpen();
       try {
-        const document = await answered('Firestore', locks.doc(layout.idOf(key)).get());
+        const document = await answered(locks.doc(layout.idOf(key)).get());
         time.noteAtLeast(systemClock.monotonicMs(), document.readTime.toMillis());
         return { fields: document.data() ?? null, version: document.updateTime ?? null };
       } catch (error) {

@@ -3,9 +3,9 @@
  * receiving. A read is answered with the time of the data that it saw, which may be older: a lower limit only.
  */
 import { systemClock } from '../../clock.js';
-import { answered } from '../clients/answered.js';
 import type { StoreTime } from '../compare-and-swap/register.js';
 import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
+import { answered } from './answered.js';
 import type { FirestoreClient, FirestoreCollection, FirestoreTimestamp, FirestoreWrite } from './client.js';
 import { rethrow } from './errors.js';
 
@@ -39,7 +39,7 @@ export class FirestoreTime extends TimeEstimate implements StoreTime {
   /** Notes the time of a write. */
   async timed(write: () => Promise<FirestoreWrite>): Promise<FirestoreTimestamp> {
     const sentMs = systemClock.monotonicMs();
-    const { writeTime } = await answered('Firestore', write());
+    const { writeTime } = await answered(write());
     const at = writeTime.toMillis();
     this.note(sentMs, systemClock.monotonicMs(), at, at + 1);
     return writeTime;

@@ -4,10 +4,10 @@
  */
 import { systemClock } from '../../clock.js';
 import type { Stop, Wake } from '../../protocol/index.js';
-import { answered } from '../clients/answered.js';
 import { idOf } from '../clients/escaped-id.js';
 import { refusalOf } from '../clients/grpc-calls.js';
 import { deliverWake, type OnListening, type OnWake } from '../clients/wake-up.js';
+import { answered } from './answered.js';
 import type { FirestoreCollection, FirestoreFields, FirestoreSnapshot } from './client.js';
 import { deleteAfter } from './documents.js';
 import { rethrow } from './errors.js';
@@ -42,7 +42,7 @@ export class Inboxes {
   /** Resolves when the inbox is there: wake-ups that come before the listener's first snapshot are in that snapshot. */
   async listen(inbox: string, onWake: OnWake, onListening: OnListening): Promise<Stop> {
     const document = this.#inboxes.doc(idOf(inbox));
-    await answered('Firestore', document.set(freshFields({}))).catch(rethrow);
+    await answered(document.set(freshFields({}))).catch(rethrow);
     if (this.#closed) throw new Error('The store was closed before it could listen.');
     let seen: ReturnType<FirestoreSnapshot['data']> = {};
     const onSnapshot = (snapshot: FirestoreSnapshot): void => {
@@ -53,7 +53,7 @@ export class Inboxes {
       const fields = snapshot.data() ?? {};
       for (const [name, text] of Object.entries(fields)) {
         if (typeof text !== 'string' || text === seen?.[name]) continue;
-        deliverWake(text.slice(text.indexOf(' ') + 1), '', onWake);
+        deliverWake(text.slice(text.indexOf(' ') + 1), ':', onWake);
       }
       seen = fields;
     };
@@ -68,7 +68,7 @@ export class Inboxes {
     this.#stops.add(stop);
     return async () => {
       stop();
-      await Promise.allSettled([answered('Firestore', document.delete(), STOP_MS_MAX)]);
+      await Promise.allSettled([answered(document.delete(), STOP_MS_MAX)]);
     };
   }
 

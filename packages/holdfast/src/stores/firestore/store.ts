@@ -14,7 +14,6 @@
  */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import { answered } from '../clients/answered.js';
 import { messageOf } from '../clients/errors.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
 import { listed } from '../clients/listed.js';
@@ -23,6 +22,7 @@ import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
 import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
+import { answered } from './answered.js';
 import type { FirestoreClient } from './client.js';
 import { documentTable, nativeDocuments } from './documents.js';
 import { rethrow } from './errors.js';
@@ -85,7 +85,7 @@ export function firestoreStore(client: FirestoreClient, options: FirestoreStoreO
     async *list(query) {
       swap.checkOpen();
       if (query.limit !== undefined && query.limit <= 0) return;
-      const found = await answered('Firestore', documentsByKey(query.prefix)).catch(rethrow);
+      const found = await answered(documentsByKey(query.prefix)).catch(rethrow);
       const { earliest } = await swap.now();
       yield* listed(found.keys(), query, earliest, (key) => listedState(layout, key, found.get(key) ?? {}));
     },

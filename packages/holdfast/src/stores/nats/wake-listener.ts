@@ -55,7 +55,7 @@ export class WakeListener {
     const subject = `${this.#prefix}${tokenOf(inbox)}`;
     const subscription = this.#connection.subscribe(subject, {
       callback: (error, { data }) => {
-        if (!error) return deliverWake(textOf(data), '', onWake);
+        if (!error) return deliverWake(textOf(data), ':', onWake);
         refused = error;
         this.error = error;
         onListening(false);

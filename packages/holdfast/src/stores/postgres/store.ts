@@ -17,20 +17,15 @@
  * Wake-ups are NOTIFYs, sent with the commit, and received over one more connection, which LISTENs; behind a pooler in
  * transaction mode none arrive, and waiters poll. The client belongs to the user: the store never closes it.
  */
-import {
-  type Command,
-  type Guarantees,
-  type Store,
-  UnsupportedError,
-  type Why,
-} from '../../protocol/index.js';
+import { type Command, type Guarantees, type Store, UnsupportedError } from '../../protocol/index.js';
+import { deliverWake } from '../clients/wake-up.js';
 import { columnIn, type Database, jsonIn } from './clients.js';
 import { type Answer, answersIn, type Call, CommandSender, type Transport } from './command-sender.js';
 import { explain, isConnectionError } from './errors.js';
 import { probe } from './probe.js';
 import { PAGE_ROWS, readsOf } from './reads.js';
 import { quoteName, quoteText } from './sql/names.js';
-import { channelOf, wakeUpIn } from './wake-listener.js';
+import { channelOf } from './wake-listener.js';
 
 export function storeOn(database: Database, schema: string): Store {
   const sender = new CommandSender(sqlTransport(database, schema));
@@ -78,16 +73,11 @@ export function storeOn(database: Database, schema: string): Store {
       return sender.apply(commands);
     },
     ...(listener && {
-      async listen(
-        inbox: string,
-        wake: (key: string, why: Why) => void,
-        onListening?: (listening: boolean) => void,
-      ) {
+      async listen(inbox, wake, onListening) {
         checkOpen();
         let stopped = false;
         const receive = (payload: string): void => {
-          const wakeUp = wakeUpIn(payload);
-          if (wakeUp && !closed && !stopped) wake(wakeUp.key, wakeUp.why);
+          if (!closed && !stopped) deliverWake(payload, ' ', wake);
         };
         const stop = await listener.listen(channelOf(inbox), { receive, onListening });
         return async () => {

@@ -4,7 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { systemClock, type Timer } from '../../clock.js';
-import type { Why } from '../../protocol/index.js';
+import type { OnListening } from '../clients/wake-up.js';
 import { CHANNEL_BYTES_MAX, CHANNEL_PREFIX } from './sql/apply.js';
 import { quoteName } from './sql/names.js';
 
@@ -23,8 +23,7 @@ export interface ListenClient {
 
 export interface ChannelListener {
   receive(payload: string): void;
-  /** Called with false when nothing can be received any more, and with true when it can again. */
-  onListening?: ((listening: boolean) => void) | undefined;
+  onListening?: OnListening | undefined;
 }
 
 export interface WakeListener {
@@ -46,12 +45,6 @@ export function channelOf(inbox: string): string {
   const channel = `${CHANNEL_PREFIX}${inbox}`;
   if (Buffer.byteLength(channel) <= CHANNEL_BYTES_MAX) return channel;
   return `${CHANNEL_PREFIX}${createHash('md5').update(inbox).digest('hex')}`;
-}
-
-/** Parses the payload of a NOTIFY. Anybody may NOTIFY on a channel: null for everything else. */
-export function wakeUpIn(payload: string): { readonly key: string; readonly why: Why } | null {
-  const [, why, key] = /^(turn|waiting|evicted) (.+)$/su.exec(payload) ?? [];
-  return key === undefined ? null : { key, why: why as Why };
 }
 
 /** One connection, from opening to loss. */

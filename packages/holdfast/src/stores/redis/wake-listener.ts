@@ -29,6 +29,7 @@ export function wakeListener(
   open: (onMessage: OnMessage, onListening: OnListening) => Subscriber,
   keyPrefix: string,
 ): WakeListener {
+  const separator = `:${keyPrefix}`;
   const channels = new Map<string, Channel>();
   let current: OpenSubscriber | null = null;
   let lastError: unknown;
@@ -44,7 +45,7 @@ export function wakeListener(
   function onMessage(name: string, message: string): void {
     const channel = channels.get(name);
     if (!channel) return;
-    for (const onWake of channel.listeners.keys()) deliverWake(message, keyPrefix, onWake);
+    for (const onWake of channel.listeners.keys()) deliverWake(message, separator, onWake);
   }
 
   function setListening(listening: boolean): void {
