@@ -11,6 +11,7 @@
  * A rejection means that a write may or may not have been executed; then the key's record leaves the cache.
  */
 import { type Clock, systemClock } from '../../clock.js';
+import { ignore } from '../../protocol/ignore.js';
 import {
   type Command,
   NotExecutedError,
@@ -132,7 +133,7 @@ export class CompareAndSwap<V> {
           this.#cache.set(key, { ...cached, found, atMs: this.#clock.monotonicMs() });
         },
         // Only a help: the next command reads the record itself, and reports what is wrong.
-        () => undefined,
+        ignore,
       )
       .finally(() => this.#refreshing.delete(key));
   }

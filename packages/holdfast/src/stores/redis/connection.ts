@@ -52,8 +52,3 @@ export function prefixOf(keyPrefix: string | Uint8Array | null | undefined): str
   if (keyPrefix === undefined || keyPrefix === null) return '';
   return typeof keyPrefix === 'string' ? keyPrefix : Buffer.from(keyPrefix).toString('utf8');
 }
-
-/** For connections that only listen: the client reconnects by itself, and waiters poll meanwhile. */
-export function ignoreConnectionErrors(error: unknown): unknown {
-  return error;
-}

@@ -1,10 +1,10 @@
 /** ioredis: a single server, one found through Sentinel, or a Cluster. Typed by the members that are used. */
+import { ignore } from '../../protocol/ignore.js';
 import { type Finding, UnsupportedError } from '../../protocol/index.js';
 import { findingsOf, note } from '../clients/findings.js';
 import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
-  ignoreConnectionErrors,
   type OnMessage,
   prefixOf,
   reconnectMs,
@@ -108,7 +108,8 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
       state: () => stateOf(client),
       // A lazy client connects with its first command.
       connect: () => {
-        if (client.status === 'wait') client.connect().catch(ignoreConnectionErrors);
+        // An error event gives the reason to the guard.
+        if (client.status === 'wait') client.connect().catch(ignore);
       },
     }),
     checkUsable() {
@@ -125,7 +126,8 @@ export function ioredisConnection(client: IoredisClient | IoredisCluster): Conne
             redisOptions: { ...client.options.redisOptions, ...LISTENING_OPTIONS },
           })
         : client.duplicate({ ...LISTENING_OPTIONS, autoResubscribe: false });
-      listening.on('error', ignoreConnectionErrors);
+      // The client reconnects by itself, and waiters poll meanwhile.
+      listening.on('error', ignore);
       const subscriber = ioredisSubscriber(listening, onMessage, onListening);
       return {
         ...subscriber,
@@ -153,8 +155,8 @@ function resubscribing(
 ): Pick<Subscriber, 'subscribe' | 'unsubscribe'> {
   const channels = new Set<string>();
   listening.on('ready', () => {
-    if (channels.size > 0)
-      listening.subscribe(...channels).then(() => onListening(true), ignoreConnectionErrors);
+    // Where it fails, the connection is lost again.
+    if (channels.size > 0) listening.subscribe(...channels).then(() => onListening(true), ignore);
   });
   return {
     subscribe(channel) {

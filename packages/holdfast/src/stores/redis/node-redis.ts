@@ -1,11 +1,11 @@
 /** node-redis (the package `redis`): a client, a cluster or a sentinel. Typed by the members that are used. */
 import { errorMonitor } from 'node:events';
+import { ignore } from '../../protocol/ignore.js';
 import { type Finding, InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
 import { note } from '../clients/findings.js';
 import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
-  ignoreConnectionErrors,
   type OnMessage,
   prefixOf,
   reconnectMs,
@@ -121,7 +121,8 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
     subscriber(onMessage, onListening) {
       const state = { connected: false };
       const listening = listeningClient(client, state);
-      listening.on('error', ignoreConnectionErrors);
+      // The client reconnects by itself, and waiters poll meanwhile.
+      listening.on('error', ignore);
       return {
         ...nodeRedisSubscriber(listening, onMessage, onListening),
         async connect() {
