@@ -11,7 +11,7 @@
  * may be hours apart, but each has to run on.
  *
  * A lost reply (connection, leader or majority lost): the transaction may be applied or not, and the core asks again with
- * the same hold. One that is delayed fails by its condition, or because its etcd lease is gone (register.ts).
+ * the same hold. One that is delayed fails by its condition, or because its etcd lease is gone (records.ts).
  */
 import {
   InvalidArgumentError,
@@ -30,7 +30,7 @@ import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
 import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
 import { CLOCK_ERROR_MS, timeOf } from './etcd-time.js';
-import { Gateway, type KeyValue } from './gateway.js';
+import { type Answer, Gateway } from './gateway.js';
 import { probe } from './probe.js';
 import { EtcdRecords, fieldsIn, nativeRecords } from './records.js';
 import { encoded, RANGE, rangeOf, textOf } from './requests.js';
@@ -104,9 +104,7 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
   async function* found(start: string, from: string): AsyncGenerator<readonly [key: string, Fields]> {
     const { range_end } = rangeOf(prefix + start);
     for (let key: string | null = encoded(prefix + from); key !== null; ) {
-      const page: { kvs?: readonly KeyValue[]; more?: boolean } = await gateway.call(RANGE, {
-        ...{ key, range_end, limit: String(PAGE) },
-      });
+      const page: Answer = await gateway.call(RANGE, { key, range_end, limit: String(PAGE) });
       const { kvs = [], more } = page;
       for (const kv of kvs) {
         const name = layout.keyIn(textOf(kv.key).slice(prefix.length));

@@ -6,6 +6,7 @@ import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
 import type { OpenWakeStream } from '../clients/wake-streams.js';
 import { isWhy } from '../clients/wake-up.js';
+import { RecentMap } from '../compare-and-swap/recent-map.js';
 import type { Gateway, KeyValue } from './gateway.js';
 import { inboxPrefix } from './records.js';
 import { rangeOf, textOf } from './requests.js';
@@ -21,10 +22,12 @@ interface WatchResult {
 
 /** etcd reports within this time that it watches. */
 const READY_MS_MAX = 5_000;
+/** Inboxes whose last revision is known: a service listens for processes that come and go. */
+const INBOXES_MAX = 10_000;
 
 export function wakeStreamOn(gateway: Gateway, prefix: string): OpenWakeStream {
   /** By inbox: the revision after the last one that was received. */
-  const nextRevision = new Map<string, string>();
+  const nextRevision = new RecentMap<string, string>(INBOXES_MAX);
 
   return (inbox, onWake) => {
     const { url } = gateway;
