@@ -4,10 +4,14 @@
  */
 import { NotExecutedError, type Retry } from '../../protocol/index.js';
 import { isError } from '../../protocol/is-error.js';
+import { isObject } from '../../protocol/is-object.js';
 
 /** Of a replica, or a server that was made one. */
 const READ_ONLY =
   /^(READONLY|25006|ER_OPTION_PREVENTS_STATEMENT|ER_READ_ONLY_MODE|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)$/;
+
+const UNTRUSTED =
+  /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
 
 /** Codes of Node, OpenSSL, PostgreSQL, MySQL, Redis, AWS and NATS, explained. `where` is the server's address. */
 const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) => string])[] = [
@@ -81,7 +85,7 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
     (where) => `${where} has no JetStream for this account: start nats-server with -js, or enable it there`,
   ],
   [
-    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_(VERIFY_LEAF_SIGNATURE|GET_ISSUER_CERT(_LOCALLY)?)|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/,
+    UNTRUSTED,
     (where) =>
       `the certificate of ${where} is not trusted: name its authority in NODE_EXTRA_CA_CERTS, or by an option of the URL (sslrootcert, tlsca)`,
   ],
@@ -108,10 +112,7 @@ const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
     /^(WRONGPASS|NOAUTH|NOPERM|28P01|28000|3D000|AuthorizationError|UserAuthenticationExpiredError|NOT_QUERYABLE|NO_CLUSTER|NO_TLS|NO_REGION|ER_ACCESS_DENIED_ERROR|ER_DBACCESS_DENIED_ERROR|ER_BAD_DB_ERROR|ERR_SSL_WRONG_VERSION_NUMBER)$/,
     'never',
   ],
-  [
-    /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/,
-    'never',
-  ],
+  [UNTRUSTED, 'never'],
   [/^CredentialsProviderError$/, 'while-waiting'],
 ];
 
@@ -190,10 +191,6 @@ function addressIn(error: unknown): string {
   if (typeof hostname === 'string') return hostname;
   const inner = Array.isArray(errors) ? errors[0] : cause;
   return isObject(inner) ? addressIn(inner) : 'the server';
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 function explanationOf(error: unknown, where: string): string {

@@ -5,6 +5,7 @@
  */
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
+import { isObject } from '../../protocol/is-object.js';
 import { oneAtATime } from './one-at-a-time.js';
 import { isPglite, type Pglite, type PgliteLike, pgliteWakeListener } from './pglite.js';
 import { postgresJsWakeListener } from './postgres-js-listener.js';
@@ -207,10 +208,6 @@ export function lastRows(result: unknown): readonly unknown[] {
 
 function resultRows(result: unknown): unknown {
   return isObject(result) && 'rows' in result ? result.rows : result;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }
 
 /** A column of the only row, as text. */

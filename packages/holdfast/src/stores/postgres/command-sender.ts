@@ -1,6 +1,8 @@
 /** Sends batches of commands through a transport and settles each command. It never repeats a command that may have run. */
 import { type Clock, systemClock } from '../../clock.js';
 import { type Command, checkVersion, type Reply } from '../../protocol/index.js';
+import { isObject } from '../../protocol/is-object.js';
+import { groupedBy } from '../clients/grouped.js';
 import { isLockedOut, isOfOneCommand, isOverLimit } from './errors.js';
 import { type Chain, chainsOf, isRenewal, type PendingCommand } from './statement-groups.js';
 
@@ -46,13 +48,13 @@ export class CommandSender {
   #cleanedAt = Number.NEGATIVE_INFINITY;
   #sent = 0;
 
-  constructor(line: Transport, clock: Clock = systemClock) {
-    this.#transport = line;
+  constructor(transport: Transport, clock: Clock = systemClock) {
+    this.#transport = transport;
     this.#clock = clock;
   }
 
   apply(commands: readonly Command[]): readonly Promise<Reply>[] {
-    const pending: PendingCommand<Reply>[] = [];
+    const pending: PendingCommand[] = [];
     const replies = commands.map(
       (command) => new Promise<Reply>((resolve, reject) => pending.push({ command, resolve, reject })),
     );
@@ -65,12 +67,12 @@ export class CommandSender {
     return replies;
   }
 
-  async #follow(chain: Chain<Reply>): Promise<void> {
+  async #follow(chain: Chain): Promise<void> {
     for (const pending of chain) await this.#send(pending);
   }
 
   /** Settles every command, and never rejects. */
-  async #send(pending: readonly PendingCommand<Reply>[], hints = true): Promise<void> {
+  async #send(pending: readonly PendingCommand[], hints = true): Promise<void> {
     try {
       const commands = pending.map(({ command }) => command);
       const answers = await this.#transport.send({
@@ -90,7 +92,7 @@ export class CommandSender {
     }
   }
 
-  #fail(pending: readonly PendingCommand<Reply>[], error: unknown): void {
+  #fail(pending: readonly PendingCommand[], error: unknown): void {
     for (const { command, reject } of pending) {
       if (isLockedOut(error)) this.#setApart(command.key);
       reject(this.#transport.explain(error, command.key));
@@ -98,9 +100,8 @@ export class CommandSender {
   }
 
   /** Sends the keys one by one, so that a locked row delays its own commands only (F30). */
-  async #sendEach(pending: readonly PendingCommand<Reply>[]): Promise<void> {
-    const byKey = new Map<string, PendingCommand<Reply>[]>();
-    for (const one of pending) byKey.set(one.command.key, [...(byKey.get(one.command.key) ?? []), one]);
+  async #sendEach(pending: readonly PendingCommand[]): Promise<void> {
+    const byKey = groupedBy(pending, ({ command }) => command.key);
     await Promise.all([...byKey.values()].map((own) => this.#follow(own.map((one) => [one]))));
   }
 
@@ -128,7 +129,7 @@ export class CommandSender {
   }
 }
 
-function settle({ command, resolve, reject }: PendingCommand<Reply>, answer: Answer | undefined): void {
+function settle({ command, resolve, reject }: PendingCommand, answer: Answer | undefined): void {
   try {
     if (answer === undefined || answer === null) throw new Error('PostgreSQL left a command unanswered.');
     if (!('error' in answer)) {
@@ -147,8 +148,6 @@ function settle({ command, resolve, reject }: PendingCommand<Reply>, answer: Ans
 export function answersIn(text: unknown): readonly Answer[] | 'isolated' {
   const answers: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
   if (Array.isArray(answers)) return answers as readonly Answer[];
-  if (typeof answers === 'object' && answers !== null) {
-    return 'isolation' in answers ? 'isolated' : [answers as Answer];
-  }
+  if (isObject(answers)) return 'isolation' in answers ? 'isolated' : [answers as unknown as Answer];
   throw new Error('PostgreSQL answered something that is no list of replies.');
 }

@@ -1,6 +1,6 @@
 /** Classifies the server's errors, and explains them to users. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
-import { notExecuted } from '../clients/errors.js';
+import { messageOf, notExecuted } from '../clients/errors.js';
 import { quoteName } from './sql/names.js';
 
 export function sqlState(error: unknown): string | null {
@@ -55,7 +55,7 @@ export function isConnectionError(error: unknown): boolean {
 
 /** Returns refusals and `NotExecutedError` with advice, and any other error unchanged: its outcome is unknown. */
 export function explain(cause: unknown, schema: string, key?: string): unknown {
-  const said = cause instanceof Error ? cause.message : String(cause);
+  const said = messageOf(cause);
   switch (sqlState(cause)) {
     case '3F000':
     case '42P01':

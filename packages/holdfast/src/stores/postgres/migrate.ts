@@ -6,7 +6,9 @@
  * find it done. An up-to-date schema is only read, which needs no right to create anything.
  */
 import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
+import { isObject } from '../../protocol/is-object.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { messageOf } from '../clients/errors.js';
 import { columnIn, lastRows, type PgLike, type PostgresClient, type PostgresJsLike } from './clients.js';
 import { sqlState } from './errors.js';
 import { FOUND_SETTING, latestOf, NAME_TAKEN, NEWER, scriptOf } from './migration-script.js';
@@ -106,7 +108,7 @@ function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> 
 }
 
 function explain(cause: unknown, what: string): Error {
-  const said = cause instanceof Error ? cause.message : String(cause);
+  const said = messageOf(cause);
   const hint = isObject(cause) && typeof cause.hint === 'string' ? ` ${cause.hint}` : '';
   switch (sqlState(cause)) {
     case NEWER:
@@ -126,8 +128,4 @@ function explain(cause: unknown, what: string): Error {
         cause,
       });
   }
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null;
 }

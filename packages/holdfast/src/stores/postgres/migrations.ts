@@ -16,17 +16,7 @@ export interface Migration {
 }
 
 /** The table and the functions that the store calls, in the order in which they need each other. */
-const CORE = [
-  tablesSql,
-  draftSql,
-
-  queueSql,
-  claimSql,
-  renewReleaseEvictSql,
-  decideSql,
-  applySql,
-  readSql,
-];
+const CORE = [tablesSql, draftSql, queueSql, claimSql, renewReleaseEvictSql, decideSql, applySql, readSql];
 
 const coreSql = (name: string): string => CORE.map((part) => part(quoteName(name))).join('\n');
 

@@ -2,26 +2,26 @@
  * Groups the commands of a batch into statements. Renewals never share a statement with other commands, and are sent
  * first: a claim that waits for a row lock would delay them (F14, F30). Commands of one key keep their order.
  */
-import type { Command } from '../../protocol/index.js';
+import type { Command, Reply } from '../../protocol/index.js';
 
 /** A command with its promise. */
-export interface PendingCommand<R> {
+export interface PendingCommand {
   readonly command: Command;
-  resolve(reply: R): void;
+  resolve(reply: Reply): void;
   reject(error: unknown): void;
 }
 
 /** Statements that run one after the other. The chains of one batch are independent: they share no key. */
-export type Chain<R> = readonly (readonly PendingCommand<R>[])[];
+export type Chain = readonly (readonly PendingCommand[])[];
 
 /** `apart`: keys whose rows were locked a moment ago; each gets a statement of its own. */
-export function chainsOf<R>(
-  pending: readonly PendingCommand<R>[],
+export function chainsOf(
+  pending: readonly PendingCommand[],
   apart: (key: string) => boolean,
   most: number,
-): readonly Chain<R>[] {
-  const alone = new Map<string, PendingCommand<R>[]>();
-  const rest: PendingCommand<R>[] = [];
+): readonly Chain[] {
+  const alone = new Map<string, PendingCommand[]>();
+  const rest: PendingCommand[] = [];
   for (const one of pending) {
     const { key } = one.command;
     if (!apart(key)) rest.push(one);
@@ -30,7 +30,7 @@ export function chainsOf<R>(
   return [...together(rest, most), ...[...alone.values()].flatMap((own) => together(own, most))];
 }
 
-function together<R>(pending: readonly PendingCommand<R>[], most: number): readonly Chain<R>[] {
+function together(pending: readonly PendingCommand[], most: number): readonly Chain[] {
   const renewals = pending.filter(isRenewal);
   if (pending.length === 0) return [];
   if (renewals.length === 0) return cut(pending, most);
@@ -38,7 +38,7 @@ function together<R>(pending: readonly PendingCommand<R>[], most: number): reado
   const renewed = new Set(renewals.map(({ command }) => command.key));
   const others = pending.filter((one) => !isRenewal(one));
   const both = new Set(others.map(({ command }) => command.key).filter((key) => renewed.has(key)));
-  const ofBoth = ({ command }: PendingCommand<R>): boolean => both.has(command.key);
+  const ofBoth = ({ command }: PendingCommand): boolean => both.has(command.key);
   return [
     [renewals.filter((one) => !ofBoth(one))],
     ...(both.size > 0 ? [inSteps(pending.filter(ofBoth))] : []),
@@ -50,11 +50,11 @@ function together<R>(pending: readonly PendingCommand<R>[], most: number): reado
 }
 
 /** Statements of at most `most` commands, all commands of a key in the same one. */
-function cut<R>(pending: readonly PendingCommand<R>[], most: number): readonly Chain<R>[] {
+function cut(pending: readonly PendingCommand[], most: number): readonly Chain[] {
   if (pending.length <= most) return [[pending]];
-  const parts: PendingCommand<R>[][] = [];
-  const partOf = new Map<string, PendingCommand<R>[]>();
-  let last: PendingCommand<R>[] | undefined;
+  const parts: PendingCommand[][] = [];
+  const partOf = new Map<string, PendingCommand[]>();
+  let last: PendingCommand[] | undefined;
   for (const one of pending) {
     const known = partOf.get(one.command.key);
     if (!known && (!last || last.length >= most)) {
@@ -69,8 +69,8 @@ function cut<R>(pending: readonly PendingCommand<R>[], most: number): readonly C
 }
 
 /** For keys with renewals and other commands in one batch: a new step each time a key changes between the two. */
-function inSteps<R>(pending: readonly PendingCommand<R>[]): Chain<R> {
-  const steps: PendingCommand<R>[][] = [];
+function inSteps(pending: readonly PendingCommand[]): Chain {
+  const steps: PendingCommand[][] = [];
   const stepOf = new Map<string, number>();
   for (const one of pending) {
     const { key } = one.command;

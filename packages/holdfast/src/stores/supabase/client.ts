@@ -4,6 +4,7 @@
  * done, and a retry will not help), `NotExecutedError` (nothing was reached), or an unknown outcome.
  */
 import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
+import { isObject } from '../../protocol/is-object.js';
 import { notExecuted } from '../clients/errors.js';
 
 /** Generated types of a project know only its own schemas, so names are not typed here. */
@@ -105,8 +106,4 @@ function unknownOutcome({ error, code, message, status }: Failure): Error {
   // The code, if it is an SQLSTATE, says whether the server undid the call.
   const text = `${where}: ${short}${code === '' ? '' : ` (${code})`}`;
   return Object.assign(new Error(text, { cause: error }), { code });
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return (typeof value === 'object' || typeof value === 'function') && value !== null;
 }

@@ -1,11 +1,12 @@
 /** Errors of statements on a table that other software has. */
 import { NotExecutedError, UnsupportedError } from '../../../protocol/index.js';
+import { messageOf } from '../../clients/errors.js';
 import { explain, sqlState } from '../errors.js';
 import { type Place, tableOf } from './row-sql.js';
 
 /** Returns refusals and `NotExecutedError` with advice, and any other error unchanged: its outcome is unknown. */
 export function explainTable(cause: unknown, { layout, schema, table }: Place, key: string): unknown {
-  const said = cause instanceof Error ? cause.message : String(cause);
+  const said = messageOf(cause);
   const where = `The table ${tableOf(schema, table)}`;
   const refusal = (text: string): UnsupportedError =>
     new UnsupportedError(`${text} Nothing was changed.`, { key, cause });

@@ -31,9 +31,7 @@ interface Outcome {
   readonly found: string | null;
 }
 
-interface Answer {
-  readonly written: string | null;
-  readonly found: string | null;
+interface Answer extends Outcome {
   readonly atMs: number | null;
 }
 
