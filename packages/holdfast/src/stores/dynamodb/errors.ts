@@ -21,10 +21,9 @@ export function nameOf(error: unknown): string {
 /** The item that made the condition fail; null where the endpoint does not return it. Undefined for another failure. */
 export function itemOfFailedCondition(error: unknown): Item | null | undefined {
   if (nameOf(error) !== 'ConditionalCheckFailedException') return undefined;
-  const item: unknown = (error as { readonly Item?: unknown }).Item;
+  const { Item: item } = error as { readonly Item?: Item };
   // Some endpoints return an empty item instead.
-  if (typeof item !== 'object' || item === null || Object.keys(item).length === 0) return null;
-  return item as Item;
+  return item && Object.keys(item).length > 0 ? item : null;
 }
 
 /** Whether the SDK sent the call more than once: then an earlier attempt may have been executed. */

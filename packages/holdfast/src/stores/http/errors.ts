@@ -1,5 +1,6 @@
 /** What a response without a reply means: the service refused the command, or its outcome is unknown. */
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
+import { isObject } from '../../protocol/is-object.js';
 import { messageOf, notExecuted } from '../clients/errors.js';
 
 /** An `application/problem+json` of the service. */
@@ -34,9 +35,8 @@ export function errorOf({ code, detail }: Problem, key?: string): Error {
 }
 
 export function problemIn(body: unknown): Problem | null {
-  if (typeof body !== 'object' || body === null || !('code' in body) || typeof body.code !== 'string')
-    return null;
-  const detail = 'detail' in body && typeof body.detail === 'string' ? body.detail : 'no reason given';
+  if (!isObject(body) || typeof body.code !== 'string') return null;
+  const detail = typeof body.detail === 'string' ? body.detail : 'no reason given';
   return { code: body.code, detail };
 }
 

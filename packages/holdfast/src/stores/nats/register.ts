@@ -5,6 +5,7 @@
  */
 import { systemClock } from '../../clock.js';
 import type { Command, State, Wake } from '../../protocol/index.js';
+import { RecentMap } from '../compare-and-swap/recent-map.js';
 import type { Found, Register, Written } from '../compare-and-swap/register.js';
 import type { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import type { Bucket } from './bucket.js';
@@ -35,7 +36,7 @@ export class NatsRegister implements Register<number> {
   readonly absent = ABSENT;
   readonly wake: RegisterParts['wake'];
   readonly #parts: RegisterParts;
-  readonly #names = new Map<string, string>();
+  readonly #names = new RecentMap<string, string>(NAMES_MAX);
 
   constructor(parts: RegisterParts) {
     this.#parts = parts;
@@ -108,7 +109,6 @@ export class NatsRegister implements Register<number> {
     const known = this.#names.get(key);
     if (known !== undefined) return known;
     const name = this.#parts.bucket.layout.kvKeyOf(key);
-    if (this.#names.size >= NAMES_MAX) this.#names.clear();
     this.#names.set(key, name);
     return name;
   }

@@ -42,7 +42,7 @@ export async function enrolMembers(
   const greetings = await Promise.all(
     members.map(async (member) => {
       try {
-        return await quorum.inTime(member.greetFully());
+        return await quorum.inTime(member.greet());
       } catch (error) {
         throw failed(`${member.name} does not answer (${messageOf(error)}), and every server has to`, error);
       }

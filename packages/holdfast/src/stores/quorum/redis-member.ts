@@ -130,10 +130,6 @@ export class RedisMember implements Member {
     await this.#counted(async () => (await this.server()).send('PUBLISH', this.channelOf(inbox), text));
   }
 
-  greet(): Promise<Greeting> {
-    return this.greetFully();
-  }
-
   async ask(request: Request, { quorum, place }: Seat): Promise<MemberReply | Refusal> {
     this.connection.checkUsable();
     const keys = [`${this.#prefix}member`, `${this.#prefix}key:${request.key}`];
@@ -168,7 +164,7 @@ export class RedisMember implements Member {
   }
 
   /** With the enrolment as it is stored, whether it still counts or not. */
-  async greetFully(): Promise<FullGreeting> {
+  async greet(): Promise<FullGreeting> {
     this.connection.checkUsable();
     const [stamp, quorum, place, runBefore, run] = listOf(
       await this.#counted(() => this.#greet([`${this.#prefix}member`], [])),

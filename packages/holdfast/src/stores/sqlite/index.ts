@@ -28,11 +28,10 @@ export function sqliteStore(target: string | SqliteDatabase, options: SqliteStor
   if (typeof target !== 'string' && typeof target?.prepare !== 'function') {
     throw new InvalidArgumentError('sqliteStore needs the path of a file, or a DatabaseSync.');
   }
-  const parts = { liveness };
-  if (typeof target !== 'string') return storeOn(target, { ...parts, closed: () => undefined });
+  if (typeof target !== 'string') return storeOn(target, { liveness, closed: () => undefined });
   const database = openFile(target, loadDriver());
   try {
-    return storeOn(database, { ...parts, closed: () => database.close() });
+    return storeOn(database, { liveness, closed: () => database.close() });
   } catch (error) {
     database.close();
     throw error;
