@@ -10,8 +10,6 @@
  */
 import { systemClock } from '../../clock.js';
 import { checkVersion, EMPTY_STATE, type State, type Wake } from '../../protocol/index.js';
-import { idOf, keyOf } from '../clients/escaped-id.js';
-import { refusalOf } from '../clients/grpc-calls.js';
 import {
   type FoundRecord,
   NotALockError,
@@ -23,7 +21,9 @@ import {
 import { answered } from './answered.js';
 import type { FirestoreCollection, FirestoreFields, FirestoreTimestamp } from './client.js';
 import { explainedError, explainedWriteError } from './errors.js';
+import { idOf, keyOf } from './escaped-id.js';
 import type { FirestoreTime } from './firestore-time.js';
+import { refusalOf } from './grpc-calls.js';
 
 const KEPT_MS = 2 * 24 * 60 * 60 * 1_000;
 

@@ -1,7 +1,7 @@
 /** Refusals of Firestore, explained. */
 import { UnsupportedError } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
-import { refusalOf, unlessUnsent } from '../clients/grpc-calls.js';
+import { refusalOf, unlessUnsent } from './grpc-calls.js';
 
 const NATIVE = 'Locks need a database in Native mode.';
 const ADVICE = {

@@ -1,9 +1,9 @@
 /** `firestore://PROJECT/COLLECTION`: the store on a client of its own. */
 import { systemClock } from '../../clock.js';
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
-import { GrpcCalls } from '../clients/grpc-calls.js';
 import { loadFirst, storeOn } from '../clients/opened-client.js';
 import { addressIn, flagIn, given, hostAndPort, parseServerUrl } from '../clients/url.js';
+import { GrpcCalls } from './grpc-calls.js';
 import { FIRESTORE_CLIENTS } from './open-client.js';
 import { type FirestoreStoreOptions, firestoreStore } from './store.js';
 

@@ -4,13 +4,13 @@
  */
 import { systemClock } from '../../clock.js';
 import type { Stop, Wake } from '../../protocol/index.js';
-import { idOf } from '../clients/escaped-id.js';
-import { refusalOf } from '../clients/grpc-calls.js';
 import { deliverWake, type OnListening, type OnWake } from '../clients/wake-up.js';
 import { answered } from './answered.js';
 import type { FirestoreCollection, FirestoreFields, FirestoreSnapshot } from './client.js';
 import { deleteAfter } from './documents.js';
 import { rethrow } from './errors.js';
+import { idOf } from './escaped-id.js';
+import { refusalOf } from './grpc-calls.js';
 
 const FIELDS = 32;
 const STOP_MS_MAX = 1_000;

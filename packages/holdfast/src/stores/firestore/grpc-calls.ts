@@ -4,7 +4,7 @@
  * the engine knows how long a retry makes sense.
  */
 import { systemClock } from '../../clock.js';
-import { messageOf, notExecuted } from './errors.js';
+import { messageOf, notExecuted } from '../clients/errors.js';
 
 interface Status {
   readonly code: number;
