@@ -32,15 +32,15 @@ describe('the suite on a store with nothing planted', () => {
   });
 });
 
-describe.concurrent('a planted bug is caught by the case about it', () => {
+describe('a planted bug is caught by the case about it', () => {
   for (const bug of plantedBugs) {
-    it(bug.name, async () => {
+    it.concurrent(bug.name, async () => {
       await expect(caseAbout(bug.caughtBy, plantedHarness(bug))?.run()).rejects.toThrow();
     });
 
     const { caughtByUsers } = bug;
     if (!caughtByUsers) continue;
-    it(`${bug.name}, through the real engine`, async () => {
+    it.concurrent(`${bug.name}, through the real engine`, async () => {
       await expect(caseAbout(caughtByUsers, plantedHarness(bug))?.run()).rejects.toThrow();
     });
   }
@@ -48,11 +48,9 @@ describe.concurrent('a planted bug is caught by the case about it', () => {
 
 // Apart from the cases above, which go by the time: these keep the event loop busy.
 describe('a planted bug is caught by random commands', () => {
-  it.each(plantedBugs.filter(({ seenByModel }) => seenByModel).map((bug) => [bug.name, bug] as const))(
-    '%s',
-    { timeout: SEARCH_MS_MAX },
-    async (_name, bug) => {
-      await expect(runModel({ harness: plantedHarness(bug), ...SEARCH })).rejects.toThrow(/Replay: runModel/);
-    },
-  );
+  it.concurrent.each(
+    plantedBugs.filter(({ seenByModel }) => seenByModel).map((bug) => [bug.name, bug] as const),
+  )('%s', { timeout: SEARCH_MS_MAX }, async (_name, bug) => {
+    await expect(runModel({ harness: plantedHarness(bug), ...SEARCH })).rejects.toThrow(/Replay: runModel/);
+  });
 });
