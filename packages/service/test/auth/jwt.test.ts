@@ -233,7 +233,7 @@ describe('the rights of a bearer', () => {
   it('are none without a claim, unless the configuration gives some; a claim that is there decides alone', async () => {
     const from = await issuer();
     const acquire = async ({ post }: Stage, holdfast: unknown): Promise<number> =>
-      (await post('/v2/locks/own/a/acquire', { ttl: 20 }, bearer(await from.token({ holdfast })))).status;
+      (await post('/v2/locks/own/a/acquire', { ttl: '30s' }, bearer(await from.token({ holdfast })))).status;
     expect(await acquire(await guarded(from), undefined)).toBe(403);
     const generous = await guarded(from, { rights: ['lock:*'] });
     expect(await acquire(generous, undefined)).toBe(200);
