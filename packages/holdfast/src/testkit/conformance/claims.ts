@@ -1,7 +1,6 @@
 /** Claims: granted once, to one holder; the same reply to a repeated claim; never granted to an ended hold. */
 import assert from 'node:assert/strict';
 import { HOLDERS_SHOWN, MARKS_MAX, TOKEN_BLOCK } from '../../protocol/index.js';
-import { pause } from '../pause.js';
 import {
   type CaseDefinition,
   claimExpired,
@@ -74,7 +73,7 @@ export const claims: readonly CaseDefinition[] = [
   {
     name: 'F10: the token rises across the deletion of the record',
     applies: (harness) => harness.forget !== undefined,
-    async try({ harness, store, name, newHold }) {
+    async try({ harness, store, name, newHold, past }) {
       let last = 0;
       for (let round = 0; round < 3; round++) {
         const hold = newHold();
@@ -82,7 +81,7 @@ export const claims: readonly CaseDefinition[] = [
         assert.ok(granted.token > last, `token ${granted.token} after ${last}`);
         last = granted.tokenLast;
         await sendExpecting(store, releaseOf(name, hold), 'released');
-        await pause(20);
+        await past(20 + (granted.doubtMs ?? 0));
         await harness.forget?.(name);
       }
     },
