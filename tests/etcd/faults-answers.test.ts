@@ -19,7 +19,15 @@ describe.runIf(available('etcd'))('answers of etcd', () => {
         etcdStore(etcdClient({ endpoints: [server.url] }), { prefix: 'faulty/' }),
       );
       if (!looking) throw new Error('No store.');
-      await expectExclusion({ stores, key: `k${seed}`, seed, runMs: 3_000, ttlMs: [600, 2_000] }, looking);
+      const contention = {
+        stores,
+        key: `k${seed}`,
+        seed,
+        runMs: 3_000,
+        ttlMs: [600, 2_000],
+        waitMs: 10_000,
+      } as const;
+      await expectExclusion(contention, looking);
     },
   );
 });

@@ -31,6 +31,8 @@ export interface Contention {
   readonly runMs: number;
   /** Between these. */
   readonly ttlMs: readonly [number, number];
+  /** How long each waits. Who gives up leaves something to write: on a store that is slow to write it should be rare. */
+  readonly waitMs?: number;
 }
 
 /** At every entry: nobody else inside believes to hold, and the token is above all that came in before. */
@@ -58,7 +60,7 @@ class Room {
 
 async function contend(
   locks: Locks,
-  { key, runMs, ttlMs }: Contention,
+  { key, runMs, ttlMs, waitMs = 2_000 }: Contention,
   room: Room,
   seed: number,
   isEnough: () => boolean,
@@ -69,7 +71,7 @@ async function contend(
   const atLast = until + MORE_MS_MAX;
   while (performance.now() < (isEnough() ? until : atLast)) {
     try {
-      const lease = await locks.acquire(key, { ttl: random.between(...ttlMs), wait: 2_000 });
+      const lease = await locks.acquire(key, { ttl: random.between(...ttlMs), wait: waitMs });
       room.enter(lease);
       await sleep(random.chance(0.1) ? 300 : random.between(0, 15));
       room.leave(lease);
