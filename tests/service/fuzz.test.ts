@@ -13,8 +13,8 @@ const place = usePlace();
 const COUNTS = isLongRun ? { 'memory:': 70_000, 'sqlite:fuzz.db': 30_000 } : { 'memory:': 2_500 };
 const NONSENSE = 200;
 const WIRES = 32;
-/** Streams, and waits that were made long, are left after this. */
-const PATIENCE_MS = 250;
+/** Streams, and waits that were made long, are left after this; nothing else on a busy machine. */
+const PATIENCE_MS = 1_000;
 const UNTIL_MS = 200_000;
 
 type Call = (method: string, path: string, body?: object) => Promise<{ readonly [name: string]: unknown }>;
@@ -106,7 +106,7 @@ for (const [store, count] of Object.entries(COUNTS)) {
     expect(await kept()).toEqual(before);
     expect(statuses.get('5xx') ?? 0).toBeLessThan(count / 1_000);
     // Wrong requests end at the door; what is behind it has to be met, too.
-    expect(statuses.get('2xx')).toBeGreaterThan(count / 6);
+    expect(statuses.get('2xx')).toBeGreaterThan(count / 4);
     expect(statuses.get('4xx')).toBeGreaterThan(count / 5);
     expect(holds.size).toBeGreaterThan(count / 200);
 

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { isLongRun } from '../../../../tests/long-run.js';
 import {
   clearScene,
   type Grant,
@@ -13,6 +14,8 @@ import {
 
 afterEach(clearScene);
 
+/** Waiters at once. */
+const COUNT = isLongRun ? 1_000 : 300;
 const ACQUIRE = '/v2/locks/a/b/acquire';
 const waiting = ({ get }: Stage, path = 'a/b') =>
   get(`/v2/locks/${path}`).then(({ body }) => body.waiting as number);
@@ -300,7 +303,7 @@ describe('a hold that the client knows', () => {
 });
 
 describe('many waiters', () => {
-  it('three hundred on one key cost the store what one costs, and are granted in order', async () => {
+  it(`${COUNT} on one key cost the store what one costs, and are granted in order`, async () => {
     const memory = STORES.memory?.();
     if (!memory) throw new Error('There is no memory store.');
     let commands = 0;
@@ -313,10 +316,9 @@ describe('many waiters', () => {
     };
     const scene = await stage({ store: counted });
     const { hold } = await scene.acquire('a/b');
-    const count = 300;
     const order: string[] = [];
     const all: Promise<void>[] = [];
-    for (let number = 0; number < count; number++) {
+    for (let number = 0; number < COUNT; number++) {
       const pending = open(scene.url, ACQUIRE, { ttl: '30s', wait: '60s', owner: `w${number}` });
       all.push(
         pending.answer.then(async ({ body }) => {
@@ -335,7 +337,7 @@ describe('many waiters', () => {
     await Promise.all(all);
     const blocks = order.map((owner) => Math.floor(Number(owner.slice(1)) / 50));
     expect(blocks).toEqual([...blocks].sort((a, b) => a - b));
-    expect(order).toHaveLength(count);
+    expect(order).toHaveLength(COUNT);
     expect(await scene.store.read('a/b')).toBeNull();
   }, 300_000);
 

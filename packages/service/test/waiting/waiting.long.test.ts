@@ -1,0 +1,2 @@
+/** The same with a thousand waiters. */
+import './waiting.test.js';
