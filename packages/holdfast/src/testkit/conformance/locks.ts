@@ -101,10 +101,15 @@ export const locks: readonly CaseDefinition[] = [
         const released = replies.flat().filter(({ kind }) => kind === 'released');
         for (const [turn, user] of served.entries()) {
           const passed = came.slice(0, came.indexOf(user)).filter((other) => served.indexOf(other) > turn);
-          if (passed.length === 0) continue;
+          const [head] = passed;
+          if (head === undefined) continue;
           const at = replies[user]?.find(({ kind }) => kind === 'granted')?.now ?? 0;
-          const freeMs = at - Math.max(...released.map(({ now }) => now).filter((now) => now <= at));
-          assert.ok(freeMs >= WINDOW_MS, `user ${user} passed user ${passed[0]} after ${freeMs} ms`);
+          const freeAt = Math.max(...released.map(({ now }) => now).filter((now) => now <= at));
+          assert.ok(at - freeAt >= WINDOW_MS, `user ${user} passed user ${head} after ${at - freeAt} ms`);
+          for (const { kind, now, doubtMs = 0 } of replies[head] ?? []) {
+            const isInWindow = now - freeAt > Math.max(doubtMs, context.doubtMs) && now - freeAt < WINDOW_MS;
+            assert.ok(!isInWindow || kind !== 'busy', `user ${head} was refused in its window`);
+          }
         }
       });
     },

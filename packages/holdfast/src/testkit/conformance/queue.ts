@@ -15,19 +15,18 @@ import {
 const hasQueue = (traits: Traits): boolean => traits.queue;
 
 const HOLDING = { ttlMs: 30_000 };
-/** Batches that ask for a place in the queue. */
+/** How often a claim asks for a place in the longest queue. */
 const TRIES_MAX = 50;
 
-/** A held key with so many waiters in the queue. */
-async function queueOf({ store, key, newHold }: CaseContext, length: number) {
+/** A held key with so many waiters in the queue. Who is refused a place asks again, `triesMax` times in all. */
+async function queueOf({ store, key, newHold }: CaseContext, length: number, triesMax = 1) {
   const name = key();
   const holder = newHold();
   const waiters = Array.from({ length }, () => claimOf(name, newHold()));
   const [held, ...busy] = await sendAll(store, [claimOf(name, holder, HOLDING), ...waiters]);
   assert.equal(held?.kind, 'granted');
   let places = placesIn(busy);
-  // A store that is slow at the moment may refuse a place in a long queue: who is refused asks again.
-  for (let tries = 1; tries < TRIES_MAX && places.length < length; tries++) {
+  for (let tries = 1; tries < triesMax && places.length < length; tries++) {
     places = [...places, ...placesIn(await sendAll(store, waiters.slice(places.length)))];
   }
   assert.deepEqual(
@@ -153,7 +152,9 @@ export const queue: readonly CaseDefinition[] = [
     async try(context) {
       const { store, harness } = context;
       const { lineMax = QUEUE_MAX } = harness;
-      const { name } = await queueOf(context, lineMax);
+      // A store with a limit of its own may refuse a place in a long queue while it is slow.
+      const triesMax = harness.lineMax === undefined ? 1 : TRIES_MAX;
+      const { name } = await queueOf(context, lineMax, triesMax);
       const oneMore = claimOf(name, context.newHold());
       assert.equal((await sendExpecting(store, oneMore, 'busy')).position, null);
       assert.equal((await store.read(name))?.waiters.length, lineMax);
