@@ -46,8 +46,6 @@ const KINDS: readonly Kind[] = [
 
 export const STORES = KINDS.map((kind) => ({
   ...kind,
-  /** The two that `npm test` uses; `npm run test:long` uses the others. */
-  isShort: kind.name === 'SQLite' || kind.name === 'Redis',
   isHere: kind.server === null || available(kind.server),
 }));
 

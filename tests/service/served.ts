@@ -5,6 +5,7 @@ import { type Place, type Running, until } from '../cli/holdfast.js';
 export interface Served {
   readonly url: string;
   readonly running: Running;
+  readonly stderr: () => string;
 }
 
 export interface Answer {
@@ -12,12 +13,17 @@ export interface Answer {
   readonly text: string;
 }
 
+/** On a free port. Nothing of the machine's own settings is used. */
 export async function serve(
   place: Place,
   args: readonly string[] = [],
   environment: NodeJS.ProcessEnv = {},
 ): Promise<Served> {
-  const running = place.start(['serve', '--port', '0', ...args], environment);
+  return addressOf(place.start(['serve', '--port', '0', ...args], environment));
+}
+
+/** Once it has said where it listens. */
+export async function addressOf(running: Running): Promise<Served> {
   let text = '';
   running.child.stderr?.on('data', (chunk) => {
     text += chunk;
@@ -26,7 +32,15 @@ export async function serve(
     () => /holdfast: (https?:\/\/\S+)/.exec(text),
     () => `the address, in: ${text}`,
   );
-  return { url, running };
+  return { url, running, stderr: () => text };
+}
+
+export function post(url: string, body: object): Promise<Response> {
+  return fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
 }
 
 /** Connections stay open; as many as are asked for at once. */

@@ -24,5 +24,6 @@ describe.runIf(available('postgres') && available('postgrest'))('Supabase, throu
       await scene.pool.query('UPDATE holdfast.records SET version = 99 WHERE key = $1', [key]);
     },
   };
-  runSuite(harness, 300);
+  // The functions are those of PostgreSQL, which passes every case in `npm test`.
+  runSuite(harness, 300, { when: 'model' });
 });
