@@ -5,6 +5,7 @@ import {
   type Reply,
   type Store,
   type Traits,
+  WAITER_LIFE_MS,
   type Why,
   WINDOW_MS,
 } from '../../protocol/index.js';
@@ -26,7 +27,7 @@ const EXPIRY_MS = 100;
 
 const canPush = (traits: Traits): boolean => traits.queue && traits.push;
 
-export const wakeUps: readonly CaseDefinition[] = [
+const cases: readonly CaseDefinition[] = [
   {
     name: 'F32: every command that frees the key wakes the next waiter, whatever freed it, and again if it does not come',
     needs: canPush,
@@ -71,6 +72,8 @@ export const wakeUps: readonly CaseDefinition[] = [
     },
   },
 ];
+
+export const wakeUps = cases.map((one) => ({ ...one, withinMs: WAITER_LIFE_MS }));
 
 async function listening(store: Store, what: string, context: CaseContext) {
   const inbox = `${what}-${context.process()}`;
