@@ -1,9 +1,10 @@
-/** Events for listeners and `node:diagnostics_channel`. A listener that throws harms nobody else. */
+/** Events for listeners and `node:diagnostics_channel`. A listener that throws or rejects harms nobody else. */
 import { type Channel, channel } from 'node:diagnostics_channel';
 import type { LockEventName, LockEvents } from '../api.js';
+import { callOrWarn } from './callback.js';
 import type { LeaseRequest } from './lease-request.js';
 
-type Listener = (detail: LockEvents[LockEventName]) => void;
+type Listener = (detail: LockEvents[LockEventName]) => unknown;
 type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
 
 const NAMES: readonly LockEventName[] = [
@@ -72,12 +73,7 @@ export class Events {
   #tell(name: LockEventName, detail: LockEvents[LockEventName]): void {
     CHANNELS[name].publish(detail);
     for (const listener of [...(this.#listeners.get(name) ?? [])]) {
-      try {
-        listener(detail);
-      } catch (error) {
-        const what = error instanceof Error ? error.stack : Object.prototype.toString.call(error);
-        process.emitWarning(`A listener of the Holdfast event "${name}" threw: ${what}`);
-      }
+      callOrWarn(() => listener(detail), `A listener of the Holdfast event "${name}" threw`);
     }
   }
 }

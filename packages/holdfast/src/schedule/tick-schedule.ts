@@ -7,6 +7,7 @@
  */
 import type { DrainOptions, Lease, Locks } from '../api.js';
 import { checkSignal } from '../arguments.js';
+import { callOrWarn, warn } from '../lease/callback.js';
 import { HeldLease } from '../lease/lease.js';
 import type { Leases } from '../lease/leases.js';
 import { Pause } from '../lease/pause.js';
@@ -256,16 +257,8 @@ export class TickSchedule implements Schedule {
       warn(`The work of the schedule "${this.#key}" failed at ${tick.toISOString()}`, error);
       return;
     }
-    try {
-      onError(error, tick);
-    } catch (thrown) {
-      warn(`onError of the schedule "${this.#key}" threw`, thrown);
-    }
+    callOrWarn(() => onError(error, tick), `onError of the schedule "${this.#key}" threw`);
   }
-}
-
-function warn(what: string, error: unknown): void {
-  process.emitWarning(`${what}: ${error instanceof Error ? error.stack : show(error)}`);
 }
 
 function checked(options: ScheduleOptions): ScheduleOptions {

@@ -73,6 +73,27 @@ test('aborting the signal inside a listener of "acquired" does not leak the lock
   expect(await locks.inspect('k')).toBeNull();
 });
 
+test.each([
+  [
+    'throws',
+    () => {
+      throw new Error('careless');
+    },
+  ],
+  ['rejects', () => Promise.reject(new Error('careless'))],
+  ['rejects with no Error', () => Promise.reject('careless')],
+])('a listener that %s is a warning of the process, and the lock works on', async (_, careless) => {
+  const warnings: string[] = [];
+  const onWarning = ({ message }: Error) => warnings.push(message);
+  process.on('warning', onWarning);
+  const { locks } = stage().open();
+  locks.on('acquired', careless);
+  expect(await locks.withLock('k', () => 'done')).toBe('done');
+  await new Promise((resolve) => setTimeout(resolve, 10));
+  process.off('warning', onWarning);
+  expect(warnings.join('\n')).toMatch(/listener of the Holdfast event "acquired" threw: .*careless/);
+});
+
 test('a task that throws does not keep the others from being done', async () => {
   const { clock, open } = stage();
   const { locks } = open();

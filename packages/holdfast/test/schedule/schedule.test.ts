@@ -118,6 +118,7 @@ describe('a schedule', () => {
         throw new Error('no paper either');
       },
     ],
+    ['with an onError that rejects', () => Promise.reject(new Error('no paper either'))],
   ])('%s, warns of work that fails', async (_, onError) => {
     const { time, open } = world();
     const warnings: string[] = [];
