@@ -76,7 +76,8 @@ export function lazyLocks(store: Store, namespaceOf: () => string | undefined): 
 
 /** With time and randomness of the caller's choice: for simulation. */
 export function openLocks(store: Store, options: LocksOptions, clock: Clock): Locks {
-  if (typeof store?.apply !== 'function') {
+  // A function has `apply` too: `memoryStore` instead of `memoryStore()`.
+  if (typeof store !== 'object' || typeof store?.apply !== 'function') {
     throw new InvalidArgumentError(
       'createLocks needs a store, such as memoryStore() or await openStore(url).',
     );

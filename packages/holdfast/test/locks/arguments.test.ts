@@ -73,6 +73,12 @@ test.each(named(wrongOptions))('the options %s are refused and nothing is sent',
   expect(store.applied).toEqual([]);
 });
 
+test('a store that was not made or not awaited is refused at once', () => {
+  for (const store of [memoryStore, Promise.resolve(memoryStore()), 'redis://localhost', {}, null]) {
+    expect(() => createLocks(store as never)).toThrow(/needs a store, such as memoryStore\(\)/);
+  }
+});
+
 test('a message names what was given and what to do', async () => {
   const locks = createLocks(memoryStore());
   await expect(locks.acquire('k', { ttl: 0 })).rejects.toThrow(
