@@ -22,7 +22,7 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
   const { prefix, limit, after } = checkOptionNames(options, ['prefix', 'limit', 'after']);
   const from = context.defaults.prefix + checkPrefix(prefix);
   if (limit !== undefined && !(Number.isInteger(limit) && limit > 0)) {
-    throw new InvalidArgumentError(`limit is ${String(limit)}, but has to be a whole number above 0.`);
+    throw new InvalidArgumentError(`limit is ${show(limit)}, but has to be a whole number above 0.`);
   }
   const query = {
     prefix: from,

@@ -30,7 +30,7 @@ import { type Clock, systemClock } from './clock.js';
 import { closeOn } from './close-on.js';
 import { evict, inspect, list, watch } from './inspection.js';
 import { adopt } from './lease/adopt.js';
-import { isEventName } from './lease/events.js';
+import { EVENT_NAMES, isEventName } from './lease/events.js';
 import { readHandoff } from './lease/handoff.js';
 import type { HeldLease } from './lease/lease.js';
 import { Leases } from './lease/leases.js';
@@ -45,7 +45,7 @@ import { leaseOf } from './primitives/verbs.js';
 import { checkWork, hasWorkOptions, runUnder } from './primitives/with-lock.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
-import { checkKey, checkNamespace, checkOwner } from './protocol/names.js';
+import { checkKey, checkNamespace, checkOwner, show } from './protocol/names.js';
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Guarantees, Store } from './protocol/store.js';
 import { ALONE } from './queue/request.js';
@@ -216,7 +216,11 @@ class LocksOnStore implements Locks {
   }
 
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void {
-    if (!isEventName(event)) throw new InvalidArgumentError(`There is no event "${String(event)}".`);
+    if (!isEventName(event)) {
+      throw new InvalidArgumentError(
+        `There is no event ${show(event)}. The events are: ${EVENT_NAMES.join(', ')}.`,
+      );
+    }
     if (typeof listener !== 'function') throw new InvalidArgumentError('The listener has to be a function.');
     return this.#leases.events.on(event, listener);
   }

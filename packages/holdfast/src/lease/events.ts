@@ -7,7 +7,7 @@ import type { LeaseRequest } from './lease-request.js';
 type Listener = (detail: LockEvents[LockEventName]) => unknown;
 type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
 
-const NAMES: readonly LockEventName[] = [
+export const EVENT_NAMES: readonly LockEventName[] = [
   'acquiring',
   'acquired',
   'waiting',
@@ -19,12 +19,12 @@ const NAMES: readonly LockEventName[] = [
   'handed-off',
   'adopted',
 ];
-const CHANNELS = Object.fromEntries(NAMES.map((name) => [name, channel(`holdfast:${name}`)])) as Readonly<
+const CHANNELS = Object.fromEntries(EVENT_NAMES.map((name) => [name, channel(`holdfast:${name}`)])) as Readonly<
   Record<LockEventName, Channel>
 >;
 
 export function isEventName(name: unknown): name is LockEventName {
-  return NAMES.some((known) => known === name);
+  return EVENT_NAMES.some((known) => known === name);
 }
 
 const calls = new WeakMap<LeaseRequest, number>();

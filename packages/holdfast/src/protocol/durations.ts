@@ -20,8 +20,16 @@ export function durationMs(value: unknown, name: string, minMs: number, maxMs: n
   const ms = typeof value === 'string' ? parseDuration(value) : value;
   if (typeof ms === 'number' && ms >= minMs && ms <= maxMs) return Math.round(ms);
   const range =
-    maxMs === Number.POSITIVE_INFINITY ? `at least ${minMs} ms` : `from ${minMs} ms to ${maxMs} ms`;
+    maxMs === Number.POSITIVE_INFINITY ? `of at least ${readable(minMs)}` : `from ${readable(minMs)} to ${readable(maxMs)}`;
   throw new InvalidArgumentError(
     `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h'.`,
   );
+}
+
+/** In the greatest unit that gives a whole number, as it can be written in a call. */
+function readable(ms: number): string {
+  if (ms === 0) return '0';
+  const units = Object.entries(UNIT_MS).filter(([, unitMs]) => ms % unitMs === 0);
+  const [name, unitMs] = units.at(-1) ?? ['ms', 1];
+  return `${ms / unitMs}${name}`;
 }

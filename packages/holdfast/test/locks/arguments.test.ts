@@ -82,8 +82,12 @@ test('a store that was not made or not awaited is refused at once', () => {
 test('a message names what was given and what to do', async () => {
   const locks = createLocks(memoryStore());
   await expect(locks.acquire('k', { ttl: 0 })).rejects.toThrow(
-    /ttl is 0, but has to be a duration from 10 ms/,
+    /ttl is 0, but has to be a duration from 10ms to 168h: /,
   );
+  await expect(locks.acquire('k', { wait: -1 })).rejects.toThrow(/a duration of at least 0: /);
+  expect(() => locks.on('loss' as 'lost', () => {})).toThrow(/no event "loss".*: acquiring, .*, lost, /);
+  const listed = locks.list({ limit: '' as unknown as number })[Symbol.asyncIterator]();
+  await expect(listed.next()).rejects.toThrow(/limit is "", but/);
   await expect(locks.acquire('k', { tll: 5 } as object)).rejects.toThrow(/no option "tll".*ttl, wait/s);
 });
 
