@@ -89,7 +89,7 @@ function worksOn(store: () => string, push: 'good' | 'note' = 'good'): void {
     const running = place.run(['run', 'job', '--wait', '500ms', '--store', nowhere, '--', 'touch', 'ran']);
     const commands = [['ls'], ['inspect', 'job'], ['doctor']];
     for (const line of await Promise.all(commands.map((args) => oneLine([...args, '--store', nowhere])))) {
-      expect(line).toMatch(/nothing listens at 127\.0\.0\.1:1: is the server running/);
+      expect(line).toMatch(/^holdfast: ([^ ]*: )?nothing listens at 127\.0\.0\.1:1: is the server running/);
       expect(line).not.toContain('hunter2');
     }
     const ran = await running;
