@@ -173,7 +173,7 @@ function explain400(error: Error): string {
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return 'The body is empty: send a JSON object.';
   if (code === 'FST_ERR_BAD_URL') return 'The path is not validly percent-encoded.';
   if (code === 'FST_ERR_CTP_INVALID_CONTENT_LENGTH') return 'The body is not as long as Content-Length says.';
-  return 'The body is not JSON that this service takes.';
+  return 'The body is not valid JSON, or has a member named __proto__ or constructor.';
 }
 
 function explain({ instancePath, message, keyword, params }: ValidationFinding, where = 'body'): string {
@@ -181,5 +181,7 @@ function explain({ instancePath, message, keyword, params }: ValidationFinding, 
   if (keyword === 'additionalProperties') {
     return `${place} has a member that is not known here: ${JSON.stringify(params.additionalProperty)}.`;
   }
+  if (keyword === 'type') return `${place} must be of type ${String(params.type)}.`;
+  if (keyword === 'required') return `${place} must have the member ${JSON.stringify(params.missingProperty)}.`;
   return `${place} ${message ?? 'is not valid'}.`;
 }

@@ -47,6 +47,16 @@ describe('problems', () => {
     });
   });
 
+  it.each([
+    [{}, 'The body must have the member "ttl".'],
+    [[], 'The body must be of type object.'],
+    [{ ttl: '30s', queue: 'no' }, 'body.queue must be of type boolean.'],
+  ])('says what the body %j lacks', async (sent, detail) => {
+    const { post } = await stage();
+    const { status, body } = await post(ACQUIRE, sent);
+    expect([status, body.detail]).toEqual([400, detail]);
+  });
+
   const wrong: Readonly<Record<string, unknown>> = {
     'no ttl': {},
     'ttl too short': { ttl: 1 },
