@@ -117,7 +117,7 @@ function isCount(value: unknown, from = 1): value is number {
 
 function damaged(): InvalidArgumentError {
   return new InvalidArgumentError(
-    'This is not what `lease.handoff()` gave, or not all of it: pass that string on as it is.',
+    'This is not a handoff, or only a part of one: pass on the whole string that `lease.handoff()` returned, or `holdfast acquire` printed.',
   );
 }
 

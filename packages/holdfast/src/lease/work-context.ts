@@ -33,8 +33,8 @@ export function checkNotNested(store: Store, request: LeaseRequest): void {
   }
   if (!own || permits <= capacity) return;
   throw new InvalidArgumentError(
-    `"${request.name}" is held by the very work that asks for it again (token ${own.token}), so the call would wait for ` +
-      'itself. Use the lease that the work was given, or ask for another key.',
+    `"${request.name}" is held by the same work that asks for it again (token ${own.token}), so the call would wait for ` +
+      'itself. Use the lease that the work was given, give `withLock` the option `reentrant: true`, or ask for another key.',
     { key: request.name },
   );
 }

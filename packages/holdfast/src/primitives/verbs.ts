@@ -65,7 +65,7 @@ export function leaseOf<L>(outcome: Outcome<L>): L {
 
 export function timeoutError({ key, holders, heldHere }: Busy): AcquireTimeoutError {
   const owners = holders.map(({ owner }) => owner);
-  const here = heldHere ? '; this very process holds it with another lease' : '';
+  const here = heldHere ? '; this process holds it with another lease' : '';
   const message = `"${key}" was not free in time: ${describe(holders)}${here}. Try later, or wait longer with the option \`wait\`.`;
   return new AcquireTimeoutError(message, { key, holders: owners });
 }
