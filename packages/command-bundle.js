@@ -10,6 +10,8 @@ export const NODE = /** @type {const} */ ({
   platform: 'node',
   target: 'node20',
   minify: true,
+  // Node prints the whole line of an uncaught error before its message.
+  lineLimit: 200,
   legalComments: 'none',
   logLevel: 'warning',
 });

@@ -103,6 +103,24 @@ describe('the library, installed from its tarball in an empty folder', () => {
     expect(await run(process.execPath, ['-e', script], { cwd: folder })).toContain(`'${needed}'`);
   });
 
+  it.each(['index.js', 'cjs/parts.js'])('prints an error of %s by its own name', async (file) => {
+    const script = `import { inspect } from 'node:util';
+const { default: parts, ...names } = await import('./node_modules/holdfast/dist/${file}');
+const { createLocks } = names.createLocks ? names : parts['.']();
+try { createLocks(null); } catch (error) { console.log(inspect(error).split('\\n')[0]); }`;
+    const printed = await run(process.execPath, ['--input-type=module', '-e', script], { cwd: folder });
+    expect(printed).toMatch(/^InvalidArgumentError: createLocks needs a store/);
+  });
+
+  it('has short lines: Node prints the whole line of an uncaught error before its message', () => {
+    const files = packed.get('holdfast')?.files.filter((path) => path.endsWith('.js')) ?? [];
+    const lines = files.flatMap((path) =>
+      readFileSync(join(folder, 'node_modules/holdfast', path), 'utf8').split('\n'),
+    );
+    expect(lines.length).toBeGreaterThan(1_000);
+    expect(Math.max(...lines.map(({ length }) => length))).toBeLessThan(1_000);
+  });
+
   it('brings nothing else along', () => {
     expect(existsSync(join(folder, 'node_modules/holdfast/dist/index.js'))).toBe(true);
     expect(existsSync(join(folder, 'node_modules/@photostructure'))).toBe(false);

@@ -1,5 +1,6 @@
 /** What a count of changed rows means: written, refused because a later holder has written, or no such row. */
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
+import { keepName } from '../protocol/keep-name.js';
 import { checkToken } from './token.js';
 
 /**
@@ -8,7 +9,7 @@ import { checkToken } from './token.js';
  */
 export class NoRowChangedError extends InvalidArgumentError {
   static {
-    NoRowChangedError.prototype.name = 'NoRowChangedError';
+    keepName(NoRowChangedError, 'NoRowChangedError');
   }
 }
 

@@ -1,4 +1,5 @@
 /** Errors, by what the caller does next. Here, because stores raise some of them and import nothing else. */
+import { keepName } from './keep-name.js';
 
 export type ErrorCode = 'acquire-timeout' | 'lease-lost' | 'store' | 'invalid-argument' | 'unsupported';
 
@@ -9,7 +10,6 @@ interface Details {
 }
 
 /** What all errors of Holdfast have in common. */
-// The names are texts, because minifiers rename classes.
 export abstract class HoldfastError extends Error {
   /** The same for every error of a class: for programs that compare. */
   abstract readonly code: ErrorCode;
@@ -25,7 +25,7 @@ export abstract class HoldfastError extends Error {
 /** Somebody else held the key for as long as the caller was willing to wait. Try later. */
 export class AcquireTimeoutError extends HoldfastError {
   static {
-    AcquireTimeoutError.prototype.name = 'AcquireTimeoutError';
+    keepName(AcquireTimeoutError, 'AcquireTimeoutError');
   }
   readonly code = 'acquire-timeout';
   /** Who held it when last asked, for people to read. */
@@ -47,7 +47,7 @@ export type LossReason = 'deadline' | 'expired' | 'evicted' | 'closed' | 'max-ho
 /** The lease is over and the lock may be another's already. Stop now. */
 export class LeaseLostError extends HoldfastError {
   static {
-    LeaseLostError.prototype.name = 'LeaseLostError';
+    keepName(LeaseLostError, 'LeaseLostError');
   }
   readonly code = 'lease-lost';
   /** Undefined where the lease was not lost: its user released it or handed it off before. */
@@ -71,7 +71,7 @@ export type StoreOutcome = 'unknown' | 'not-executed';
 /** The store failed. The message says why; `outcome` says whether the operation may have been executed all the same. */
 export class StoreError extends HoldfastError {
   static {
-    StoreError.prototype.name = 'StoreError';
+    keepName(StoreError, 'StoreError');
   }
   readonly code = 'store';
   /** The call or command that failed. */
@@ -112,7 +112,7 @@ export class NotExecutedError extends Error {
 /** The call is wrong and nothing was sent. Fix the call. */
 export class InvalidArgumentError extends HoldfastError {
   static {
-    InvalidArgumentError.prototype.name = 'InvalidArgumentError';
+    keepName(InvalidArgumentError, 'InvalidArgumentError');
   }
   readonly code = 'invalid-argument';
 }
@@ -120,7 +120,7 @@ export class InvalidArgumentError extends HoldfastError {
 /** This store, server or record cannot do what was asked. Choose another store, or upgrade. */
 export class UnsupportedError extends HoldfastError {
   static {
-    UnsupportedError.prototype.name = 'UnsupportedError';
+    keepName(UnsupportedError, 'UnsupportedError');
   }
   readonly code = 'unsupported';
 }
