@@ -19,9 +19,9 @@ export const EVENT_NAMES: readonly LockEventName[] = [
   'handed-off',
   'adopted',
 ];
-const CHANNELS = Object.fromEntries(EVENT_NAMES.map((name) => [name, channel(`holdfast:${name}`)])) as Readonly<
-  Record<LockEventName, Channel>
->;
+const CHANNELS = Object.fromEntries(
+  EVENT_NAMES.map((name) => [name, channel(`holdfast:${name}`)]),
+) as Readonly<Record<LockEventName, Channel>>;
 
 export function isEventName(name: unknown): name is LockEventName {
   return EVENT_NAMES.some((known) => known === name);

@@ -20,7 +20,9 @@ export function durationMs(value: unknown, name: string, minMs: number, maxMs: n
   const ms = typeof value === 'string' ? parseDuration(value) : value;
   if (typeof ms === 'number' && ms >= minMs && ms <= maxMs) return Math.round(ms);
   const range =
-    maxMs === Number.POSITIVE_INFINITY ? `of at least ${readable(minMs)}` : `from ${readable(minMs)} to ${readable(maxMs)}`;
+    maxMs === Number.POSITIVE_INFINITY
+      ? `of at least ${readable(minMs)}`
+      : `from ${readable(minMs)} to ${readable(maxMs)}`;
   throw new InvalidArgumentError(
     `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h'.`,
   );

@@ -182,6 +182,7 @@ function explain({ instancePath, message, keyword, params }: ValidationFinding, 
     return `${place} has a member that is not known here: ${JSON.stringify(params.additionalProperty)}.`;
   }
   if (keyword === 'type') return `${place} must be of type ${String(params.type)}.`;
-  if (keyword === 'required') return `${place} must have the member ${JSON.stringify(params.missingProperty)}.`;
+  if (keyword === 'required')
+    return `${place} must have the member ${JSON.stringify(params.missingProperty)}.`;
   return `${place} ${message ?? 'is not valid'}.`;
 }
