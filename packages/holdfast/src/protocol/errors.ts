@@ -1,6 +1,7 @@
 /** Errors, by what the caller does next. Here, because stores raise some of them and import nothing else. */
 import { keepName } from './keep-name.js';
 
+/** The `code` of an error: one for each class, for programs that compare. */
 export type ErrorCode = 'acquire-timeout' | 'lease-lost' | 'store' | 'invalid-argument' | 'unsupported';
 
 /** The part that all errors take. */
