@@ -75,8 +75,8 @@ function areKnown(options: object, known: ReadonlySet<string>): boolean {
 
 /** For a call for several keys: checks the names of its options, and returns how long it waits for all of them. */
 export function waitMsOf(options: AcquireOptions | undefined, defaultMs: number): number {
-  if (options !== undefined) checkOptionNames(options, OPTION_NAMES);
-  return durationMs(options?.wait ?? defaultMs, 'wait', 0, Number.POSITIVE_INFINITY);
+  const { wait = defaultMs } = checkOptionNames(options ?? NO_OPTIONS, OPTION_NAMES);
+  return durationMs(wait, 'wait', 0, Number.POSITIVE_INFINITY);
 }
 
 export function checkFlag(value: unknown, name: string): boolean {

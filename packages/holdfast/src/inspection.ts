@@ -45,8 +45,8 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
 
 /** Lists again and again, and yields what differs. Changes that come and go between two lists are not seen. */
 export async function* watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
-  const { prefix, every, signal } = checkOptionNames(options, ['prefix', 'every', 'signal']);
-  const everyMs = durationMs(every ?? WATCH_MS, 'every', 10, 3_600_000);
+  const { prefix, every = WATCH_MS, signal } = checkOptionNames(options, ['prefix', 'every', 'signal']);
+  const everyMs = durationMs(every, 'every', 10, 3_600_000);
   checkSignal(signal);
   let known = new Map<string, KeyInfo>();
   while (!signal?.aborted) {

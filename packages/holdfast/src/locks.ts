@@ -88,12 +88,17 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
 }
 
 function defaultsOf(options: LocksOptions): Defaults {
-  const { namespace, owner, ttl, wait } = checkOptionNames(options, ['namespace', 'owner', 'ttl', 'wait']);
+  const {
+    namespace,
+    owner = `${hostname()}:${process.pid}`,
+    ttl = TTL_MS,
+    wait = WAIT_MS,
+  } = checkOptionNames(options, ['namespace', 'owner', 'ttl', 'wait']);
   return {
     prefix: prefixOf(namespace),
-    owner: checkOwner(owner ?? `${hostname()}:${process.pid}`),
-    ttlMs: durationMs(ttl ?? TTL_MS, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
-    waitMs: durationMs(wait ?? WAIT_MS, 'wait', 0, Number.POSITIVE_INFINITY),
+    owner: checkOwner(owner),
+    ttlMs: durationMs(ttl, 'ttl', TTL_MS_MIN, TTL_MS_MAX),
+    waitMs: durationMs(wait, 'wait', 0, Number.POSITIVE_INFINITY),
   };
 }
 
@@ -277,6 +282,6 @@ const leaseGranted = (waited: Waited<HeldLease>): Lease =>
   waited.kind === 'granted' ? waited.grant : leaseOf(outcomeOf(waited));
 
 export function drainMsOf(options: DrainOptions = {}): number {
-  const given = checkOptionNames(options, ['drain']);
-  return durationMs(given.drain ?? DRAIN_MS, 'drain', 0, Number.POSITIVE_INFINITY);
+  const { drain = DRAIN_MS } = checkOptionNames(options, ['drain']);
+  return durationMs(drain, 'drain', 0, Number.POSITIVE_INFINITY);
 }

@@ -86,7 +86,7 @@ export async function migrationOf(url: string, options: MigrationOptions = {}): 
 
 /** Messages never quote the URL: it may contain a password. */
 function schemeOf(url: string): { readonly scheme: string; readonly rest: string } {
-  const [, scheme, rest] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
+  const [, scheme, rest] = (typeof url === 'string' && /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url)) || [];
   if (scheme === undefined || rest === undefined) {
     throw new InvalidArgumentError(`This is not the URL of a store: expected ${KNOWN}.`);
   }

@@ -43,9 +43,9 @@ export function elect(
     [Symbol.asyncIterator]: () => endable(leases, request.signal, (ending) => terms(leases, request, ending)),
     leader: async () => leaderOf(await inspect()),
     observe(observing) {
-      const { every, signal } = checkOptionNames(observing ?? {}, ['every', 'signal']);
+      const { every = OBSERVE_MS, signal } = checkOptionNames(observing ?? {}, ['every', 'signal']);
       checkSignal(signal);
-      const everyMs = durationMs(every ?? OBSERVE_MS, 'every', 10, 3_600_000);
+      const everyMs = durationMs(every, 'every', 10, 3_600_000);
       return endable(leases, signal, (ending) => changes(leases, request.name, inspect, everyMs, ending));
     },
   };

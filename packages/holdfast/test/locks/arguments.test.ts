@@ -1,6 +1,12 @@
 import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
-import { createLocks, InvalidArgumentError, type ListOptions, type Locks } from '../../src/index.js';
+import {
+  createLocks,
+  InvalidArgumentError,
+  type ListOptions,
+  type Locks,
+  openStore,
+} from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { stage } from '../engine/stage.js';
 
@@ -77,6 +83,19 @@ test('a store that was not made or not awaited is refused at once', () => {
   for (const store of [memoryStore, Promise.resolve(memoryStore()), 'redis://localhost', {}, null]) {
     expect(() => createLocks(store as never)).toThrow(/needs a store, such as memoryStore\(\)/);
   }
+});
+
+test('null is refused where an option may be left out', async () => {
+  const nothing = null as never;
+  for (const options of [{ ttl: nothing }, { wait: nothing }, { owner: nothing }]) {
+    expect(() => createLocks(memoryStore(), options)).toThrow(InvalidArgumentError);
+  }
+  const locks = createLocks(memoryStore());
+  await expect(locks.all(['a', 'b']).acquire({ wait: nothing })).rejects.toThrow(InvalidArgumentError);
+  await expect(locks.close({ drain: nothing })).rejects.toThrow(InvalidArgumentError);
+  const watched = locks.watch({ every: nothing })[Symbol.asyncIterator]();
+  await expect(watched.next()).rejects.toThrow(InvalidArgumentError);
+  await expect(openStore(Symbol('url') as never)).rejects.toThrow(InvalidArgumentError);
 });
 
 test('a message names what was given and what to do', async () => {

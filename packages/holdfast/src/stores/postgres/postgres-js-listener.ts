@@ -4,6 +4,7 @@
  * on that channel. So after a loss the driver is made to forget its channels, and is told to listen again.
  */
 import { systemClock, type Timer } from '../../clock.js';
+import { UntilEnded } from '../clients/until-ended.js';
 import { type ChannelListener, RECONNECT_MS, type WakeListener } from './wake-listener.js';
 
 interface Listening {
@@ -28,11 +29,7 @@ export function postgresJsWakeListener(sql: PostgresJsListen): WakeListener {
   let suspected = false;
   let reconnecting: Timer | null = null;
   let failure: unknown = null;
-  let rejectWithClosed: (error: Error) => void = () => undefined;
-  const closed = new Promise<never>((_, reject) => {
-    rejectWithClosed = reject;
-  });
-  closed.catch(note);
+  const untilClosed = new UntilEnded();
 
   function note(error: unknown): void {
     failure = error;
@@ -84,7 +81,7 @@ export function postgresJsWakeListener(sql: PostgresJsListen): WakeListener {
       const one: Subscription = { channel, listener, listening: subscribe(channel, listener) };
       subscriptions.add(one);
       try {
-        await Promise.race([one.listening, closed]);
+        await untilClosed.wait(one.listening);
       } catch (error) {
         subscriptions.delete(one);
         forget(channel);
@@ -104,7 +101,7 @@ export function postgresJsWakeListener(sql: PostgresJsListen): WakeListener {
       for (const one of subscriptions) void unsubscribe(one);
       subscriptions.clear();
       reconnecting?.cancel();
-      rejectWithClosed(new Error('This PostgreSQL store is closed.'));
+      untilClosed.end(new Error('This PostgreSQL store is closed.'));
     },
   };
 }

@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto';
 import { systemClock, type Timer } from '../../clock.js';
+import { UntilEnded } from '../clients/until-ended.js';
 import type { OnListening } from '../clients/wake-up.js';
 import { CHANNEL_BYTES_MAX, CHANNEL_PREFIX } from './sql/apply.js';
 import { quoteName } from './sql/names.js';
@@ -52,8 +53,7 @@ class ListenConnection {
   readonly #client: ListenClient;
   readonly #onLost: () => void;
   readonly #connecting: Timer;
-  readonly #lossPromise: Promise<never>;
-  #rejectWithLoss: (error: unknown) => void = () => undefined;
+  readonly #untilLost = new UntilEnded();
   /** Why it was lost. */
   error: unknown = null;
   #lost = false;
@@ -63,10 +63,6 @@ class ListenConnection {
   constructor(client: ListenClient, receive: (channel: string, payload: string) => void, onLost: () => void) {
     this.#client = client;
     this.#onLost = onLost;
-    this.#lossPromise = new Promise((_, reject) => {
-      this.#rejectWithLoss = reject;
-    });
-    this.#lossPromise.catch(this.#note);
     client.on('error', this.#lose);
     client.on('end', () => this.drop());
     client.on('notification', ({ channel, payload }) => receive(channel, payload ?? ''));
@@ -101,7 +97,7 @@ class ListenConnection {
     const done = this.#tail.then(() => this.#client.query(statement));
     this.#tail = done;
     done.catch(this.#lose);
-    await Promise.race([done, this.#lossPromise]);
+    await this.#untilLost.wait(done);
   }
 
   /** Like `run`, without waiting. */
@@ -113,7 +109,7 @@ class ListenConnection {
     if (this.#lost) return;
     this.#lost = true;
     this.#connecting.cancel();
-    this.#rejectWithLoss(this.error ?? new Error('The connection for wake-ups is gone.'));
+    this.#untilLost.end(this.error ?? new Error('The connection for wake-ups is gone.'));
     // Not awaited: a half-open connection ends only when the other side answers.
     this.#client.end().catch(this.#note);
     this.#onLost();

@@ -3,6 +3,7 @@
  * While it is lost nothing arrives, and waiters poll.
  */
 import { type Stop, UnsupportedError } from '../../protocol/index.js';
+import { UntilEnded } from '../clients/until-ended.js';
 import { deliverWake, type OnListening, type OnWake } from '../clients/wake-up.js';
 import type { OnMessage, Subscriber } from './connection.js';
 
@@ -33,14 +34,10 @@ export function wakeListener(
   const channels = new Map<string, Channel>();
   let current: OpenSubscriber | null = null;
   let lastError: unknown;
-  let rejectClosed: (error: Error) => void = () => undefined;
-  const closed = new Promise<never>((_, reject) => {
-    rejectClosed = reject;
-  });
+  const untilClosed = new UntilEnded();
   const noteError = (error: unknown): void => {
     lastError = error;
   };
-  closed.catch(noteError);
 
   function onMessage(name: string, message: string): void {
     const channel = channels.get(name);
@@ -87,7 +84,7 @@ export function wakeListener(
     if (known) return known;
     const channel: Channel = {
       listeners: new Map(),
-      subscribed: Promise.race([subscribe(name), closed]),
+      subscribed: untilClosed.wait(subscribe(name)),
     };
     channels.set(name, channel);
     channel.subscribed.catch((error: unknown) => {
@@ -112,7 +109,7 @@ export function wakeListener(
     },
     error: () => lastError,
     async close() {
-      rejectClosed(new UnsupportedError('This Redis store is closed.'));
+      untilClosed.end(new UnsupportedError('This Redis store is closed.'));
       const closing = current;
       const names = [...channels.keys()];
       channels.clear();
