@@ -32,6 +32,7 @@ export default defineConfig({
     // A limit for what hangs, not a measure: a busy machine takes many times as long as an idle one.
     testTimeout: 120_000,
     hookTimeout: 180_000,
+    expect: { poll: { timeout: 60_000 } },
     projects: [
       { extends: true, test: { name: 'rules', include: [rules] } },
       {

@@ -7,7 +7,7 @@ import { afterEach, beforeEach } from 'vitest';
 
 /** Set by the set-up of the run. */
 export const BINARY = process.env.HOLDFAST_TEST_COMMAND ?? '';
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 60_000;
 
 /** A program for Node that says each signal that it gets, and ends with status 7 on the last line of its input. */
 export const SIGNAL_TELLER = `

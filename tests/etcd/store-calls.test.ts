@@ -97,7 +97,7 @@ describe.runIf(available('etcd'))('calls to etcd', () => {
     // The release of a record that changed: one call shows it, and another writes and wakes.
     const { calls } = await callsOf(releaseOf(claim));
     expect(calls).toEqual([WRITE, WRITE]);
-    await expect.poll(() => heard, { timeout: 10_000 }).toContain(`turn:${key}`);
+    await expect.poll(() => heard).toContain(`turn:${key}`);
     await stop?.();
   });
 

@@ -74,7 +74,7 @@ describe.runIf(available('firestore'))('locks in Firestore', () => {
     await say(store, claim);
     await say(store, claimOf('k', 'q', { inbox: 'inbox-1' }));
     await say(store, releaseOf(claim));
-    await vi.waitFor(() => expect(heard).toContain('turn k'), { timeout: 20_000, interval: 20 });
+    await expect.poll(() => heard).toContain('turn k');
     const inbox = client.collection(`${collection}-inboxes`).doc('inbox-1');
     expect((await inbox.get()).exists).toBe(true);
     // As a TTL policy does it: the listener makes it again.

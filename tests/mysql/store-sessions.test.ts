@@ -169,7 +169,7 @@ describe.runIf(available('mariadb'))('sessions of MariaDB', () => {
     await expect(refused).rejects.toThrow(/hangs.*give mysqlStore a pool/);
     await expect(refused).rejects.toBeInstanceOf(NotExecutedError);
     await blocker.query('UNLOCK TABLES');
-    await vi.waitFor(() => store.read('default/k'), { timeout: 20_000, interval: 20 });
+    await vi.waitFor(() => store.read('default/k'), { timeout: 60_000, interval: 20 });
     expect((await say(store, claimOf('default/k', 'a'))).kind).toBe('granted');
   });
 

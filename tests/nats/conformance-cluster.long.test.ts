@@ -16,7 +16,7 @@ describe.runIf(available('nats'))('three NATS servers', () => {
     // A new bucket has no leader until its servers have elected one: a bare store says so, and locks ask again.
     const store = natsStore(plain, { replicas: 3 });
     const isElected = () => say(store, { kind: 'evict', key: 'none', upToToken: 0 });
-    await vi.waitFor(isElected, { timeout: 30_000, interval: 100 });
+    await vi.waitFor(isElected, { timeout: 60_000, interval: 100 });
   }, 60_000);
 
   afterAll(async () => {

@@ -104,9 +104,9 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
     const waiting = claimOf('k', 'waits', { inbox: 'an inbox' });
     expect((await say(listening, waiting)).kind).toBe('busy');
     await own.kill();
-    await until('says that it hears nothing', 5_000, () => hearing.at(-1) === false);
+    await until('says that it hears nothing', 60_000, () => hearing.at(-1) === false);
     await own.restart();
-    await until('says that it hears again', 10_000, () => hearing.at(-1) === true);
+    await until('says that it hears again', 60_000, () => hearing.at(-1) === true);
     // The locks are still there.
     let released = '';
     for (let tries = 0; tries < 50 && released !== 'released'; tries++) {
@@ -121,13 +121,13 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
     if (heard.length === 0) {
       const next = await say(listening, waiting);
       if (next.kind !== 'granted' && next.kind !== 'withdrawn')
-        await until('the hint', 5_000, () => heard.length > 0);
+        await until('the hint', 60_000, () => heard.length > 0);
     }
     const second = claimOf('k2', 'holder', { ttlMs: 60_000 });
     await say(store, second);
     await say(listening, claimOf('k2', 'waits', { inbox: 'an inbox' }));
     await say(store, releaseOf(second));
-    await until('a hint after the reconnect', 5_000, () =>
+    await until('a hint after the reconnect', 60_000, () =>
       heard.some(({ key, why }) => key === 'k2' && why === 'turn'),
     );
     await Promise.all([listening.close(), store.close()]);
@@ -145,7 +145,7 @@ describe.runIf(available('nats'))('waiting on NATS', () => {
       (hears) => hearing.push(hears),
     );
     await connection.close();
-    await until('says that it hears nothing', 5_000, () => hearing.at(-1) === false);
+    await until('says that it hears nothing', 60_000, () => hearing.at(-1) === false);
     await stop?.();
     await expect(say(store, claimOf('k', 'p'))).rejects.toThrow();
     await store.close();

@@ -128,9 +128,9 @@ describe.runIf(available('nats', { own: true }))('nats:', () => {
     const store = await open(server.url);
     await store.read('job');
     await server.kill();
-    await expect.poll(() => failureOf(store), { timeout: 10_000 }).toMatch(/connection to .* broke/);
+    await expect.poll(() => failureOf(store)).toMatch(/connection to .* broke/);
     await server.restart();
-    await expect.poll(() => failureOf(store), { timeout: 10_000 }).toBe('no failure');
+    await expect.poll(() => failureOf(store)).toBe('no failure');
   });
 
   it('does not wait for ever for a server that hangs, neither on opening nor on closing', async () => {

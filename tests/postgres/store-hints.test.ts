@@ -19,7 +19,7 @@ import {
   say,
 } from './store-scene.js';
 
-const HEARD_MS_MAX = 15_000;
+const HEARD_MS_MAX = 60_000;
 
 /** Waits until it is so, asking the store now and then: a store mends what is broken when it is used. */
 async function eventually(store: Store, what: string, isSo: () => boolean | Promise<boolean>): Promise<void> {

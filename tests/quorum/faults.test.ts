@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 import { until } from '../scene.js';
 import { PREFIX, QuorumScene, SAFE } from './store-scene.js';
 
-const SOON_MS = 20_000;
+const SOON_MS = 60_000;
 
 async function turn(locks: ReturnType<QuorumScene['locks']>, key: string): Promise<number> {
   const lease = await locks.acquire(key, { wait: SOON_MS });

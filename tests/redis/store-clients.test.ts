@@ -46,7 +46,7 @@ async function tryAll(client: RedisClient, key: string): Promise<void> {
     for await (const view of store.list({ prefix: key })) listed.push(view.key);
     expect(listed).toEqual([key]);
     await say(store, releaseOf(claim));
-    await expect.poll(() => heard, { timeout: 10_000 }).toEqual([`turn ${key}`]);
+    await expect.poll(() => heard).toEqual([`turn ${key}`]);
     expect((await say(other, waiting)).kind).toBe('granted');
     expect((await other.probe()).findings.length).toBeGreaterThan(0);
     expect((await say(other, releaseOf(waiting))).kind).toBe('released');
@@ -249,9 +249,7 @@ describe.runIf(available('redis'))('clients of one server', () => {
       await lost.kill();
       await expect(store.listen?.('inbox', () => undefined)).rejects.toThrow();
       await lost.restart();
-      await expect
-        .poll(() => store.listen?.('inbox', () => undefined).then(() => 'heard'), { timeout: 10_000 })
-        .toBe('heard');
+      await expect.poll(() => store.listen?.('inbox', () => undefined).then(() => 'heard')).toBe('heard');
     } finally {
       await store.close();
       client.disconnect();

@@ -120,7 +120,7 @@ describe.runIf(available('redis'))('time and waiting', () => {
     expect(await listening()).toEqual(['holdfast:inbox:again', 1]);
     for (let round = 1; round <= 3; round++) {
       await client.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
-      await expect.poll(listening, { timeout: 10_000 }).toEqual(['holdfast:inbox:again', 1]);
+      await expect.poll(listening).toEqual(['holdfast:inbox:again', 1]);
     }
     await say(store, claimOf('again', 'a', { inbox: 'again' }));
     await say(store, claimOf('again', 'b'));

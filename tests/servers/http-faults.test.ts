@@ -135,7 +135,7 @@ describe.runIf(available('dynamodb'))('an HTTP proxy in front of DynamoDB', () =
     await expect(reply).rejects.toMatchObject({ name: 'AbortError' });
     expect(await isThere()).toBe(false);
     held.release();
-    await vi.waitFor(async () => expect(await isThere()).toBe(true), { timeout: 10_000 });
+    await vi.waitFor(async () => expect(await isThere()).toBe(true), { timeout: 60_000 });
   });
 
   it('holds a reply while what it tells of has happened', async () => {
@@ -151,7 +151,7 @@ describe.runIf(available('dynamodb'))('an HTTP proxy in front of DynamoDB', () =
   it('delays requests or replies', async () => {
     faults.delayRequests(300, { times: 1 });
     const first = client.putItem(insertion());
-    await vi.waitFor(() => expect(faults.count()).toBe(1));
+    await expect.poll(() => faults.count()).toBe(1);
     expect(await isThere()).toBe(false);
     await first;
     faults.delayReplies(300, { times: 1 });

@@ -157,6 +157,6 @@ describe.runIf(available('nats', { own: true }))('a NATS cluster', () => {
     for (const node of cluster.nodes) await node.restart();
     await cluster.settle();
     const again = await open(cluster.urls);
-    await vi.waitFor(async () => expect(await countOf(again)).toBe(1), { timeout: 20_000, interval: 200 });
+    await vi.waitFor(async () => expect(await countOf(again)).toBe(1), { timeout: 60_000, interval: 200 });
   }, 90_000);
 });

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import type { Controls } from 'holdfast-test-servers';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 
 export const isLinux = existsSync('/proc/self/stat');
 
@@ -35,7 +35,7 @@ export function isAlive(pid: number): boolean {
 }
 
 export async function expectGone(pid: number): Promise<void> {
-  await vi.waitFor(() => expect(isAlive(pid), `process ${pid} lives`).toBe(false), { timeout: 10_000 });
+  await expect.poll(() => isAlive(pid), { message: `process ${pid} lives` }).toBe(false);
 }
 
 export function accepts({ host, port }: { readonly host: string; readonly port: number }): Promise<boolean> {

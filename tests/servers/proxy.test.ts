@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 import { startProxy, type TcpProxy } from 'holdfast-test-servers';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { within } from './processes.js';
 
 /** Answers every piece with itself, and remembers what came. */
@@ -38,7 +38,7 @@ function open(): Client {
 }
 
 async function hears({ heard }: Client, text: string): Promise<void> {
-  await vi.waitFor(() => expect(heard.join('')).toContain(text), { timeout: 10_000, interval: 5 });
+  await expect.poll(() => heard.join('')).toContain(text);
 }
 
 beforeEach(async () => {
@@ -63,7 +63,7 @@ describe('a proxy', () => {
     expect(proxy.connections).toBe(1);
     client.socket.end();
     expect(await client.closed).toBe('closed');
-    await vi.waitFor(() => expect(proxy.connections).toBe(0));
+    await expect.poll(() => proxy.connections).toBe(0);
     expect(sockets.size).toBe(0);
   });
 
@@ -112,7 +112,7 @@ describe('a proxy', () => {
     await hears(during, 'three ');
     before.socket.destroy();
     during.socket.destroy();
-    await vi.waitFor(() => expect(proxy.connections).toBe(0));
+    await expect.poll(() => proxy.connections).toBe(0);
   });
 
   it('loseReplies: the request arrives, its answer is lost, and the connection is reset', async () => {

@@ -118,7 +118,7 @@ describe.runIf(available('redis', { own: true }))('several Redis servers', () =>
     expect(held.reduce((sum, size) => sum + size)).toBe(keys.length);
     expect(Math.min(...held)).toBeGreaterThan(0);
     await cluster.nodes[1]?.restart();
-    await vi.waitFor(setAll, { timeout: 20_000 });
+    await vi.waitFor(setAll, { timeout: 60_000 });
     await cluster.stop();
     for (const { pid } of cluster.nodes) await expectGone(pid);
   });
@@ -136,7 +136,7 @@ describe.runIf(available('redis', { own: true }))('several Redis servers', () =>
       timeout: 20_000,
       interval: 200,
     });
-    await vi.waitFor(async () => expect(await client.set('key', 'new')).toBe('OK'), { timeout: 20_000 });
+    await vi.waitFor(async () => expect(await client.set('key', 'new')).toBe('OK'), { timeout: 60_000 });
     expect(await connect(replica.url).get('key')).toBe('new');
     await stop();
     for (const { pid } of [...sentinels, replica]) await expectGone(pid);

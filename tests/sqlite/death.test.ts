@@ -64,11 +64,9 @@ it('F20: waiters that were killed in the queue delay nobody', async () => {
   const holder = start(HOLDER, '30000');
   await holder.said('held');
   const dead = [start(HOLDER, '30000'), start(HOLDER, '30000')];
-  await expect
-    .poll(async () => (await locks.inspect('k'))?.waiters.length, { timeout: 20_000 })
-    .toBe(dead.length);
+  await expect.poll(async () => (await locks.inspect('k'))?.waiters.length).toBe(dead.length);
   const waiting = locks.acquire('k', { wait: '25s' });
-  await expect.poll(async () => (await locks.inspect('k'))?.waiters.length, { timeout: 20_000 }).toBe(3);
+  await expect.poll(async () => (await locks.inspect('k'))?.waiters.length).toBe(3);
   await Promise.all(dead.map((child) => child.kill()));
   const began = performance.now();
   await holder.finish();
@@ -128,7 +126,7 @@ it.skipIf(!canUnshare()).each(CONTAINERS)(
     const lease = await locks.acquire('k');
     const asking = new Child(HOLDER, [file, '3000'], through);
     children.push(asking);
-    await expect.poll(async () => (await locks.inspect('k'))?.waiters.length, { timeout: 20_000 }).toBe(1);
+    await expect.poll(async () => (await locks.inspect('k'))?.waiters.length).toBe(1);
     await sleep(700);
     lease.assertHeld();
     await lease.renew();

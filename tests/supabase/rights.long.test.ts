@@ -138,7 +138,7 @@ describe.runIf(available('postgres') && available('postgrest'))('rights in the S
           (lease) => lease !== null,
           () => false,
         );
-      await expect.poll(acquired, { timeout: 20_000, interval: 100 }).toBe(true);
+      await expect.poll(acquired, { interval: 100 }).toBe(true);
       await locks.close({ drain: 0 });
     } finally {
       await young.stop();

@@ -58,7 +58,7 @@ describe.runIf(available('postgres') && available('postgrest'))(
       // PostgREST learns of the new functions a moment later.
       const isKnown = async (): Promise<unknown> =>
         (await scene.client('service_role').rpc('about')).error?.code ?? 'known';
-      await expect.poll(isKnown, { timeout: 20_000, interval: 100 }).toBe('known');
+      await expect.poll(isKnown, { interval: 100 }).toBe('known');
     });
 
     it.each<Role>(['anon', 'authenticated'])(

@@ -27,7 +27,8 @@ function listener() {
 }
 
 async function soon(met: () => boolean): Promise<void> {
-  for (let looks = 0; looks < 500 && !met(); looks++) await new Promise((resolve) => setTimeout(resolve, 10));
+  for (let looks = 0; looks < 6_000 && !met(); looks++)
+    await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
 const never = new AbortController().signal;

@@ -38,7 +38,7 @@ test('everything works on the store that is opened with the first command', asyn
   expect(await other.tryAcquire('k')).toBeNull();
   expect(await elsewhere.tryAcquire('k')).not.toBeNull();
   const waiting = other.acquire('k');
-  await vi.waitFor(async () => expect((await locks.inspect('k'))?.waiters).toHaveLength(1), 5_000);
+  await vi.waitFor(async () => expect((await locks.inspect('k'))?.waiters).toHaveLength(1), 60_000);
   await lease.release();
   const handed = await (await waiting).handoff();
   expect((await locks.adopt(handed)).held).toBe(true);

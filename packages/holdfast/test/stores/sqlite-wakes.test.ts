@@ -26,8 +26,6 @@ import {
 
 afterEach(clearScene);
 
-const soon = { timeout: 5_000 };
-
 function fileWithStore(): string {
   const file = freshFile();
   storeAt(file);
@@ -43,9 +41,9 @@ it('F32: a waiter of another store is told its turn through a file, the holder t
   const held = claimOf('job "ü\n1"', 'a', 1, { inbox: 'inbox-1' });
   await ask(one, held);
   await ask(two, claimOf('job "ü\n1"', 'b', 1, { inbox: 'inbox-2' }));
-  await expect.poll(() => heard, soon).toEqual(['1 job "ü\n1" waiting']);
+  await expect.poll(() => heard).toEqual(['1 job "ü\n1" waiting']);
   await ask(one, releaseOf(held));
-  await expect.poll(() => heard, soon).toEqual(['1 job "ü\n1" waiting', '2 job "ü\n1" turn']);
+  await expect.poll(() => heard).toEqual(['1 job "ü\n1" waiting', '2 job "ü\n1" turn']);
 });
 
 it('within one store no file is written', async () => {
@@ -98,7 +96,7 @@ it('many wake-ups at once all arrive, and the file stays short', async () => {
     );
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
-  await expect.poll(() => keys.at(-1), soon).toBe('59-49');
+  await expect.poll(() => keys.at(-1)).toBe('59-49');
   expect(statSync(join(`${file}-wake`, 'inbox')).size).toBeLessThan(40_000);
   // A hint may be lost while the file is emptied; not more than a few are.
   expect(keys.length).toBeGreaterThan(2_800);
@@ -123,7 +121,7 @@ it.each(['../out', 'a/b', '.', '..', '', 'sp ace', 'nul\0', '~', 'é'])(
     const heard: string[] = [];
     const stop = files.listen(name, ({ key }) => heard.push(key));
     files.send(name, [{ key: 'k', why: 'turn' }]);
-    await expect.poll(() => heard, soon).toEqual(['k']);
+    await expect.poll(() => heard).toEqual(['k']);
     expect(readdirSync(`${file}-wake`)).toHaveLength(1);
     stop();
   },
@@ -148,7 +146,7 @@ it('without the folder, without a listener, with nonsense in the file: wake-ups 
   appendFileSync(join(`${file}-wake`, 'inbox'), 'nonsense\nturn {broken\n');
   await new Promise((resolve) => setTimeout(resolve, 50));
   appendFileSync(join(`${file}-wake`, 'inbox'), 'turn "good"\n');
-  await expect.poll(() => heard, soon).toEqual(['good']);
+  await expect.poll(() => heard).toEqual(['good']);
   await stop?.();
   rmSync(`${file}-wake`, { recursive: true });
   expect((await ask(two, claimOf('k', 'b'))).kind).toBe('busy');
@@ -161,9 +159,9 @@ it('a folder deleted in use is made again', async () => {
   const stop = await one.listen?.('inbox', (key) => heard.push(key));
   await ask(one, claimOf('k', 'a', 1, { inbox: 'inbox' }));
   rmSync(`${file}-wake`, { recursive: true });
-  await expect.poll(() => existsSync(join(`${file}-wake`, 'inbox')), soon).toBe(true);
+  await expect.poll(() => existsSync(join(`${file}-wake`, 'inbox'))).toBe(true);
   await ask(two, claimOf('k', 'b'));
-  await expect.poll(() => heard, soon).toEqual(['k']);
+  await expect.poll(() => heard).toEqual(['k']);
   await stop?.();
   expect(readdirSync(`${file}-wake`)).toEqual([]);
 });
@@ -229,7 +227,7 @@ it('a wake-up from another process arrives', async () => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', script, file, claim], {
     stdio: 'inherit',
   });
-  await expect.poll(() => heard, { timeout: 20_000 }).toEqual(['k waiting']);
+  await expect.poll(() => heard).toEqual(['k waiting']);
   child.kill();
   expect(connection(file).prepare('SELECT count(*) AS n FROM holdfast_processes').get()).toEqual({ n: 2 });
 });
