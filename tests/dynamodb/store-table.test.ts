@@ -1,6 +1,7 @@
 import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { createTable, type DynamodbStoreOptions, dynamodbStore } from 'holdfast/dynamodb';
+import { singleTable } from 'holdfast/dynamodb/layouts';
 import { available, type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { claimOf, clientOf, releaseOf, say, tableOn } from './store-scene.js';
@@ -54,7 +55,7 @@ describe.runIf(available('dynamodb'))('the table', () => {
     // Were time to live turned on, DynamoDB would delete it.
     const order = { PK: { S: 'order:1' }, SK: { S: 'ORDER' }, TTL: { N: '1' } };
     await client.putItem({ TableName: table, Item: order });
-    const place = { table, layout: 'single-table' } as const;
+    const place = { table, layout: singleTable } as const;
     expect(await createTable(client, place)).toEqual({
       table,
       created: false,
@@ -95,7 +96,7 @@ describe.runIf(available('dynamodb'))('the table', () => {
 
   it.each([
     ['without a layout', ['key'], {}, /uses "expires".*Name it with ttlAttribute: "expires"/s],
-    ['with a layout', ['PK', 'SK'], { layout: 'single-table' }, /always writes "TTL".*leave timeToLive out/s],
+    ['with a layout', ['PK', 'SK'], { layout: singleTable }, /always writes "TTL".*leave timeToLive out/s],
   ] as const)(
     'whose time to live goes by another attribute is told so, with what can be done %s',
     async (what, keys, options, words) => {
@@ -236,8 +237,8 @@ describe.runIf(available('dynamodb'))('the table', () => {
       { sortKey: { name: 'SK', value: '' } },
       { queue: 'yes' },
       { layout: 'unheard-of' },
-      { layout: 'single-table', partitionKey: 'PK' },
-      { layout: 'single-table', queue: true },
+      { layout: singleTable, partitionKey: 'PK' },
+      { layout: singleTable, queue: true },
     ];
     for (const options of wrong) {
       expect(() => dynamodbStore(client, options as DynamodbStoreOptions), JSON.stringify(options)).toThrow(

@@ -72,6 +72,7 @@ const CONNECT = {
   async pg({ url, listenerUrl }) {
     const { default: pg } = await import('pg');
     const { postgresStore } = await import('holdfast/postgres');
+    const layouts = await import('holdfast/postgres/layouts');
     /** @type {Set<import('pg').Client>} */
     const members = new Set();
     class Member extends pg.Client {
@@ -86,11 +87,10 @@ const CONNECT = {
     const pool = new pg.Pool({ connectionString: url, Client }).on('error', complaint);
     const listener = () => new pg.Client({ connectionString: listenerUrl });
     // Such a store has no hints.
-    const layout = /** @type {import('holdfast/postgres').LayoutName | null} */ (
-      new URL(url).searchParams.get('layout')
-    );
+    const name = new URL(url).searchParams.get('layout');
+    const layout = Object.values(layouts).find((one) => one.name === name);
     const own = listenerUrl === undefined ? {} : { listener };
-    const store = postgresStore(pool, layout === null ? own : { layout });
+    const store = postgresStore(pool, layout === undefined ? own : { layout });
     const abandon = async () => {
       // So that it opens no others for those who still wait for one.
       void Promise.allSettled([pool.end()]);

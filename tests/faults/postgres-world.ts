@@ -1,17 +1,17 @@
 /** PostgreSQL as a world to break: migrated databases, on a server of their own or on a shared one. */
-import { type LayoutName, migrate } from 'holdfast/postgres';
+import { migrate, type PostgresLayout } from 'holdfast/postgres';
 import { type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import type { Driver } from './drivers.js';
 import type { World } from './world.js';
 
 /** With a layout, only by pg: there nobody hears hints, and those who came back at once would starve the rest. */
-export function postgresWorld(driver: Driver & ('pg' | 'postgres'), layout?: LayoutName): World {
+export function postgresWorld(driver: Driver & ('pg' | 'postgres'), layout?: PostgresLayout): World {
   let shared: Promise<PostgresServer> | null = null;
   const place = layout ? { layout } : {};
-  const query = layout ? `?layout=${layout}` : '';
+  const query = layout ? `?layout=${layout.name}` : '';
   return {
-    name: `PostgreSQL (${layout ?? driver})`,
+    name: `PostgreSQL (${layout?.name ?? driver})`,
     driver,
     durable: true,
     ...(layout && { restMs: 400, exclusive: true }),

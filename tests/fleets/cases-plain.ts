@@ -185,7 +185,7 @@ export function plainCases(open: () => Fleet): void {
     ];
     for (const refusal of refusals) {
       await expect(refusal).rejects.toThrow(UnsupportedError);
-      await expect(refusal).rejects.toThrow(`layout ${fleet.layout}`);
+      await expect(refusal).rejects.toThrow(`layout ${fleet.layout.name}`);
     }
     expect(await fleet.record(name)).toBeNull();
     expect(fleet.store().traits.queue).toBe(false);

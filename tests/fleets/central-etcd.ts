@@ -1,6 +1,7 @@
 /** LockServiceCentral and Holdfast on one etcd: every record of the service is attached to an etcd lease of its own. */
 import { randomUUID } from 'node:crypto';
 import { type EtcdClient, etcdClient, etcdStore } from 'holdfast/etcd';
+import { lockServiceCentral } from 'holdfast/etcd/layouts';
 import type { Store } from 'holdfast/protocol';
 import { type EtcdServer, startEtcd } from 'holdfast-test-servers';
 import { ask, deleteKey, putValue, valuesOf } from '../etcd/store-scene.js';
@@ -49,7 +50,7 @@ export function centralOnEtcd(url: string, prefix: string): Operate {
 }
 
 export class EtcdFleet implements CentralFleet {
-  readonly layout = 'lock-service-central';
+  readonly layout = lockServiceCentral;
   readonly clocksApartMs = CENTRAL_TIMES.clocksApartMs;
   readonly afterForeignMs = CENTRAL_TIMES.afterForeignMs;
   readonly afterOursMs = CENTRAL_TIMES.afterOursMs;
@@ -58,7 +59,7 @@ export class EtcdFleet implements CentralFleet {
   #client!: EtcdClient;
 
   get url(): string {
-    return `etcd://${this.server.host}:${this.server.port}/${this.prefix}?layout=${this.layout}`;
+    return `etcd://${this.server.host}:${this.server.port}/${this.prefix}?layout=${this.layout.name}`;
   }
 
   async open(): Promise<void> {

@@ -1,6 +1,7 @@
 /** LockServiceCentral and Holdfast on one collection of Firestore: the service uses transactions. */
 import { type Firestore, Timestamp } from '@google-cloud/firestore';
 import { firestoreStore } from 'holdfast/firestore';
+import { lockServiceCentral } from 'holdfast/firestore/layouts';
 import type { Store } from 'holdfast/protocol';
 import { type FirestoreServer, startFirestore } from 'holdfast-test-servers';
 import { newCollection, warmClients } from '../firestore/store-scene.js';
@@ -29,7 +30,7 @@ export function centralOnFirestore(client: Firestore, collection: string): Opera
 }
 
 export class FirestoreFleet implements CentralFleet {
-  readonly layout = 'lock-service-central';
+  readonly layout = lockServiceCentral;
   readonly clocksApartMs = CENTRAL_TIMES.clocksApartMs;
   readonly afterForeignMs = CENTRAL_TIMES.afterForeignMs;
   readonly afterOursMs = CENTRAL_TIMES.afterOursMs;
@@ -42,7 +43,7 @@ export class FirestoreFleet implements CentralFleet {
 
   get url(): string {
     const { host, port } = this.server;
-    return `firestore://holdfast/${this.collection}?layout=${this.layout}&emulator=${host}:${port}`;
+    return `firestore://holdfast/${this.collection}?layout=${this.layout.name}&emulator=${host}:${port}`;
   }
 
   get #client(): Firestore {

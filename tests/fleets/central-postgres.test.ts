@@ -1,10 +1,11 @@
 /** Holdfast, its service under `/v1`, and LockServiceCentral on one PostgreSQL table: its rows, and one identity at both. */
 import { createLocks } from 'holdfast';
 import { postgresStore } from 'holdfast/postgres';
+import { lockServiceCentral } from 'holdfast/postgres/layouts';
 import { available } from 'holdfast-test-servers';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { lockServiceCentral } from '../../packages/holdfast/src/stores/postgres/tables/lock-service-central.js';
+import { lockServiceCentral as lockServiceCentralTable } from '../../packages/holdfast/src/stores/postgres/tables/lock-service-central.js';
 import { sqlOf } from '../../packages/holdfast/src/stores/postgres/tables/row-sql.js';
 import { centralCases, gate, type HeldStore, lateInstanceCase } from './cases-central.js';
 import { shortRaceCase } from './cases-race.js';
@@ -45,7 +46,7 @@ describe.runIf(available('postgres'))('the PostgreSQL table of LockServiceCentra
       await held.pass();
       return await fleet.pool.query(config);
     };
-    return { store: postgresStore({ query }, { layout: 'lock-service-central' }), ...held };
+    return { store: postgresStore({ query }, { layout: lockServiceCentral }), ...held };
   }
 
   shortRaceCase(() => fleet);
@@ -83,7 +84,7 @@ describe.runIf(available('postgres'))('the PostgreSQL table of LockServiceCentra
     // Our column stays in a row that the service takes.
     expect(await theirs.acquire(taken, 'somebody', 60_000, 'holdfast-worker-3')).not.toBeNull();
     for (const name of [ours, foreign, taken]) await fleet.change(name, 'expiry = 1');
-    const place = { layout: lockServiceCentral, schema: 'public', table: 'locks' };
+    const place = { layout: lockServiceCentralTable, schema: 'public', table: 'locks' };
     await fleet.pool.query(sqlOf(place).cleanUp(1_000));
     expect(await fleet.record(ours)).toBeNull();
     expect(await fleet.record(foreign)).toMatchObject({ owner: 'somebody' });

@@ -1,6 +1,7 @@
 import { connect, type NatsConnection } from '@nats-io/transport-node';
 import { createLocks, UnsupportedError } from 'holdfast';
 import { createBucket, natsStore } from 'holdfast/nats';
+import { cloops } from 'holdfast/nats/layouts';
 import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { exclusionCases } from './cases-exclusion.js';
@@ -26,11 +27,11 @@ describe.runIf(available('nats'))('a fleet on the layout cloops', () => {
   beforeAll(async () => {
     server = await startNats();
     connection = await connect({ servers: server.url });
-    await createBucket(connection, { layout: 'cloops' });
+    await createBucket(connection, { layout: cloops });
     fleet = {
-      layout: 'cloops',
+      layout: cloops,
       url: `${server.url}/${BUCKET}?layout=cloops`,
-      store: () => natsStore(connection, { layout: 'cloops' }),
+      store: () => natsStore(connection, { layout: cloops }),
       foreign: (clock) => new Cloops(connection, BUCKET, clock && { clock }),
       record: async (name) => {
         const stored = await storedUnder(name);
@@ -144,9 +145,9 @@ describe.runIf(available('nats'))('a fleet on the layout cloops', () => {
     const guarded = await startNats({ config: { authorization, no_auth_user: 'admin' } });
     const { host, port } = guarded;
     const admin = await connect({ servers: `${host}:${port}` });
-    await createBucket(admin, { layout: 'cloops' });
+    await createBucket(admin, { layout: cloops });
     const us = await connect({ servers: `${host}:${port}`, user: 'us', pass: 'us' });
-    const locks = createLocks(natsStore(us, { layout: 'cloops' }));
+    const locks = createLocks(natsStore(us, { layout: cloops }));
     const lease = await locks.acquire('job');
     await lease.renew();
     expect(await listed(locks, '')).toHaveLength(1);

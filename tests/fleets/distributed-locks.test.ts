@@ -1,11 +1,12 @@
 /** What is special about the table `distributed_locks`: its rows, its functions and odd rows. */
 import { createLocks, LeaseLostError, openStore, UnsupportedError } from 'holdfast';
 import { migrate, migrationSql, postgresStore } from 'holdfast/postgres';
+import { distributedLocks } from 'holdfast/postgres/layouts';
 import type { Command } from 'holdfast/protocol';
 import { available } from 'holdfast-test-servers';
 import pg from 'pg';
 import { describe, expect, it } from 'vitest';
-import { distributedLocks } from '../../packages/holdfast/src/stores/postgres/tables/distributed-locks.js';
+import { distributedLocks as distributedLocksTable } from '../../packages/holdfast/src/stores/postgres/tables/distributed-locks.js';
 import { sqlOf } from '../../packages/holdfast/src/stores/postgres/tables/row-sql.js';
 import { shortRaceCase } from './cases-race.js';
 import { claimOf, estimatesAgree, freshName, listed, locksOf, say } from './fleet.js';
@@ -51,7 +52,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
         return fleet.pool.query(query);
       },
     };
-    const store = postgresStore(client, { layout: 'distributed-locks' });
+    const store = postgresStore(client, { layout: distributedLocks });
     const counted = async (command: Command): Promise<readonly unknown[]> => {
       const before = statements;
       const { kind } = await say(store, command);
@@ -209,7 +210,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     const all = settings.map(([zone, style, level]) => {
       const quoted = [zone, style, level].map((text) => text.replaceAll(' ', '\\ '));
       const options = `-c timezone=${quoted[0]} -c datestyle=${quoted[1]} -c default_transaction_isolation=${quoted[2]}`;
-      return createLocks(postgresStore(fleet.openPool({ options }), { layout: 'distributed-locks' }));
+      return createLocks(postgresStore(fleet.openPool({ options }), { layout: distributedLocks }));
     });
     const name = freshName();
     let last = 0;
@@ -269,7 +270,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     const updated = freshName();
     await (await locks.acquire(updated)).release();
     await fleet.change(updated, `holder_id = 'holdfast-worker-3', acquired_at = ${day}, expires_at = ${old}`);
-    const place = { layout: distributedLocks, schema: 'public', table: 'distributed_locks' };
+    const place = { layout: distributedLocksTable, schema: 'public', table: 'distributed_locks' };
     await fleet.pool.query(sqlOf(place).cleanUp(1_000));
     for (const name of ours) expect(await fleet.record(name)).toBeNull();
     for (const { name, holder } of theirs)
@@ -287,7 +288,7 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     await early.close();
     const client = new pg.Client({ connectionString: database });
     await client.connect();
-    const place = { layout: 'distributed-locks', table: 'app_locks' } as const;
+    const place = { layout: distributedLocks, table: 'app_locks' };
     expect(await migrate(client, place)).toEqual({ from: 0, to: 1 });
     expect(await migrate(client, place)).toEqual({ from: 1, to: 1 });
     await client.query(migrationSql(place));
@@ -304,20 +305,21 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
   });
 
   it('a table without the column, or another table, is refused with advice', async () => {
-    const place = { layout: 'distributed-locks', table: 'bare' } as const;
+    const place = { layout: distributedLocks, table: 'bare' };
     await fleet.pool.query('CREATE TABLE bare (lock_name text PRIMARY KEY)');
     const bare = postgresStore(fleet.pool, place);
     await expect(say(bare, claimOf('job', 1_000))).rejects.toThrow(/is not ready for Holdfast/);
     await expect(bare.probe()).rejects.toThrow(/is not ready for Holdfast/);
     for (const options of [
-      { layout: 'unheard-of' },
+      { layout: 'distributed-locks' },
+      { layout: { ...distributedLocks, store: 'dynamodb' } },
       { table: 'locks' },
-      { layout: 'distributed-locks', listener: () => new pg.Client() },
-      { layout: 'distributed-locks', table: '' },
+      { layout: distributedLocks, listener: () => new pg.Client() },
+      { layout: distributedLocks, table: '' },
     ]) {
       expect(() => postgresStore(fleet.pool, options as never)).toThrow(/layout|table/);
     }
-    await expect(migrate(fleet.pool, { layout: 'distributed-locks', supabase: true })).rejects.toThrow(
+    await expect(migrate(fleet.pool, { layout: distributedLocks, supabase: true })).rejects.toThrow(
       'supabase',
     );
   });

@@ -1,6 +1,6 @@
 /** A fleet on a table of DynamoDB Local: opened, tested by the cases that every layout passes, and closed. */
 import type { AttributeValue, DynamoDB } from '@aws-sdk/client-dynamodb';
-import type { LayoutName } from 'holdfast/dynamodb';
+import type { DynamodbLayout } from 'holdfast/dynamodb';
 import type { Store } from 'holdfast/protocol';
 import { type DynamodbServer, startDynamodb } from 'holdfast-test-servers';
 import { afterAll, beforeAll } from 'vitest';
@@ -14,7 +14,7 @@ import type { Foreign, MachineClock } from './foreign.js';
 type Item = Record<string, AttributeValue>;
 
 interface Software {
-  readonly layout: LayoutName;
+  readonly layout: DynamodbLayout;
   keyOf(name: string, namespace?: string): Item;
   foreign(client: DynamoDB, table: string, clock?: MachineClock): Foreign;
   readonly clocksApartMs: number;
@@ -30,7 +30,7 @@ export class DynamodbFleet implements Fleet {
   table!: string;
   url!: string;
   store!: () => Store;
-  readonly layout: LayoutName;
+  readonly layout: DynamodbLayout;
   readonly clocksApartMs: number;
   readonly afterForeignMs: number;
   readonly afterOursMs: number;

@@ -1,4 +1,5 @@
 import { LeaseLostError } from 'holdfast';
+import { dynamodbLockGo } from 'holdfast/dynamodb/layouts';
 import { available } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
 import { lateWriteCase } from './cases-late-write.js';
@@ -8,7 +9,7 @@ import { DynamodbLockGo, goRfc3339Nano } from './foreign-dynamodb-lock-go.js';
 
 describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', () => {
   const fleet = dynamodbFleet({
-    layout: 'dynamodb-lock-go',
+    layout: dynamodbLockGo,
     keyOf: (name) => ({ key: { S: name } }),
     foreign: (client, table, clock) => new DynamodbLockGo(client, table, clock),
     clocksApartMs: 4_500,
@@ -19,7 +20,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout dynamodb-lock-go', 
   lateWriteCase(() => ({
     fleet,
     server: fleet.server,
-    place: { table: fleet.table, layout: 'dynamodb-lock-go' },
+    place: { table: fleet.table, layout: dynamodbLockGo },
   }));
 
   it('keeps its hands off for the five seconds of grace that the other software keeps', async () => {

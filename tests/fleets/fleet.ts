@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto';
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createLocks, type KeyInfo, type Locks, type LocksOptions } from 'holdfast';
-import { createTable, dynamodbStore, type LayoutName } from 'holdfast/dynamodb';
+import { createTable, type DynamodbLayout, dynamodbStore } from 'holdfast/dynamodb';
 import type { Claim, Store } from 'holdfast/protocol';
 import { claimOf as claimBy } from '../store-talk.js';
 import type { Foreign, MachineClock } from './foreign.js';
@@ -10,8 +10,7 @@ import type { Foreign, MachineClock } from './foreign.js';
 export { say } from '../store-talk.js';
 
 export interface Fleet {
-  /** The layout's name. */
-  readonly layout: string;
+  readonly layout: { readonly name: string };
   /** The same place for `openStore`. */
   readonly url: string;
   store(): Store;
@@ -103,14 +102,14 @@ export async function learnTime(store: Store): Promise<void> {
 }
 
 /** A table of the layout's shape, and a client that knows DynamoDB's time well. */
-export async function openTable(endpoint: string, layout: LayoutName) {
+export async function openTable(endpoint: string, layout: DynamodbLayout) {
   const client = clientOf(endpoint);
-  const table = `${layout}-${randomUUID()}`;
+  const table = `${layout.name}-${randomUUID()}`;
   await createTable(client, { table, layout });
   await leaveRecordsAlone(client, table);
   const store = () => dynamodbStore(client, { table, layout });
   await learnTime(store());
-  const url = `dynamodb://holdfast:holdfast@eu-central-1/${table}?layout=${layout}&endpoint=${endpoint}`;
+  const url = `dynamodb://holdfast:holdfast@eu-central-1/${table}?layout=${layout.name}&endpoint=${endpoint}`;
   return { client, table, store, url };
 }
 

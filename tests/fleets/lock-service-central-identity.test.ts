@@ -1,6 +1,7 @@
 /** Holdfast, its service under `/v1`, and LockServiceCentral on one DynamoDB table: owner and instance are one identity at both. */
 import type { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { dynamodbStore } from 'holdfast/dynamodb';
+import { lockServiceCentral } from 'holdfast/dynamodb/layouts';
 import type { Store } from 'holdfast/protocol';
 import {
   available,
@@ -16,7 +17,7 @@ import { clientOf, closeLocks, freshName, learnTime, locksOf, openTable } from '
 import { holds, type MachineClock } from './foreign.js';
 import { LockServiceCentral } from './foreign-lock-service-central.js';
 
-const layout = 'lock-service-central';
+const layout = lockServiceCentral;
 
 class CentralDynamodbFleet implements CentralFleet {
   readonly layout = layout;

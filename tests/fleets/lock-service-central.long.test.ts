@@ -1,4 +1,5 @@
 import { LeaseLostError, UnsupportedError } from 'holdfast';
+import { lockServiceCentral } from 'holdfast/dynamodb/layouts';
 import { available } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
 import { lateWriteCase } from './cases-late-write.js';
@@ -10,7 +11,7 @@ const keyOf = (name: string, namespace = 'default') => ({ lockId: { S: `${namesp
 
 describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-central', () => {
   const fleet = dynamodbFleet({
-    layout: 'lock-service-central',
+    layout: lockServiceCentral,
     keyOf,
     foreign: (client, table, clock) => new LockServiceCentral(client, table, clock),
     clocksApartMs: 900,
@@ -22,7 +23,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout lock-service-centra
   lateWriteCase(() => ({
     fleet,
     server: fleet.server,
-    place: { table: fleet.table, layout: 'lock-service-central' },
+    place: { table: fleet.table, layout: lockServiceCentral },
   }));
 
   it('writes what the service reads: whole seconds rounded up, and a secret instance', async () => {

@@ -64,7 +64,7 @@ function suiteOn(fleet: PostgresFleet, names: Names, without: RegExp | null): vo
   const seed = Number(process.env.HOLDFAST_SEED ?? Math.floor(Math.random() * 2 ** 31));
   const cases = conformanceSuite(
     {
-      name: `PostgreSQL, layout ${fleet.layout}`,
+      name: `PostgreSQL, layout ${fleet.layout.name}`,
       open: async () => withNames(fleet.store(), names),
       forget: (key) => fleet.forget(names.nameOf(key)),
       spoil: (key) => fleet.change(names.nameOf(key), `holdfast = '{"version": 99}'`),
@@ -74,7 +74,7 @@ function suiteOn(fleet: PostgresFleet, names: Names, without: RegExp | null): vo
     // More at once only wait for the connections of the pool.
     { seed, sequences: SEQUENCES, atOnce: 60 },
   );
-  describe(`${fleet.layout} (HOLDFAST_SEED=${seed})`, () => {
+  describe(`${fleet.layout.name} (HOLDFAST_SEED=${seed})`, () => {
     runCases(without ? cases.filter(({ name }) => !without.test(name)) : cases);
   });
 }

@@ -1,4 +1,5 @@
 /** The faults that every store lives through, on a table of other software. */
+import { distributedLocks, lockServiceCentral } from 'holdfast/postgres/layouts';
 import { available } from 'holdfast-test-servers';
 import { describe } from 'vitest';
 import { clockFaults } from '../faults/cases/clocks.js';
@@ -9,12 +10,12 @@ import { postgresWorld } from '../faults/postgres-world.js';
 import { tcpWay } from '../faults/ways.js';
 
 describe.runIf(available('postgres', { own: true })).concurrent('faults', () => {
-  serverFaults(postgresWorld('pg', 'distributed-locks'));
-  networkFaults(postgresWorld('pg', 'distributed-locks'));
-  clockFaults(postgresWorld('pg', 'lock-service-central'));
+  serverFaults(postgresWorld('pg', distributedLocks));
+  networkFaults(postgresWorld('pg', distributedLocks));
+  clockFaults(postgresWorld('pg', lockServiceCentral));
 });
 
 describe.runIf(available('postgres', { own: true }))('a crowd', () => {
-  crowdFaults(postgresWorld('pg', 'distributed-locks'), tcpWay);
-  crowdFaults(postgresWorld('pg', 'lock-service-central'), tcpWay);
+  crowdFaults(postgresWorld('pg', distributedLocks), tcpWay);
+  crowdFaults(postgresWorld('pg', lockServiceCentral), tcpWay);
 });

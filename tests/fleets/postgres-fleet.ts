@@ -1,5 +1,5 @@
 /** A fleet on a table of a PostgreSQL database: opened, tested by the cases that every layout passes, and closed. */
-import { type LayoutName, migrate, type PostgresStoreOptions, postgresStore } from 'holdfast/postgres';
+import { migrate, type PostgresLayout, type PostgresStoreOptions, postgresStore } from 'holdfast/postgres';
 import type { Store } from 'holdfast/protocol';
 import { type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
@@ -18,7 +18,7 @@ CREATE FUNCTION shifted.now() RETURNS timestamptz LANGUAGE sql STABLE AS $$
   SELECT pg_catalog.now() + current_setting('test.shift_ms')::float8 * interval '1 millisecond' $$`;
 
 export interface Software {
-  readonly layout: LayoutName;
+  readonly layout: PostgresLayout;
   /** What the other software has in its database. */
   schema(): Promise<string> | string;
   readonly table: string;
@@ -37,7 +37,7 @@ export class PostgresFleet implements Fleet {
   pool!: pg.Pool;
   url!: string;
   databaseUrl!: string;
-  readonly layout: LayoutName;
+  readonly layout: PostgresLayout;
   readonly clocksApartMs: number;
   readonly afterForeignMs: number;
   readonly afterOursMs: number;
@@ -56,7 +56,7 @@ export class PostgresFleet implements Fleet {
   async open(): Promise<void> {
     this.server = await startPostgres({ own: true });
     this.databaseUrl = await this.server.createDatabase();
-    this.url = `${this.databaseUrl}?layout=${this.layout}`;
+    this.url = `${this.databaseUrl}?layout=${this.layout.name}`;
     this.pool = this.openPool();
     await this.pool.query(SHIFTED);
     await this.pool.query(await this.#software.schema());

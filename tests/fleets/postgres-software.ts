@@ -1,10 +1,11 @@
 /** The other software on PostgreSQL, for `openFleet`. */
+import { distributedLocks, lockServiceCentral } from 'holdfast/postgres/layouts';
 import { CENTRAL_TABLE, CentralOnPostgres } from './foreign-central-postgres.js';
 import { DistributedLocks, distributedLocksSql } from './foreign-distributed-locks.js';
 import type { Software } from './postgres-fleet.js';
 
 export const DISTRIBUTED_LOCKS: Software = {
-  layout: 'distributed-locks',
+  layout: distributedLocks,
   schema: distributedLocksSql,
   table: 'distributed_locks',
   keyColumn: 'lock_name',
@@ -19,7 +20,7 @@ export const DISTRIBUTED_LOCKS: Software = {
 };
 
 export const CENTRAL: Software = {
-  layout: 'lock-service-central',
+  layout: lockServiceCentral,
   schema: () => CENTRAL_TABLE,
   table: 'locks',
   keyColumn: 'lock_id',

@@ -1,4 +1,5 @@
 import { dynamodbStore } from 'holdfast/dynamodb';
+import { singleTable } from 'holdfast/dynamodb/layouts';
 import type { Command, Store } from 'holdfast/protocol';
 import { available, startHttpFaults } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
@@ -10,7 +11,7 @@ const keyOf = (name: string) => ({ PK: { S: `LOCK#${name}` }, SK: { S: 'LOCK' } 
 
 describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () => {
   const fleet = dynamodbFleet({
-    layout: 'single-table',
+    layout: singleTable,
     keyOf,
     foreign: (client, table, clock) => new SingleTable(client, table, clock),
     clocksApartMs: 900,
@@ -104,7 +105,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
   it('F4: a write whose reply is lost is not taken for another’s', async () => {
     const name = freshName();
     const faults = await startHttpFaults(fleet.server);
-    const store = dynamodbStore(clientOf(faults.url), { table: fleet.table, layout: 'single-table' });
+    const store = dynamodbStore(clientOf(faults.url), { table: fleet.table, layout: singleTable });
     await store.read('default/warm');
     const claim = claimOf(name, 10_000);
     const { key, hold } = claim;
@@ -122,7 +123,7 @@ describe.runIf(available('dynamodb'))('a fleet on the layout single-table', () =
     const { findings } = await fleet.store().probe();
     expect(findings.map(({ text }) => text).join(' ')).toContain('clocks of its own machines');
     expect(() =>
-      dynamodbStore(fleet.client, { table: fleet.table, layout: 'single-table', queue: true }),
+      dynamodbStore(fleet.client, { table: fleet.table, layout: singleTable, queue: true }),
     ).toThrow('cannot store a queue');
   });
 

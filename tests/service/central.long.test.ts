@@ -1,5 +1,6 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { createTable } from 'holdfast/dynamodb';
+import { lockServiceCentral } from 'holdfast/dynamodb/layouts';
 import { available, startDynamodb, startEtcd, startFirestore, startPostgres } from 'holdfast-test-servers';
 import pg from 'pg';
 import { expect, it } from 'vitest';
@@ -20,7 +21,7 @@ it.runIf(available('dynamodb'))(
     const dynamodb = await startDynamodb();
     const client = new DynamoDB({ endpoint: dynamodb.url, region: 'us-east-1', credentials: CREDENTIALS });
     const table = `central-${process.pid}`;
-    await createTable(client, { table, layout: 'lock-service-central' });
+    await createTable(client, { table, layout: lockServiceCentral });
     const environment = {
       HOLDFAST_STORE: '',
       SPRING_PROFILES_ACTIVE: 'dynamodb',

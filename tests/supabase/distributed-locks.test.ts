@@ -2,6 +2,7 @@
 import type { PostgrestClient } from '@supabase/postgrest-js';
 import { createLocks, type Locks } from 'holdfast';
 import { migrate, postgresStore } from 'holdfast/postgres';
+import { distributedLocks } from 'holdfast/postgres/layouts';
 import { available } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { distributedLocksSql } from '../fleets/foreign-distributed-locks.js';
@@ -51,8 +52,8 @@ describe.runIf(available('postgres') && available('postgrest'))(
         application: `${await distributedLocksSql()};${PUBLIC_RIGHTS}`,
       });
       // After PostgREST has read the schema: a new column changes none of its calls.
-      await migrate(scene.pool, { layout: 'distributed-locks' });
-      locks = createLocks(postgresStore(scene.pool, { layout: 'distributed-locks' }), {
+      await migrate(scene.pool, { layout: distributedLocks });
+      locks = createLocks(postgresStore(scene.pool, { layout: distributedLocks }), {
         owner: 'our-worker',
       });
       rpc = new RpcLock(scene.client('service_role'), 'worker_1');

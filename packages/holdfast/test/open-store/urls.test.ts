@@ -5,7 +5,9 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { migrationOf, openStore } from '../../src/open-store.js';
 import { InvalidArgumentError } from '../../src/protocol/index.js';
 import { dynamodbTarget } from '../../src/stores/dynamodb/from-url.js';
+import { singleTable } from '../../src/stores/dynamodb/layouts/index.js';
 import { natsTarget } from '../../src/stores/nats/from-url.js';
+import { cloops } from '../../src/stores/nats/layouts/index.js';
 import { postgresTarget } from '../../src/stores/postgres/from-url.js';
 import { redisTarget } from '../../src/stores/redis/from-url.js';
 
@@ -221,7 +223,7 @@ describe('the parts of the URL of a service', () => {
       {},
       { table: 'app', partitionKey: 'PK', sortKey: { name: 'SK', value: 'LOCK' }, ttlAttribute: 'TTL' },
     ],
-    ['//eu-west-1/app?layout=single-table', {}, { table: 'app', layout: 'single-table' }],
+    ['//eu-west-1/app?layout=single-table', {}, { table: 'app', layout: singleTable }],
   ])('dynamodb:%s', (rest, target, options) => {
     const found = dynamodbTarget(rest);
     expect(found.target).toMatchObject(target);
@@ -237,7 +239,7 @@ describe('the parts of the URL of a service', () => {
     [
       '//h/b?replicas=3&layout=cloops&inbox-prefix=_INBOX_me',
       { inboxPrefix: '_INBOX_me' },
-      { bucket: 'b', replicas: 3, layout: 'cloops' },
+      { bucket: 'b', replicas: 3, layout: cloops },
     ],
   ])('nats:%s', async (rest, target, options) => {
     const found = await natsTarget('nats', rest);

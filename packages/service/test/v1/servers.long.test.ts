@@ -2,6 +2,7 @@
 import { DynamoDB } from '@aws-sdk/client-dynamodb';
 import { migrationOf, openStore, type Store } from 'holdfast';
 import { createTable, dynamodbStore } from 'holdfast/dynamodb';
+import { lockServiceCentral } from 'holdfast/dynamodb/layouts';
 import { available, startDynamodb, startNats, startPostgres, startRedis } from 'holdfast-test-servers';
 import { afterAll, describe, expect, it } from 'vitest';
 import { clearScene } from '../scene.js';
@@ -52,7 +53,7 @@ const PLACES: Readonly<Record<string, Place>> = {
       const server = await startDynamodb();
       const credentials = { accessKeyId: 'local', secretAccessKey: 'local' };
       const client = new DynamoDB({ endpoint: server.url, region: 'local', credentials });
-      const options = { table: 'locks', layout: 'lock-service-central' } as const;
+      const options = { table: 'locks', layout: lockServiceCentral } as const;
       await createTable(client, options);
       const stop = async (): Promise<void> => {
         client.destroy();

@@ -39,7 +39,7 @@ type Decision<T> =
   | { readonly answer: T }
   | { readonly next: InstanceLease | null; readonly renews?: true; readonly outcome: T };
 
-interface Parts<V> {
+export interface CentralParts<V> {
   readonly table: RecordTable<V>;
   readonly time: StoreTime;
   readonly swap: Pick<CompareAndSwap<never>, 'now' | 'checkOpen'>;
@@ -50,10 +50,10 @@ interface Parts<V> {
 export class CentralInstances<V> implements InstanceLocks {
   readonly #table: RecordTable<V>;
   readonly #time: StoreTime;
-  readonly #swap: Parts<V>['swap'];
+  readonly #swap: CentralParts<V>['swap'];
   readonly #encode: (key: string, state: State) => Fields;
 
-  constructor({ table, time, swap, encode = centralRecords.encode }: Parts<V>) {
+  constructor({ table, time, swap, encode = centralRecords.encode }: CentralParts<V>) {
     this.#table = table;
     this.#time = time;
     this.#swap = swap;

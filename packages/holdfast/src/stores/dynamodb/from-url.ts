@@ -1,10 +1,12 @@
 /** `dynamodb://REGION/TABLE`: the store on a client of its own, and the migration of its table. */
 import { type Finding, InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { layoutNamed } from '../clients/layout.js';
 import { createdOnce, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { migrateOn, storeOn } from '../clients/opened-client.js';
 import { flagIn, given, parseServerUrl, type ServerUrl } from '../clients/url.js';
 import { type CreatedTable, createTable, type DynamodbStoreOptions, dynamodbStore } from './index.js';
 import type { TableShape } from './layout.js';
+import * as layouts from './layouts/index.js';
 import { DYNAMODB_CLIENTS, openClient, type Target } from './open-client.js';
 import { placeOf } from './options.js';
 import { definitionOf, timeToLiveFinding } from './table.js';
@@ -78,7 +80,7 @@ function storeOptions(url: ServerUrl): DynamodbStoreOptions {
   return given({
     table: path.replace(/\/$/, '') || undefined,
     queue: flagIn(url, 'queue'),
-    layout: options.get('layout') as DynamodbStoreOptions['layout'],
+    layout: layoutNamed(layouts, options.get('layout'), 'DynamoDB'),
     partitionKey: options.get('partition-key'),
     ttlAttribute: options.get('ttl-attribute'),
     sortKey: name === undefined || value === undefined ? undefined : { name, value },

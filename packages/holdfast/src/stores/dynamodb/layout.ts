@@ -27,6 +27,15 @@ export interface FreeCondition {
   condition(aliases: Aliases, claim: Claim, next: State): string;
 }
 
+/** Other software whose items the store can use. `holdfast/dynamodb/layouts` exports all that there are. */
+export interface DynamodbLayout {
+  readonly store: 'dynamodb';
+  /** As in URLs: `?layout=single-table`. */
+  readonly name: string;
+}
+
+export type ForeignLayout = Layout & DynamodbLayout;
+
 export interface Layout {
   /** For messages. */
   readonly name: string;

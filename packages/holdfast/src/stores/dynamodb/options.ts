@@ -1,19 +1,10 @@
 /** The options, checked: the table, and the layout of its items. */
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import type { Layout } from './layout.js';
-import { dynamodbLockGo } from './layouts/dynamodb-lock-go.js';
-import { lockServiceCentral } from './layouts/lock-service-central.js';
-import { singleTable } from './layouts/single-table.js';
+import { checkLayout } from '../clients/layout.js';
+import type { DynamodbLayout, ForeignLayout, Layout } from './layout.js';
 import { nativeLayout, RESERVED } from './native-layout.js';
 
-/** Other software whose records the store can use. */
-export type LayoutName = 'single-table' | 'dynamodb-lock-go' | 'lock-service-central';
-
-/** The layouts of other software. */
-const LAYOUTS: ReadonlyMap<unknown, Layout> = new Map(
-  [singleTable, dynamodbLockGo, lockServiceCentral].map((layout) => [layout.name, layout]),
-);
 /** A name, or the ARN of a table in another account. */
 const TABLE = /^(arn:[^\s]{10,1000}|[A-Za-z0-9_.-]{3,255})$/;
 
@@ -27,8 +18,11 @@ export interface DynamodbTableOptions {
   readonly sortKey?: { readonly name: string; readonly value: string };
   /** The attribute of the table's time to live. Default `ttl`. */
   readonly ttlAttribute?: string;
-  /** Shares locks with other software, in items of its layout, which has attribute names of its own. Default none. */
-  readonly layout?: LayoutName;
+  /**
+   * Shares locks with other software, in its items: a layout of `holdfast/dynamodb/layouts`, which has attribute names of
+   * its own. Default none.
+   */
+  readonly layout?: DynamodbLayout;
 }
 
 /** Options of `dynamodbStore`. */
@@ -50,24 +44,21 @@ const NAMES = ['partitionKey', 'sortKey', 'ttlAttribute'] as const;
 /** `queue` belongs to the store; `createTable` accepts and ignores it, so that both can have the same options. */
 export function placeOf(options: DynamodbStoreOptions): Place & { readonly queue: boolean } {
   checkOptionNames(options, ['table', ...NAMES, 'layout', 'queue']);
-  const { table = 'holdfast', queue = false, layout } = options;
+  const { table = 'holdfast', queue = false } = options;
   if (typeof table !== 'string' || !TABLE.test(table)) {
     throw new InvalidArgumentError(
       'The table has to be a name of 3 to 255 letters, digits, dots, dashes or underscores, or the ARN of a table.',
     );
   }
   if (typeof queue !== 'boolean') throw new InvalidArgumentError('queue has to be true or false.');
-  if (layout === undefined) return { table, layout: nativeOf(options), queue };
+  const layout = checkLayout<ForeignLayout>(options.layout, 'dynamodb');
+  if (!layout) return { table, layout: nativeOf(options), queue };
   const extra = NAMES.find((name) => options[name] !== undefined);
   if (extra !== undefined) {
     throw new InvalidArgumentError(`${extra} cannot be given with a layout, which has its own names.`);
   }
-  if (queue) throw new InvalidArgumentError(`The items of the layout "${layout}" cannot store a queue.`);
-  const foreign = LAYOUTS.get(layout);
-  if (foreign) return { table, layout: foreign, queue };
-  throw new InvalidArgumentError(
-    `There is no layout "${String(layout)}" for DynamoDB. Layouts: ${[...LAYOUTS.keys()].join(', ')}.`,
-  );
+  if (queue) throw new InvalidArgumentError(`The items of the layout "${layout.name}" cannot store a queue.`);
+  return { table, layout, queue };
 }
 
 function nativeOf({ partitionKey = 'key', sortKey, ttlAttribute = 'ttl' }: DynamodbTableOptions): Layout {

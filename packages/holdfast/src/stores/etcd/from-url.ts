@@ -1,8 +1,10 @@
 /** `etcd://` and `etcds://`: the store on etcd's gateway, the latter over TLS. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { layoutNamed } from '../clients/layout.js';
 import { connectedStore } from '../clients/opened-client.js';
 import { given, hostAndPort, parseServerUrl, serversIn } from '../clients/url.js';
 import { type EtcdClientOptions, type EtcdStoreOptions, etcdClient, etcdStore } from './index.js';
+import * as layouts from './layouts.js';
 
 const PORT = 2379;
 
@@ -37,6 +39,6 @@ export function etcdTarget(scheme: string, rest: string): EtcdTarget {
   const endpoints = serversIn(url, PORT).map(({ host, port }) => `${protocol}://${hostAndPort(host, port)}`);
   return {
     client: { endpoints, ...given({ user: user ?? undefined, password: password ?? undefined }) },
-    options: given({ prefix, layout: url.options.get('layout') as EtcdStoreOptions['layout'] }),
+    options: given({ prefix, layout: layoutNamed(layouts, url.options.get('layout'), 'etcd') }),
   };
 }

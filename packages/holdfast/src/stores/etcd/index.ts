@@ -22,21 +22,23 @@ import {
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import type { FetchLike } from '../clients/fetch.js';
+import { checkLayout } from '../clients/layout.js';
 import { firstOf, listed } from '../clients/listed.js';
 import { wakeListeners } from '../clients/wake-streams.js';
-import { CentralInstances } from '../compare-and-swap/central-instances.js';
+import type { CentralLayout } from '../compare-and-swap/central-layout.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
-import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
 import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
 import { CLOCK_ERROR_MS, timeOf } from './etcd-time.js';
 import { type Answer, Gateway } from './gateway.js';
+import type { EtcdLayout } from './layouts.js';
 import { probe } from './probe.js';
 import { EtcdRecords, fieldsIn, nativeRecords } from './records.js';
 import { encoded, RANGE, rangeOf, textOf } from './requests.js';
 import { wakeStreamOn } from './wake-stream.js';
 
 export type { FetchLike, RequestLike, ResponseLike } from '../clients/fetch.js';
+export type { EtcdLayout } from './layouts.js';
 
 /** Options of `etcdClient`. */
 export interface EtcdClientOptions {
@@ -62,8 +64,11 @@ export interface EtcdStoreOptions {
    * the same.
    */
   readonly prefix?: string;
-  /** The records of LockServiceCentral, so that both have the same locks; waiters then poll, in no order. Default: Holdfast's own. */
-  readonly layout?: 'lock-service-central';
+  /**
+   * Shares locks with other software, in its records: a layout of `holdfast/etcd/layouts`. Waiters then poll, in no order.
+   * Default none.
+   */
+  readonly layout?: EtcdLayout;
 }
 
 /** Keys that a list reads at once. */
@@ -90,14 +95,14 @@ export function etcdClient(options: EtcdClientOptions): EtcdClient {
 
 /** Nothing is sent before the first command. */
 export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): Store {
-  const { gateway, prefix, isCentral } = checked(client, options);
-  const layout = isCentral ? centralRecords : nativeRecords;
+  const { gateway, prefix, central } = checked(client, options);
+  const layout = central?.records ?? nativeRecords;
   const time = timeOf(gateway, prefix);
   const table = new EtcdRecords(gateway, time, prefix, layout);
   const listeners = wakeListeners(gateway.endpoints.length, wakeStreamOn(gateway, prefix));
   const { onServerLeft } = listeners;
   gateway.onLeft.add(onServerLeft);
-  const queue = !isCentral;
+  const queue = !central;
   const swap = new CompareAndSwap(recordRegister(table, layout), time, { name: 'etcd', queue });
 
   /** The locks whose ids begin with `start`, from the id `from` on. */
@@ -125,7 +130,7 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
     name: 'etcd',
     traits: estimatedTraits(CLOCK_ERROR_MS, { queue, push: queue }),
     apply: (commands) => swap.apply(commands),
-    ...(isCentral && { instances: new CentralInstances({ table, time, swap }) }),
+    ...(central && { instances: central.instancesOn({ table, time, swap }) }),
     ...(queue && {
       async listen(inbox, onWake, onListening = () => undefined) {
         swap.checkOpen();
@@ -136,7 +141,7 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
     async *list(query) {
       swap.checkOpen();
       const { prefix: start, after, limit } = query;
-      if (isCentral) {
+      if (central) {
         // Ids have another order than keys.
         const all = new Map<string, Fields>();
         const from = layout.startOf(start);
@@ -167,20 +172,14 @@ function checked(client: EtcdClient, options: EtcdStoreOptions) {
   if (!(client instanceof Gateway)) {
     throw new InvalidArgumentError('The client is not one of etcd: pass etcdClient({ endpoints }).');
   }
-  const { layout } = options;
-  if (layout !== undefined && layout !== CENTRAL_LAYOUT) {
-    throw new InvalidArgumentError(
-      `There is no layout "${String(layout)}" for etcd. Layouts: ${CENTRAL_LAYOUT}.`,
-    );
-  }
-  const isCentral = layout !== undefined;
-  const { prefix = isCentral ? 'locks/' : 'holdfast/' } = options;
+  const central = checkLayout<CentralLayout<'etcd'>>(options.layout, 'etcd');
+  const { prefix = central ? 'locks/' : 'holdfast/' } = options;
   if (typeof prefix !== 'string' || !/^[\x21-\x7e]+$/.test(prefix)) {
     throw new InvalidArgumentError(
       'The prefix of the keys has to be text without spaces, such as "holdfast/".',
     );
   }
-  return { gateway: client, prefix, isCentral };
+  return { gateway: client, prefix, central };
 }
 
 function isEndpoint(text: unknown): boolean {

@@ -1,11 +1,13 @@
 /** `firestore://PROJECT/COLLECTION`: the store on a client of its own. */
 import { systemClock } from '../../clock.js';
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { layoutNamed } from '../clients/layout.js';
 import { loadFirst, storeOn } from '../clients/opened-client.js';
 import { addressIn, flagIn, given, hostAndPort, parseServerUrl } from '../clients/url.js';
 import { GrpcCalls } from './grpc-calls.js';
+import * as layouts from './layouts.js';
 import { FIRESTORE_CLIENTS } from './open-client.js';
-import { type FirestoreStoreOptions, firestoreStore } from './store.js';
+import { firestoreStore } from './store.js';
 
 const FORM = 'firestore://PROJECT/COLLECTION';
 const OPTIONS = ['database', 'queue', 'layout', 'credentials', 'emulator'] as const;
@@ -28,7 +30,7 @@ export async function openStore(_scheme: string, rest: string, clients = FIRESTO
   const options = given({
     collection: url.path.replace(/\/$/, '') || undefined,
     queue: flagIn(url, 'queue'),
-    layout: url.options.get('layout') as FirestoreStoreOptions['layout'],
+    layout: layoutNamed(layouts, url.options.get('layout'), 'Firestore'),
   });
   const { FIRESTORE_EMULATOR_HOST: usual } = process.env;
   const calls = new GrpcCalls(CALL_MS_MAX, LISTEN);

@@ -16,11 +16,11 @@ import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { messageOf } from '../clients/errors.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
+import { checkLayout } from '../clients/layout.js';
 import { listed } from '../clients/listed.js';
-import { CentralInstances } from '../compare-and-swap/central-instances.js';
+import type { CentralLayout } from '../compare-and-swap/central-layout.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
-import { CENTRAL_LAYOUT, centralRecords } from '../compare-and-swap/lock-service-central.js';
 import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
 import { answered } from './answered.js';
 import type { FirestoreClient } from './client.js';
@@ -28,6 +28,7 @@ import { documentTable, nativeDocuments } from './documents.js';
 import { rethrow } from './errors.js';
 import { timeOf } from './firestore-time.js';
 import { Inboxes } from './inboxes.js';
+import type { FirestoreLayout } from './layouts.js';
 
 /** Options of `firestoreStore`. */
 export interface FirestoreStoreOptions {
@@ -38,8 +39,11 @@ export interface FirestoreStoreOptions {
    * in no order: fewer writes where many processes wait for one key.
    */
   readonly queue?: boolean;
-  /** The documents of LockServiceCentral, so that both have the same locks; there is no queue then. Default: Holdfast's own. */
-  readonly layout?: 'lock-service-central';
+  /**
+   * Shares locks with other software, in its documents: a layout of `holdfast/firestore/layouts`. There is no queue then.
+   * Default none.
+   */
+  readonly layout?: FirestoreLayout;
 }
 
 /** Usually the shortest round trip of late. */
@@ -49,9 +53,9 @@ const LAST = '\u{10ffff}';
 
 /** The client is used as it is and never terminated. Nothing has to be created: Firestore makes collections on first use. */
 export function firestoreStore(client: FirestoreClient, options: FirestoreStoreOptions = {}): Store {
-  const { collection, queue, isCentral } = checked(client, options);
-  const layout = isCentral ? centralRecords : nativeDocuments;
-  const ttlField = isCentral ? 'ttl' : 'deleteAfter';
+  const { collection, queue, central } = checked(client, options);
+  const layout = central?.records ?? nativeDocuments;
+  const ttlField = central ? 'ttl' : 'deleteAfter';
   const locks = client.collection(collection);
   const beside = client.collection(`${collection}-inboxes`);
   const time = timeOf(client, beside);
@@ -74,7 +78,7 @@ export function firestoreStore(client: FirestoreClient, options: FirestoreStoreO
     name: 'firestore',
     traits: estimatedTraits(CLOCK_ERROR_MS, { push: queue, queue, metered: true }),
     apply: (commands) => swap.apply(commands),
-    ...(isCentral && { instances: new CentralInstances({ table, time, swap }) }),
+    ...(central && { instances: central.instancesOn({ table, time, swap }) }),
     ...(queue && {
       async listen(inbox, onWake, onListening = () => undefined) {
         swap.checkOpen();
@@ -128,20 +132,14 @@ function checked(client: FirestoreClient, options: FirestoreStoreOptions) {
     );
   }
   checkOptionNames(options, ['collection', 'queue', 'layout']);
-  const { layout } = options;
-  if (layout !== undefined && layout !== CENTRAL_LAYOUT) {
-    throw new InvalidArgumentError(
-      `There is no layout "${String(layout)}" for Firestore. Layouts: ${CENTRAL_LAYOUT}.`,
-    );
-  }
-  const isCentral = layout !== undefined;
-  const { collection = isCentral ? 'locks' : 'holdfast', queue = !isCentral } = options;
+  const central = checkLayout<CentralLayout<'firestore'>>(options.layout, 'firestore');
+  const { collection = central ? 'locks' : 'holdfast', queue = !central } = options;
   if (!COLLECTION.test(collection) || collection.split('/').some((segment) => RESERVED.test(segment))) {
     throw new InvalidArgumentError(
       'The collection has to be a name such as "locks", or the path of a subcollection such as "apps/billing/locks".',
     );
   }
   if (typeof queue !== 'boolean') throw new InvalidArgumentError('queue has to be true or false.');
-  if (isCentral && queue) throw new InvalidArgumentError(`The layout ${CENTRAL_LAYOUT} has no queue.`);
-  return { collection, queue, isCentral };
+  if (central && queue) throw new InvalidArgumentError(`The layout ${central.name} has no queue.`);
+  return { collection, queue, central };
 }

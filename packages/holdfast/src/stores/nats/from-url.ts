@@ -1,5 +1,6 @@
 /** `nats://` and `nats+tls://`: the store on a connection of its own, and the migration of its bucket. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
+import { layoutNamed } from '../clients/layout.js';
 import { createdOnce, type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, storeOn } from '../clients/opened-client.js';
 import {
@@ -12,6 +13,7 @@ import {
   serversIn,
 } from '../clients/url.js';
 import { bucketConfig, createBucket, type NatsStoreOptions, natsStore } from './index.js';
+import * as layouts from './layouts/index.js';
 import { NATS_CLIENTS, type Target } from './open-client.js';
 
 const TLS_FILES = ['tlsca', 'tlscert', 'tlskey'];
@@ -67,11 +69,11 @@ export async function natsTarget(scheme: string, rest: string): Promise<NatsTarg
       inboxPrefix: options.get('inbox-prefix'),
       ...(await loginOf(url)),
     },
-    // The store checks the names of bucket and layout.
+    // The store checks the name of the bucket.
     options: given({
       bucket: url.path.replace(/\/$/, '') || undefined,
       replicas: countIn(url, 'replicas', REPLICAS_MAX),
-      layout: options.get('layout') as NatsStoreOptions['layout'],
+      layout: layoutNamed(layouts, options.get('layout'), 'NATS'),
     }),
   };
 }

@@ -1,15 +1,17 @@
 /** The public names of the NATS store, and its options. See store.ts. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { checkLayout } from '../clients/layout.js';
 import { Bucket, type BucketConfig, type BucketParts, configOf } from './bucket.js';
 import { checkConnection, type NatsConnection } from './connection.js';
-import { cloops } from './layouts/cloops.js';
+import type { ForeignLayout, NatsLayout } from './layout.js';
 import { nativeLayout } from './record.js';
 import { storeOn } from './store.js';
 
 export type { BucketConfig } from './bucket.js';
 export type { NatsConnection, NatsMessage, NatsSubscription } from './connection.js';
 export type { ServerInfo } from './errors.js';
+export type { NatsLayout } from './layout.js';
 
 /** Options of `natsStore` and `createBucket`. */
 export interface NatsStoreOptions {
@@ -17,8 +19,8 @@ export interface NatsStoreOptions {
   readonly bucket?: string;
   /** How many servers store each lock. Default 1. Three survive the loss of one, and need a cluster of three. */
   readonly replicas?: number;
-  /** Shares locks with other software: 'cloops' for the locks of cloops.microservices. Default none. */
-  readonly layout?: 'cloops';
+  /** Shares locks with other software, in its bucket: a layout of `holdfast/nats/layouts`. Default none. */
+  readonly layout?: NatsLayout;
 }
 
 /** The connection is used as it is and never closed. Nothing is sent before the first command. */
@@ -43,10 +45,7 @@ export function bucketConfig(options: NatsStoreOptions = {}): BucketConfig {
 
 function partsOf(options: NatsStoreOptions): BucketParts {
   checkOptionNames(options, ['bucket', 'replicas', 'layout']);
-  if (options.layout !== undefined && options.layout !== 'cloops') {
-    throw new InvalidArgumentError('The layout has to be "cloops", or left out.');
-  }
-  const layout = options.layout === 'cloops' ? cloops : nativeLayout;
+  const layout = checkLayout<ForeignLayout>(options.layout, 'nats') ?? nativeLayout;
   const { bucket = layout.bucket, replicas } = options;
   if (typeof bucket !== 'string' || !/^[A-Za-z0-9_-]+$/.test(bucket)) {
     throw new InvalidArgumentError('The name of a bucket consists of letters, digits, "-" and "_".');

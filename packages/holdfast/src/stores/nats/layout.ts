@@ -31,6 +31,15 @@ export function notALock(key: string): NotALockError {
   );
 }
 
+/** Other software whose bucket the store can use. `holdfast/nats/layouts` exports all that there are. */
+export interface NatsLayout {
+  readonly store: 'nats';
+  /** As in URLs: `?layout=cloops`. */
+  readonly name: string;
+}
+
+export type ForeignLayout = Layout & NatsLayout;
+
 export interface Layout {
   /** The name in options and messages. */
   readonly name: string;

@@ -1,13 +1,15 @@
 /** `postgres://` and `postgresql://`: the store on a pool of its own, and the migration of its schema. */
 import { InvalidArgumentError, type Store, StoreError } from '../../protocol/index.js';
+import { layoutNamed } from '../clients/layout.js';
 import { type Migration, type MigrationOptions, refuseOptions } from '../clients/migration.js';
 import { loadFirst, migrateOn, STATEMENT_MS_MAX, storeOn } from '../clients/opened-client.js';
 import { TLS_OPTIONS, tlsOf } from '../clients/tls.js';
 import { given, parseServerUrl } from '../clients/url.js';
 import { migrate, migrationSql, type PostgresStoreOptions, postgresStore } from './index.js';
+import { placeOf } from './layout.js';
+import * as layouts from './layouts.js';
 import { POSTGRES_CLIENTS, type Target } from './open-client.js';
 import { SCHEMA } from './sql/names.js';
-import { placeOf } from './tables/options.js';
 
 /** All but the first three have the names and meaning that psql gives them. */
 const OPTIONS = ['schema', 'layout', 'table', ...TLS_OPTIONS, 'application_name', 'connect_timeout', 'host'];
@@ -71,7 +73,7 @@ export async function postgresTarget(scheme: string, rest: string): Promise<Post
   return {
     options: given({
       schema: options.get('schema'),
-      layout: options.get('layout') as PostgresStoreOptions['layout'],
+      layout: layoutNamed(layouts, options.get('layout'), 'PostgreSQL'),
       table: options.get('table'),
     }),
     target: {

@@ -1,25 +1,26 @@
 /** The PostgreSQL store. See store.ts for how it works, and migrate.ts for what has to be in the database first. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import { sqlStore } from '../sql/sql-store.js';
 import { databaseOn, type PostgresClient, type PostgresListener } from './clients.js';
+import { type PostgresLayout, placeOf } from './layout.js';
 import { checkSchema, SCHEMA } from './sql/names.js';
 import { storeOn } from './store.js';
-import { type LayoutName, placeOf } from './tables/options.js';
-import { RowTable } from './tables/row-table.js';
 
 export type { PgLike, PostgresClient, PostgresJsLike, PostgresListener } from './clients.js';
+export type { PostgresLayout } from './layout.js';
 export { type Migrated, type MigrateOptions, migrate, migrationSql } from './migrate.js';
 export type { PgliteLike } from './pglite.js';
-export type { LayoutName } from './tables/options.js';
 export type { ListenClient } from './wake-listener.js';
 
 /** Options of `postgresStore`. */
 export interface PostgresStoreOptions {
   /** The schema that `migrate` created. Default `holdfast`; with a layout, the schema of its table, default `public`. */
   readonly schema?: string;
-  /** Shares locks with other software, in rows of its table. No wake-ups are received then, and `listener` is refused. Default none. */
-  readonly layout?: LayoutName;
+  /**
+   * Shares locks with other software, in rows of its table: a layout of `holdfast/postgres/layouts`. No wake-ups are
+   * received then, and `listener` is refused. Default none.
+   */
+  readonly layout?: PostgresLayout;
   /** With a layout: the name of its table. Default `distributed_locks` or `locks`. */
   readonly table?: string;
   /**
@@ -41,8 +42,7 @@ export function postgresStore(client: PostgresClient, options: PostgresStoreOpti
   const place = placeOf(options);
   if (place) {
     if (listener === undefined || listener === false) {
-      const table = new RowTable(databaseOn(client, false), place);
-      return sqlStore(table, { name: 'postgres', title: 'PostgreSQL', queue: false });
+      return place.layout.storeOn(databaseOn(client, false), place);
     }
     throw new InvalidArgumentError(
       `listener cannot be given with the layout "${place.layout.name}", which has no wake-ups.`,

@@ -11,23 +11,21 @@ import { checkOptionNames } from '../../protocol/option-names.js';
 import { messageOf } from '../clients/errors.js';
 import { columnIn, lastRows, type PgLike, type PostgresClient, type PostgresJsLike } from './clients.js';
 import { sqlState } from './errors.js';
+import { type Place, type PostgresLayout, placeOf } from './layout.js';
 import { FOUND_SETTING, latestOf, NAME_TAKEN, NEWER, scriptOf } from './migration-script.js';
 import { MIGRATIONS } from './migrations.js';
 import { isPglite } from './pglite.js';
 import { checkSchema, quoteName, SCHEMA } from './sql/names.js';
-import { tableScript } from './tables/migration.js';
-import { type LayoutName, placeOf } from './tables/options.js';
-import { type Place, tableOf } from './tables/row-sql.js';
 
 /** Options of `migrate`. */
 export interface MigrateOptions {
   /** Default `holdfast`; with a layout, the schema of its table, default `public`. */
   readonly schema?: string;
   /**
-   * The table of other software instead of the schema: adds the column that Holdfast needs, and creates a missing table.
-   * The functions of the other software are left alone. Default none.
+   * The table of other software instead of the schema, a layout of `holdfast/postgres/layouts`: adds the column that
+   * Holdfast needs, and creates a missing table. The functions of the other software are left alone. Default none.
    */
-  readonly layout?: LayoutName;
+  readonly layout?: PostgresLayout;
   /** With a layout: the name of its table. Default `distributed_locks` or `locks`. */
   readonly table?: string;
   /**
@@ -57,7 +55,7 @@ const TRIES_MAX = 5;
 export async function migrate(client: PostgresClient, options: MigrateOptions = {}): Promise<Migrated> {
   const { schema, place } = checked(options);
   const run = runner(client);
-  const what = place ? `table ${tableOf(schema, place.table)}` : `schema ${quoteName(schema)}`;
+  const what = place ? `table ${quoteName(schema)}.${quoteName(place.table)}` : `schema ${quoteName(schema)}`;
   const to = place ? 1 : latestOf(MIGRATIONS);
   const text = `${migrationSql(options)}\nSELECT current_setting('${FOUND_SETTING}') AS found;`;
   let missed: unknown;
@@ -76,7 +74,7 @@ export async function migrate(client: PostgresClient, options: MigrateOptions = 
 /** The SQL that `migrate` runs, to be read, or run by other tools. Safe to run again. */
 export function migrationSql(options: MigrateOptions = {}): string {
   const { schema, supabase, place } = checked(options);
-  return place ? tableScript(place, FOUND_SETTING) : scriptOf(MIGRATIONS, schema, supabase);
+  return place ? place.layout.script(place, FOUND_SETTING) : scriptOf(MIGRATIONS, schema, supabase);
 }
 
 function checked(options: MigrateOptions): {

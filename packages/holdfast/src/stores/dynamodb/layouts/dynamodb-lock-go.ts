@@ -13,7 +13,7 @@
  */
 import { bareNameOf, keyOfBareName } from '../../compare-and-swap/foreign.js';
 import { type Item, text, textIn } from '../item.js';
-import type { Layout } from '../layout.js';
+import type { DynamodbLayout } from '../layout.js';
 import { timeToLive } from '../state-parts.js';
 import { barePrefix, beginsWith, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
 
@@ -23,7 +23,8 @@ const GRACE_MS = 5_000;
 /** Nobody's owner: otherwise a late heartbeat would revive the lock. */
 const FREE = 'holdfast: released';
 
-export const dynamodbLockGo: Layout = layoutOf({
+/** The items of github.com/Clever/dynamodb-lock-go. */
+export const dynamodbLockGo: DynamodbLayout = layoutOf({
   name: NAME,
   table: { partitionKey: 'key', sortKey: null, ttlAttribute: 'ttl' },
   attributes: ['owner', 'leasedUntil', 'createdAt', 'ttl'],

@@ -19,7 +19,7 @@ import {
   leaseIn,
 } from '../../compare-and-swap/lock-service-central.js';
 import { number, text, textIn } from '../item.js';
-import type { Layout } from '../layout.js';
+import type { DynamodbLayout, ForeignLayout } from '../layout.js';
 import { fieldsOf, InstanceRecords, itemOf, keyOf, OPERATION } from './instance-records.js';
 import { beginsWith, layoutOf, type Shape } from './shape.js';
 
@@ -43,7 +43,10 @@ const shape: Shape = {
   },
 };
 
-export const lockServiceCentral: Layout = {
+const layout: ForeignLayout = {
   ...layoutOf(shape),
   instancesOn: (table) => new InstanceRecords(table),
 };
+
+/** The items of LockServiceCentral. */
+export const lockServiceCentral: DynamodbLayout = layout;

@@ -23,7 +23,7 @@ import {
   ownPart,
 } from '../../compare-and-swap/foreign.js';
 import { type Aliases, type Item, isAbsent, text, textIn } from '../item.js';
-import type { Layout, TableShape } from '../layout.js';
+import type { ForeignLayout, TableShape } from '../layout.js';
 import { hasLowerNumbers, isOlder, marksIn, marksOf, numbersIn, numbersOf } from '../state-parts.js';
 
 const NUMBERS = 'holdfast';
@@ -50,12 +50,13 @@ export interface Shape {
   read(item: Item): ForeignHold | null;
 }
 
-export function layoutOf(shape: Shape): Layout {
+export function layoutOf(shape: Shape): ForeignLayout {
   const { name, table } = shape;
   const versionAttributes = [...shape.attributes, NUMBERS, MARKS];
   const attributes = [...versionAttributes, EVICTIONS];
   const decode = (key: string, item: Item): State => stateIn(shape, key, item);
   return {
+    store: 'dynamodb',
     name,
     table,
     keyOf: shape.keyOf,

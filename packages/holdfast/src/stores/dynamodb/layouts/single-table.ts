@@ -12,7 +12,7 @@
  */
 import { bareNameOf, CLOCKS_APART_MS, keyOfBareName } from '../../compare-and-swap/foreign.js';
 import { type Item, text, textIn } from '../item.js';
-import type { Layout } from '../layout.js';
+import type { DynamodbLayout } from '../layout.js';
 import { timeToLive } from '../state-parts.js';
 import { barePrefix, beginsWith, LONG_AGO, layoutOf, parseTime, secondsUp } from './shape.js';
 
@@ -23,7 +23,8 @@ const FREE = 'holdfast-free';
 /** Equal seconds have not passed yet, and the seconds written were rounded down. */
 const ROUNDED_MS = 1_000;
 
-export const singleTable: Layout = layoutOf({
+/** Locks among other items of one table, as Lambdas in Go write them. */
+export const singleTable: DynamodbLayout = layoutOf({
   name: NAME,
   table: { partitionKey: 'PK', sortKey: 'SK', ttlAttribute: 'TTL' },
   attributes: ['LockID', 'Owner', 'AcquiredAt', 'ExpiresAt', 'TTL'],

@@ -23,7 +23,7 @@ import {
   ownPartIn,
 } from '../../compare-and-swap/foreign.js';
 import { parsedObject } from '../../compare-and-swap/records.js';
-import { type Layout, notALock, type Stored } from '../layout.js';
+import { type ForeignLayout, type NatsLayout, notALock, type Stored } from '../layout.js';
 
 const NAME = 'cloops';
 const LEGAL = /^[-/_=a-zA-Z0-9]+(?:\.[-/_=a-zA-Z0-9]+)*$/;
@@ -35,7 +35,8 @@ interface LockDocument {
   readonly expiresAtUnixMs: number;
 }
 
-export const cloops: Layout = {
+const layout: ForeignLayout = {
+  store: 'nats',
   name: NAME,
   bucket: 'locks',
   queue: false,
@@ -55,6 +56,9 @@ export const cloops: Layout = {
     checkPlainLock(command, NAME);
   },
 };
+
+/** The bucket `locks` of cloops.microservices. */
+export const cloops: NatsLayout = layout;
 
 /** The part of the record that cloops reads. */
 function documentOf(state: State): LockDocument {

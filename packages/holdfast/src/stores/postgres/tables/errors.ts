@@ -17,7 +17,7 @@ export function explainTable(cause: unknown, { layout, schema, table }: Place, k
     case '42P10':
       return refusal(
         `${where} is not ready for Holdfast (${said}). Run \`holdfast migrate --store 'URL?layout=${layout.name}'\` ` +
-          `once, or call migrate(client, { layout: '${layout.name}' }). Is it the right table?`,
+          'once, or call migrate with the same options. Is it the right table?',
       );
     case '42501':
       return refusal(
