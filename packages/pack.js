@@ -6,7 +6,7 @@
  *    reaches are left out.
  * 3. For `require` where that cannot load ES modules (Jest, bundlers of old, TypeScript's node16) the library has a second form
  *    in `dist/cjs`: one file with all parts, each initialised when it is first required, and the same declarations.
- * 4. The command is made into one file, without clients of stores and without the service.
+ * 4. The command is made into few files, without clients of stores and without the service.
  */
 import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -14,13 +14,31 @@ import { tmpdir } from 'node:os';
 import { dirname, join, posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { bundleCommand, FILE_URL, NODE } from './command-bundle.js';
+import { bundleCommand, NODE } from './command-bundle.js';
 
 const HOME = fileURLToPath(new URL('.', import.meta.url));
+/** CommonJS has no `import.meta`. */
+const FILE_URL = {
+  define: { 'import.meta.url': 'fileUrl' },
+  banner: { js: "const fileUrl = require('node:url').pathToFileURL(__filename).href;" },
+};
 
 /** Declarations of the second form that keep their comments: those of the public API. The others have them in the first form only. */
 const DOCUMENTED = /(?:^|\/)(?:index|api|options|errors|memory|locks)\.d\.ts$/;
 const COMMENTS = /^ *\/\*\*[\s\S]*?\*\/\n/gm;
+
+/** Users bundle the Lua texts: without comments and indentation, as they are sent to Redis. */
+const LUA = {
+  name: 'lua',
+  /** @param {import('esbuild').PluginBuild} bundler */
+  setup(bundler) {
+    bundler.onLoad({ filter: /stores[\\/]redis[\\/](?:lua[\\/].*|script)\.js$/ }, ({ path }) => ({
+      contents: read(path)
+        .replaceAll(/^\s*--.*\n/gm, '')
+        .replaceAll(/^\s+/gm, ''),
+    }));
+  },
+};
 
 /** @param {string} file */
 const read = (file) => readFileSync(file, 'utf8');
@@ -68,6 +86,7 @@ async function stageLibrary(from, to) {
     outdir: join(to, 'dist'),
     outbase: dist,
     format: 'esm',
+    plugins: [LUA],
   });
   await build({
     ...NODE,
@@ -82,6 +101,7 @@ async function stageLibrary(from, to) {
     bundle: true,
     format: 'cjs',
     external: Object.keys(manifest.peerDependencies),
+    plugins: [LUA],
     // Jest cannot import in a CommonJS module.
     supported: { 'dynamic-import': false },
   });

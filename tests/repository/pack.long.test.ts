@@ -179,7 +179,7 @@ it('the command, unpacked from its tarball beside the library, runs another comm
   ];
   const env = { HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}` };
   expect(await run(process.execPath, args, { cwd: folder, env })).toBe('only one of me\n');
-  // In one file, which is not there in the repository; and the service, which may be left out, from its own package.
+  // In files that are not there in the repository; and the service, which may be left out, from its own package.
   expect(packed.get('cli')?.files).toContain('dist/holdfast.cjs');
   expect(existsSync(join(root, 'packages/cli/dist/holdfast.cjs'))).toBe(false);
   const serving = run(process.execPath, [...args.slice(0, 1), 'serve'], { cwd: folder, env });
@@ -210,4 +210,14 @@ describe('the types of the library', () => {
   it('are there for parts that other packages are needed for', { timeout: 120_000 }, async () => {
     await compileImportsOf(Object.keys(NEEDED), NODE_TYPES);
   });
+});
+
+it('the published store sends Redis the same script as the one that the tests run, without comments', async () => {
+  const script = (await import(join(folder, 'node_modules/holdfast/dist/stores/redis/script.js'))) as object;
+  const tested = await import('../../packages/holdfast/src/stores/redis/script.js');
+  expect(script).toMatchObject({ SCRIPT: tested.SCRIPT });
+  expect(tested.SCRIPT).not.toMatch(/^\s*--|^ /m);
+  const text = readFileSync(join(folder, 'node_modules/holdfast/dist/stores/redis/lua/usual.js'), 'utf8');
+  expect(text).toContain('local function decideUsual');
+  expect(text).not.toMatch(/\n *--|\n +local/);
 });

@@ -154,9 +154,10 @@ const NAMES: Readonly<Record<string, number | string>> = {
   WINDOW_MS,
 };
 
-/** The text that is sent: names replaced, comments removed. */
+/** The text that is sent: names replaced, comments and indentation removed. The published texts have neither. */
 export function compiled(lua: string): string {
   return lua
     .replaceAll(/^\s*--.*\n/gm, '')
+    .replaceAll(/^\s+/gm, '')
     .replaceAll(/\b[A-Z][A-Z_]+\b/g, (name) => String(NAMES[name] ?? name));
 }
