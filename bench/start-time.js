@@ -1,7 +1,8 @@
 /**
  * How long the command takes to start, and how much is installed with it: `node bench/start-time.js`. Packs the packages
  * as they would be published, unpacks them in a fresh folder, and starts each program in turn, so that a busy machine
- * slows all of them alike. Prints medians and the best of 20 starts, and the ratio to `node -e 0`.
+ * slows all of them alike. Prints, of 20 starts, the median and the best time, the mean processor time (on Linux), and the ratios
+ * to `node -e 0`. On a busy machine only the processor time says something.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -14,7 +15,7 @@ import {
   rmSync,
   symlinkSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -46,19 +47,32 @@ function install() {
   }
 }
 
+const MS_PER_TICK = 10;
+
+/** The processor time of all processes that were started and have ended; 0 where the system does not say. */
+function startedCpuMs() {
+  if (!existsSync('/proc/self/stat')) return 0;
+  const [, fields = ''] = readFileSync('/proc/self/stat', 'utf8').split(') ');
+  const [user, system] = fields.split(' ').slice(13, 15).map(Number);
+  return ((user ?? 0) + (system ?? 0)) * MS_PER_TICK;
+}
+
 /** @param {readonly string[]} programs */
 function measure(programs) {
   /** @type {number[][]} */
   const times = programs.map(() => []);
+  const cpuMs = programs.map(() => 0);
   for (let start = 0; start < STARTS; start++) {
     programs.forEach((program, at) => {
       const [command = '', ...args] = program.split(' ');
       const begunMs = performance.now();
+      const begunCpuMs = startedCpuMs();
       run(command, args);
       times[at]?.push(performance.now() - begunMs);
+      cpuMs[at] = (cpuMs[at] ?? 0) + (startedCpuMs() - begunCpuMs) / STARTS;
     });
   }
-  return times.map((list) => list.sort((a, b) => a - b));
+  return { times: times.map((list) => list.sort((a, b) => a - b)), cpuMs };
 }
 
 /**
@@ -90,18 +104,21 @@ try {
   install();
   const holdfast = `${process.execPath} ${join(modules, 'holdfast-cli/bin/holdfast.js')}`;
   const programs = [`${process.execPath} -e 0`, `${holdfast} --version`, `${holdfast} run job -- true`];
-  const times = measure(programs);
+  const { times, cpuMs } = measure(programs);
   const [[bestOfNode = 0] = [], nodeTimes = []] = [times[0], times[0]];
   const middle = Math.floor(STARTS / 2);
-  console.log(`Node ${process.versions.node}, ${STARTS} starts each, in turn\n`);
-  console.log('program                  median    best    median / node -e 0    best / node -e 0');
+  console.log(
+    `Node ${process.versions.node}, ${STARTS} starts each, in turn, load ${loadavg()[0]?.toFixed(0)}\n`,
+  );
+  console.log('program                  median    best  processor    by node -e 0: median  best  processor');
   ['node -e 0', 'holdfast --version', 'holdfast run job -- true'].forEach((name, at) => {
     const [best = 0] = times[at] ?? [];
     const median = times[at]?.[middle] ?? 0;
-    const cells = [`${median.toFixed(0)} ms`.padStart(6), `${best.toFixed(0)} ms`.padStart(6)];
-    const ratios = [median / (nodeTimes[middle] ?? 1), best / bestOfNode].map((ratio) => ratio.toFixed(2));
+    const cpu = cpuMs[at] ?? 0;
+    const cells = [median, best, cpu].map((ms) => `${ms.toFixed(0)} ms`.padStart(6));
+    const ratios = [median / (nodeTimes[middle] ?? 1), best / bestOfNode, cpu / (cpuMs[0] || 1)];
     console.log(
-      `${name.padEnd(24)} ${cells.join('  ')}    ${ratios[0]?.padStart(18)}  ${ratios[1]?.padStart(18)}`,
+      `${name.padEnd(24)} ${cells.join('  ')}    ${ratios.map((ratio) => ratio.toFixed(2).padStart(8)).join(' ')}`,
     );
   });
   console.log('\ninstalled with                  packages    size');

@@ -1,9 +1,9 @@
 #!/usr/bin/env node
 /**
- * Starts the command. The published package has it in one file, which starts with two thirds of its modules' processor time; the
+ * Starts the command. The published package has it in few files, which start with two thirds of its modules' processor time; the
  * repository has the modules only. This file is CommonJS, because Node starts that sooner.
  *
- * The service needs the modules: its errors are those of the library that it imports, not of a copy in one file.
+ * The service needs the modules: its errors are those of the library that it imports, not of a copy in those files.
  */
 const OF_SERVICE = ['serve', 'api-key'];
 /** Variables of LockServiceCentral, which the service reads. */

@@ -1,5 +1,5 @@
 /**
- * Takes the place of Node's global `performance` in the one file of the command: for that one, Node loads a dozen modules
+ * Takes the place of Node's global `performance` in the published command: for that one, Node loads a dozen modules
  * of its own, which takes longer than acquiring a lock. Same clock, same origin.
  */
 const startedNs = process.hrtime.bigint();

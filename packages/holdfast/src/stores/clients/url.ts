@@ -2,7 +2,8 @@
  * Parses the URLs of servers. `new URL` knows one host only and accepts unknown options. Messages quote no more of a URL
  * than its scheme and the names of its options: a password that was not escaped can be anywhere.
  */
-import { readFile } from 'node:fs/promises';
+// By this name Node loads the module with its first use: few URLs name a file.
+import { promises } from 'node:fs';
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { messageOf } from './errors.js';
 
@@ -149,7 +150,7 @@ export function countIn({ options }: ServerUrl, name: string, max: number): numb
 export async function contentOf(option: string, path: string | undefined): Promise<string | undefined> {
   if (path === undefined) return undefined;
   try {
-    return await readFile(path, 'utf8');
+    return await promises.readFile(path, 'utf8');
   } catch (cause) {
     throw new InvalidArgumentError(`The file that ${option} names cannot be read: ${messageOf(cause)}`, {
       cause,

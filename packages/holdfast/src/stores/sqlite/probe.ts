@@ -1,6 +1,6 @@
 /** Findings about this database on this machine. Leaves nothing changed. */
-import { readFileSync } from 'node:fs';
-import { stat } from 'node:fs/promises';
+// By the name `promises` Node loads that module with its first use: a start of the command needs none of it.
+import { promises, readFileSync } from 'node:fs';
 import { systemClock } from '../../clock.js';
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
@@ -96,7 +96,7 @@ async function push(files: WakeFiles): Promise<Finding> {
     });
     files.send(inbox, [{ key: 'probe', why: 'turn' }]);
     // A read lets the event loop turn.
-    while (receivedMs === null && systemClock.monotonicMs() - sentMs < PUSH_MS_MAX) await stat('.');
+    while (receivedMs === null && systemClock.monotonicMs() - sentMs < PUSH_MS_MAX) await promises.stat('.');
     stop();
   } catch (error) {
     failure = error;
