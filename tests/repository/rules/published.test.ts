@@ -49,8 +49,8 @@ describe('a program that bundles a store', () => {
     });
     const loaded = Object.values(metafile.outputs).flatMap(({ inputs }) => Object.keys(inputs));
     expect(loaded.some((file) => file.includes(`stores/${store}/`))).toBe(true);
-    expect(loaded.filter((file) => /\/(?:layouts|tables|lock-service-central|central-\w+)\b/.test(file))).toEqual(
-      [],
-    );
+    expect(
+      loaded.filter((file) => /\/(?:layouts|tables|lock-service-central|central-\w+)\b/.test(file)),
+    ).toEqual([]);
   });
 });
