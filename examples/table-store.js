@@ -87,8 +87,15 @@ export function tableStore(path) {
       cleanUp.run(Date.now());
       const all = keys.all().map((row) => String(/** @type {{ key: string }} */ (row).key));
       const now = Date.now();
-      const inUse = keysInOrder(all, query).flatMap((key) => snapshotOf(key, find(key).state, now) ?? []);
-      yield* inUse.slice(0, query.limit);
+      let left = query.limit ?? Number.POSITIVE_INFINITY;
+      // One by one: a record of a newer format is refused, and must not hide those before it.
+      for (const key of keysInOrder(all, query)) {
+        if (left <= 0) return;
+        const snapshot = snapshotOf(key, find(key).state, now);
+        if (!snapshot) continue;
+        left -= 1;
+        yield snapshot;
+      }
     },
     async probe() {
       keys.get();

@@ -79,6 +79,23 @@ describe.runIf(available('etcd'))('the records of LockServiceCentral on etcd', (
     expect(some).toEqual(['abc/job']);
   });
 
+  it('a record of a newer format ends a list where it is, and hides none of the others', async () => {
+    const base = freshName();
+    const locks = locksOf(fleet);
+    for (const name of ['a', 'newer', 'z']) await locks.acquire(base + name);
+    await fleet.edit(`${base}newer`, { holdfast: JSON.stringify({ version: 99 }) });
+    const seen: string[] = [];
+    const whole = async (): Promise<void> => {
+      for await (const { key } of locks.list({ prefix: base })) seen.push(key);
+    };
+    await expect(whole()).rejects.toThrow(/has format 99/);
+    expect(seen).toEqual([`${base}a`]);
+    const behind: string[] = [];
+    for await (const { key } of locks.list({ prefix: base, after: `${base}newer` })) behind.push(key);
+    expect(behind).toEqual([`${base}z`]);
+    await fleet.forget(`${base}newer`);
+  });
+
   it('by URL, with a prefix that ends in no slash', async () => {
     const { host, port } = fleet.server;
     const name = freshName();

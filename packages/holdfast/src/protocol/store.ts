@@ -154,7 +154,10 @@ export interface Store {
   readonly instances?: InstanceLocks;
   /** Null when nobody holds the key and nobody waits for it. */
   read(key: string): Promise<Snapshot | null>;
-  /** Keys that somebody holds or waits for, in the order of `compareKeys`: by code points, as UTF-8's bytes sort. */
+  /**
+   * Keys that somebody holds or waits for, in the order of `compareKeys`: by code points, as UTF-8's bytes sort. Rejects at
+   * a record that it cannot read, such as one of a newer format, after the keys before it.
+   */
   list(query: ListQuery): AsyncIterable<Snapshot>;
   /** The promises that this server, as configured, really keeps. */
   probe(): Promise<Guarantees>;

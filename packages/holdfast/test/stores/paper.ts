@@ -11,6 +11,7 @@ import {
   type Wake,
   type Why,
 } from '../../src/protocol/index.js';
+import { firstOf, readInOrder } from '../../src/stores/clients/listed.js';
 import type { Found, Register, StoreTime, Written } from '../../src/stores/compare-and-swap/index.js';
 import { CompareAndSwap } from '../../src/stores/compare-and-swap/index.js';
 
@@ -29,6 +30,14 @@ export class Paper {
   readonly calls: string[] = [];
   revision = 0;
   samples = 0;
+
+  find(key: string): Found<number> {
+    const sheet = this.sheets.get(key);
+    if (!sheet) return { state: null, version: 0, lateMs: 0 };
+    const state = JSON.parse(sheet.text) as State;
+    checkVersion(state.version, key);
+    return { state, version: sheet.revision, lateMs: sheet.lateMs };
+  }
 
   put(key: string, state: State, lateMs: number): number {
     this.revision += 1;
@@ -58,13 +67,7 @@ const SLOW_MS = 2;
 export function paperRegister(paper: Paper, manners: Manners = {}): Register<number> {
   const { takes = true, tells = true, doubles = 0, lateMs = 0 } = manners;
 
-  function find(key: string): Found<number> {
-    const sheet = paper.sheets.get(key);
-    if (!sheet) return { state: null, version: 0, lateMs: 0 };
-    const state = JSON.parse(sheet.text) as State;
-    checkVersion(state.version, key);
-    return { state, version: sheet.revision, lateMs: sheet.lateMs };
-  }
+  const find = (key: string): Found<number> => paper.find(key);
 
   async function swap(
     key: string,
@@ -176,11 +179,11 @@ export function paperStore(paper: Paper, manners: Manners = {}): Store {
     read: (key) => swap.read(key),
     async *list(query) {
       const { earliest } = await swap.now();
-      const views = keysInOrder(paper.sheets.keys(), query).flatMap((key) => {
-        const sheet = paper.sheets.get(key);
-        return (sheet && snapshotOf(key, JSON.parse(sheet.text) as State, earliest - sheet.lateMs)) ?? [];
+      const views = readInOrder(keysInOrder(paper.sheets.keys(), query), 1, async (key) => {
+        const { state, lateMs } = paper.find(key);
+        return snapshotOf(key, state, earliest - lateMs);
       });
-      yield* views.slice(0, query.limit);
+      yield* firstOf(views, query.limit);
     },
     async probe() {
       const { earliest } = await swap.now();

@@ -145,7 +145,7 @@ export function mysqlTable(database: Database, table: string): SqlTable<string> 
       const wanted = `lock_key > ${hex(after ?? '')} AND lock_key >= ${begin} AND LEFT(lock_key, ${bytes}) = ${begin}`;
       const page = `SELECT * FROM ${table} WHERE ${wanted} ORDER BY lock_key LIMIT ${count}`;
       const { value, atMs } = await rows(`${WITH_TIME} (${page}) AS found ON TRUE ORDER BY lock_key`);
-      return { value: value.map(({ key, state }) => ({ key, state: stateIn(state, key) })), atMs };
+      return { value: value.map(({ key, state }) => ({ key, state: () => stateIn(state, key) })), atMs };
     },
     async time() {
       return { ...(await rows(`SELECT ${TIME}`)), value: null };

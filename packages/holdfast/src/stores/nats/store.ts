@@ -27,7 +27,7 @@ import {
   type Snapshot,
   type Store,
 } from '../../protocol/index.js';
-import { firstOf } from '../clients/listed.js';
+import { firstOf, readInOrder } from '../clients/listed.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { NotALockError } from '../compare-and-swap/records.js';
@@ -92,10 +92,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
   }
 
   async function* snapshots(query: ListQuery): AsyncGenerator<Snapshot | null> {
-    const keys = await listKeys(bucket, query);
-    for (let from = 0; from < keys.length; from += PAGE) {
-      yield* await Promise.all(keys.slice(from, from + PAGE).map(snapshot));
-    }
+    yield* readInOrder(await listKeys(bucket, query), PAGE, snapshot);
   }
 
   return {

@@ -27,7 +27,7 @@ import {
   type Wake,
 } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
-import { firstOf } from '../clients/listed.js';
+import { firstOf, readInOrder } from '../clients/listed.js';
 import type { OnListening, OnWake } from '../clients/wake-up.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
@@ -97,10 +97,7 @@ export function quorumStore(clients: readonly RedisClient[], options: QuorumStor
       const { connection, keyPrefix } = members[index] as RedisMember;
       return scanKeys(connection, keyPrefix, query);
     });
-    const keys = keysInOrder(new Set(found.flat()), query);
-    for (let from = 0; from < keys.length; from += LISTED_AT_ONCE) {
-      yield* await Promise.all(keys.slice(from, from + LISTED_AT_ONCE).map(snapshot));
-    }
+    yield* readInOrder(keysInOrder(new Set(found.flat()), query), LISTED_AT_ONCE, snapshot);
   }
 
   return {

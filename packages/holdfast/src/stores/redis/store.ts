@@ -146,22 +146,24 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     return snapshotOf(key, storedState(answers, index, key, keyPrefix + key), answers.now);
   }
 
-  /** Null for keys that are not in use. */
-  async function readTogether(keys: readonly string[]): Promise<readonly (Snapshot | null)[]> {
+  /** The keys of each call, with its answers. */
+  function readTogether(
+    keys: readonly string[],
+  ): Promise<readonly (readonly [page: readonly string[], Answers])[]> {
     const pages = connection.isCluster ? keys.map((key) => [key]) : [keys];
-    const found = pages.map(async (page) => {
-      checkUsable();
-      const answers = await readRecords(page);
-      // A list leaves out keys that are not locks; a command on one fails.
-      return page.map((key, index) => (isForeignAt(answers, index) ? null : snapshot(key, answers, index)));
-    });
-    return (await Promise.all(found)).flat();
+    return Promise.all(pages.map(async (page) => [page, await readRecords(page)] as const));
   }
 
   async function* snapshots(query: ListQuery): AsyncGenerator<Snapshot | null> {
     const keys = await scanKeys(connection, keyPrefix, query);
     for (let from = 0; from < keys.length; from += CALL_MAX) {
-      yield* await readTogether(keys.slice(from, from + CALL_MAX));
+      checkUsable();
+      for (const [page, answers] of await readTogether(keys.slice(from, from + CALL_MAX))) {
+        for (const [index, key] of page.entries()) {
+          // A list leaves out keys that are not locks; a command on one fails.
+          yield isForeignAt(answers, index) ? null : snapshot(key, answers, index);
+        }
+      }
     }
   }
 

@@ -66,7 +66,7 @@ export function sqlStore<V>(table: SqlTable<V>, { name, title, queue }: SqlStore
     for (let from: string | null | undefined = after; from !== undefined; ) {
       const rows: readonly KeyedState[] = await page(prefix, from);
       const { earliest } = await swap.now();
-      for (const { key, state } of rows) yield snapshotOf(key, state, earliest);
+      for (const { key, state } of rows) yield snapshotOf(key, state(), earliest);
       from = rows.length < PAGE_ROWS ? undefined : rows.at(-1)?.key;
     }
   }

@@ -21,8 +21,8 @@ export interface Timed<T> {
 
 export interface KeyedState {
   readonly key: string;
-  /** Null for a row that is no lock. */
-  readonly state: State | null;
+  /** Null for a row that is no lock. Throws for a newer format, which must not hide the rows before it in a list. */
+  state(): State | null;
 }
 
 export interface SqlTable<V> {

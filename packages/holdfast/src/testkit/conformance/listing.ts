@@ -1,6 +1,6 @@
 /** Lists: which keys, in which order, and page by page. */
 import assert from 'node:assert/strict';
-import type { ListQuery, Store } from '../../protocol/index.js';
+import { type ListQuery, type Store, UnsupportedError } from '../../protocol/index.js';
 import {
   type CaseContext,
   type CaseDefinition,
@@ -65,6 +65,35 @@ export const listing: readonly CaseDefinition[] = [
         seen.push(...(await namesOf(store, base, { prefix: base, limit: 2, after: base + seen.at(-1) })));
       }
       assert.deepEqual(seen, IN_ORDER);
+    },
+  },
+  {
+    name: 'a record of a newer format ends a list with its refusal, and hides neither the keys before it nor those behind it',
+    applies: (harness) => harness.spoil !== undefined,
+    async try({ harness, store, key, process }) {
+      const base = `${key()}/`;
+      const own = process();
+      const claims = ['a', 'b', 'newer', 'z'].map((name, index) =>
+        claimOf(base + name, { process: own, number: index + 1 }, { ttlMs: 60_000 }),
+      );
+      await sendAll(store, claims);
+      await harness.spoil?.(`${base}newer`);
+      const seen: string[] = [];
+      const whole = async (): Promise<void> => {
+        for await (const view of store.list({ prefix: base })) seen.push(view.key.slice(base.length));
+      };
+      await assert.rejects(whole, UnsupportedError);
+      assert.deepEqual(seen, ['a', 'b'], 'before it');
+      assert.deepEqual(
+        await namesOf(store, base, { prefix: base, limit: 2 }),
+        ['a', 'b'],
+        'no more than asked',
+      );
+      assert.deepEqual(
+        await namesOf(store, base, { prefix: base, after: `${base}newer` }),
+        ['z'],
+        'behind it',
+      );
     },
   },
 ];

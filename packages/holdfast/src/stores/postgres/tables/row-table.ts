@@ -108,7 +108,7 @@ export class RowTable implements SqlTable<Version> {
   async page(prefix: string, after: string | null, rows: number): Promise<Timed<readonly KeyedState[]>> {
     const { found, atMs } = await this.#query(this.#sql.page(rows), [prefix, after ?? ''], prefix);
     const all = JSON.parse(found ?? '[]') as readonly { readonly key: string; readonly row: Row }[];
-    return { value: all.map(({ key, row }) => ({ key, state: this.#listed(key, row) })), atMs };
+    return { value: all.map(({ key, row }) => ({ key, state: () => this.#listed(key, row) })), atMs };
   }
 
   async time(): Promise<Timed<null>> {
