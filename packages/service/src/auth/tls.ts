@@ -5,20 +5,48 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
 import { InvalidArgumentError } from 'holdfast';
-import { wallMs } from '../clock.js';
+import { monotonicMs, wallMs } from '../clock.js';
 import type { Tls } from '../http/certificates.js';
 import { reasonOf } from './api-key-file.js';
 
-/** `cert`: the chain, the service's own certificate first. Both in PEM. */
-export function tlsFromFiles(files: Files): Tls {
+/** A pair that could not be read is read again, in case that passes: after 1 s, then twice as long each time, for a minute. */
+const AGAIN_MS = 1_000;
+const AGAIN_MAX = 6;
+
+/**
+ * `cert`: the chain, the service's own certificate first. Both in PEM. An error is thrown once per change, and again only
+ * if it is another one.
+ */
+export function tlsFromFiles(files: Files, { read = readFileSync, nowMs = monotonicMs } = {}): Tls {
   // Before they are read: what is written meanwhile is seen as a change later.
   let state = stateOf(files);
+  let failures = 0;
+  let againMs = 0;
+  let thrown = '';
+  /** Whether there is something to read. */
+  const isDue = (): boolean => {
+    const before = state;
+    state = stateOf(files);
+    if (state === before) return failures > 0 && failures <= AGAIN_MAX && nowMs() >= againMs;
+    failures = 0;
+    thrown = '';
+    return true;
+  };
   return {
-    ...pairIn(files),
+    ...pairIn(files, read),
     changed() {
-      const before = state;
-      state = stateOf(files);
-      return state === before ? null : pairIn(files);
+      try {
+        if (!isDue()) return null;
+        againMs = nowMs() + AGAIN_MS * 2 ** failures;
+        failures += 1;
+        const pair = pairIn(files, read);
+        failures = 0;
+        return pair;
+      } catch (error) {
+        if (String(error) === thrown) return null;
+        thrown = String(error);
+        throw error;
+      }
     },
   };
 }
@@ -28,9 +56,9 @@ interface Files {
   readonly key: string;
 }
 
-function pairIn(files: Files): Tls {
-  const cert = readable('certificate', () => readFileSync(files.cert));
-  const key = readable('private key', () => readFileSync(files.key));
+function pairIn(files: Files, read: (path: string) => Buffer): Tls {
+  const cert = readable('certificate', () => read(files.cert));
+  const key = readable('private key', () => read(files.key));
   const own = understood(files.cert, () => new X509Certificate(cert));
   const fits = understood(files.key, () => own.checkPrivateKey(createPrivateKey(key)));
   if (!fits) throw new InvalidArgumentError(`The private key ${files.key} is not that of ${files.cert}.`);

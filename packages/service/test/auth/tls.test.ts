@@ -121,6 +121,45 @@ describe('TLS by certificate files', () => {
     expect(lines.join('')).not.toContain('PRIVATE KEY');
   });
 
+  it('files that cannot be read when they change are read again, seldom and not for ever, and the error is told once', () => {
+    const files = certificate();
+    const next = certificate();
+    let reads = 0;
+    let atMs = 0;
+    let isBroken = false;
+    const read = (path: string): Buffer => {
+      reads += 1;
+      if (isBroken) throw Object.assign(new Error('EMFILE: too many open files'), { code: 'EMFILE' });
+      return readFileSync(path);
+    };
+    const tls = tlsFromFiles(files, { read, nowMs: () => atMs });
+    const replace = (): void => {
+      copyFileSync(next.cert, files.cert);
+      copyFileSync(next.key, files.key);
+      reads = 0;
+    };
+    const look = (seconds: number): unknown[] =>
+      Array.from({ length: seconds }, () => {
+        atMs += 1_000;
+        return tls.changed?.() ?? null;
+      }).filter((pair) => pair !== null);
+    expect([look(10), reads]).toEqual([[], 2]);
+
+    isBroken = true;
+    replace();
+    expect(() => tls.changed?.()).toThrow(/certificate cannot be read/);
+    expect([look(3), reads]).toEqual([[], 3]);
+    isBroken = false;
+    expect(look(10)).toMatchObject([{ cert: readFileSync(next.cert) }]);
+
+    isBroken = true;
+    replace();
+    expect(() => tls.changed?.()).toThrow(/certificate cannot be read/);
+    expect([look(3_600), reads]).toEqual([[], 7]);
+    isBroken = false;
+    expect(look(3_600)).toEqual([]);
+  });
+
   it('says which file is wrong before it listens, and shows nothing of it', () => {
     const files = certificate();
     const other = certificate();
