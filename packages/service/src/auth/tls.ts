@@ -17,7 +17,7 @@ const AGAIN_MAX = 6;
  * `cert`: the chain, the service's own certificate first. Both in PEM. An error is thrown once per change, and again only
  * if it is another one.
  */
-export function tlsFromFiles(files: Files, { read = readFileSync, nowMs = monotonicMs } = {}): Tls {
+export function tlsFromFiles(files: Files, { read = readBytes, nowMs = monotonicMs } = {}): Tls {
   // Before they are read: what is written meanwhile is seen as a change later.
   let state = stateOf(files);
   let failures = 0;
@@ -56,7 +56,11 @@ interface Files {
   readonly key: string;
 }
 
-function pairIn(files: Files, read: (path: string) => Buffer): Tls {
+function readBytes(path: string): Buffer {
+  return readFileSync(path);
+}
+
+function pairIn(files: Files, read: typeof readBytes): Tls {
   const cert = readable('certificate', () => read(files.cert));
   const key = readable('private key', () => read(files.key));
   const own = understood(files.cert, () => new X509Certificate(cert));
