@@ -12,166 +12,155 @@ const UNCONTENDED_ONLY = ['fresh', 'fresh-in-flight', 'contended', 'held', 'idle
 /** Fresh keys cost the library the same as others there: what they leave behind is told of the stores themselves. @type {readonly WorkloadName[]} */
 const REPEATED_KEYS_ONLY = ['fresh', 'fresh-in-flight'];
 
+/** Nobody is told there: processes that wait look again, and the run with 16 of them in 4 shows that. @type {readonly WorkloadName[]} */
+const POLLED = ['handover', ...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY];
+
+/** Waiters of a table that other software has wait as those of MySQL do. @type {readonly WorkloadName[]} */
+const TABLE_OF_OTHERS = ['idle', 'killed', ...POLLED];
+
+/** @type {readonly WorkloadName[]} */
+const PUSHED = [...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY];
+
+/** What most families have. @type {Omit<Family, 'engine' | 'title' | 'subject'>} */
+const USUAL = {
+  peers: [],
+  minimums: [],
+  patient: [],
+  holding: [],
+  idling: [],
+  reach: 'network',
+  without: [],
+  emulator: false,
+};
+
+/** @param {Pick<Family, 'engine' | 'title'> & Partial<Family>} given @returns {Family} */
+const family = (given) => ({ ...USUAL, subject: `holdfast-${given.engine}`, ...given });
+
 /** @type {readonly Family[]} */
 export const FAMILIES = [
-  {
+  family({
     engine: 'memory',
     title: 'Memory',
-    subject: 'holdfast-memory',
     peers: ['verrou', 'async-mutex'],
     minimums: ['bare-map'],
-    patient: [],
-    holding: [],
     idling: ['verrou', 'async-mutex'],
     reach: 'process',
-    without: [],
-    emulator: false,
-  },
-  {
+  }),
+  family({
     engine: 'sqlite',
     title: 'SQLite',
-    subject: 'holdfast-sqlite',
     peers: ['proper-lockfile'],
     minimums: ['bare-sqlite'],
-    patient: [],
     holding: ['proper-lockfile'],
     idling: ['proper-lockfile'],
     reach: 'machine',
     without: REPEATED_KEYS_ONLY,
-    emulator: false,
-  },
-  {
+  }),
+  family({
     engine: 'redis',
     title: 'Redis',
-    subject: 'holdfast-redis',
     peers: ['redlock-4', 'redlock-5', 'redis-semaphore', 'verrou-redis'],
     minimums: ['minimum-redis', 'bare-redis'],
-    patient: [],
     holding: ['redis-semaphore'],
     idling: ['verrou-redis'],
-    reach: 'network',
-    without: [],
-    emulator: false,
-  },
-  {
+  }),
+  family({
+    engine: 'quorum',
+    title: 'Quorum of three Redis servers',
+    peers: ['redlock-4-quorum', 'redlock-5-quorum'],
+    minimums: ['minimum-quorum'],
+    without: PUSHED,
+  }),
+  family({
     engine: 'postgres',
     title: 'PostgreSQL',
-    subject: 'holdfast-postgres',
     peers: ['verrou-knex', 'verrou-kysely'],
     minimums: ['minimum-postgres', 'bare-postgres'],
-    patient: [],
-    holding: [],
     idling: ['verrou-knex'],
-    reach: 'network',
-    without: [],
-    emulator: false,
-  },
-  {
+  }),
+  family({
+    engine: 'distributed-locks',
+    title: 'PostgreSQL, table distributed_locks',
+    peers: ['functions-distributed-locks'],
+    minimums: ['minimum-distributed-locks'],
+    without: TABLE_OF_OTHERS,
+  }),
+  family({
+    engine: 'lock-service-central',
+    title: 'PostgreSQL, table of LockServiceCentral',
+    peers: ['statements-lock-service-central'],
+    minimums: ['minimum-lock-service-central'],
+    without: TABLE_OF_OTHERS,
+  }),
+  family({
     engine: 'mysql',
     title: 'MySQL (MariaDB)',
-    subject: 'holdfast-mysql',
     peers: ['verrou-mysql'],
     minimums: ['minimum-mysql'],
-    patient: [],
-    holding: [],
     idling: ['verrou-mysql'],
-    reach: 'network',
-    // Nobody is told there: processes that wait look again, and the run with 16 of them in 4 shows that.
-    without: ['handover', ...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY],
-    emulator: false,
-  },
-  {
+    without: POLLED,
+  }),
+  family({
     engine: 'dynamodb',
     title: 'DynamoDB (emulator)',
-    subject: 'holdfast-dynamodb',
     peers: ['verrou-dynamodb', 'dynamodb-lock-client'],
     minimums: ['minimum-dynamodb'],
     patient: ['minimum-dynamodb'],
-    holding: [],
     idling: ['verrou-dynamodb'],
-    reach: 'network',
-    // Nobody is told there: processes that wait look again, and the run with 16 of them in 4 shows that.
-    without: ['handover', ...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY],
+    without: POLLED,
     emulator: true,
-  },
-  {
+  }),
+  family({
+    engine: 'firestore',
+    title: 'Firestore (emulator)',
+    minimums: ['minimum-firestore'],
+    patient: ['minimum-firestore'],
+    without: PUSHED,
+    emulator: true,
+  }),
+  family({
     engine: 'nats',
     title: 'NATS',
-    subject: 'holdfast-nats',
-    peers: [],
     minimums: ['minimum-nats'],
     patient: ['minimum-nats'],
-    holding: [],
-    idling: [],
-    reach: 'network',
-    without: [...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY],
-    emulator: false,
-  },
-  {
+    without: PUSHED,
+  }),
+  family({
     engine: 'etcd',
     title: 'etcd',
-    subject: 'holdfast-etcd',
-    peers: [],
     minimums: ['minimum-etcd'],
     patient: ['minimum-etcd'],
-    holding: [],
-    idling: [],
-    reach: 'network',
-    without: [...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY],
-    emulator: false,
-  },
-  {
+    without: PUSHED,
+  }),
+  family({
     engine: 'service',
     title: 'Service',
     subject: 'service-v2',
-    peers: [],
     minimums: ['bare-fastify', 'fastify-with-access'],
-    patient: [],
-    holding: [],
-    idling: [],
     reach: 'process',
     without: UNCONTENDED_ONLY,
-    emulator: false,
-  },
-  {
+  }),
+  family({
     engine: 'redis-served',
     title: 'Service on Redis',
     subject: 'service-redis',
-    peers: [],
-    minimums: [],
-    patient: [],
-    holding: [],
-    idling: [],
     reach: 'process',
     without: UNCONTENDED_ONLY,
-    emulator: false,
-  },
-  {
+  }),
+  family({
     engine: 'postgres-served',
     title: 'Service on PostgreSQL',
     subject: 'service-postgres',
-    peers: [],
-    minimums: [],
-    patient: [],
-    holding: [],
-    idling: [],
     reach: 'process',
     without: UNCONTENDED_ONLY,
-    emulator: false,
-  },
-  {
+  }),
+  family({
     engine: 'http',
     title: 'HTTP store',
-    subject: 'holdfast-http',
-    peers: [],
     minimums: ['minimum-http'],
-    patient: [],
-    holding: [],
-    idling: [],
     reach: 'process',
     without: UNCONTENDED_ONLY,
-    emulator: false,
-  },
+  }),
 ];
 
 /** As it stands in a report. @param {string} contender */

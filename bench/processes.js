@@ -112,7 +112,7 @@ async function handOver(task) {
 async function killHolders(task) {
   const { trials, killedTtlMs, processes } = task.sizes;
   const keysOf = Array.from({ length: processes }, (_, victim) =>
-    Array.from({ length: Math.ceil(trials / processes) }, (_, index) => `killed:${victim}:${index}`),
+    Array.from({ length: Math.ceil(trials / processes) }, (_, index) => `killed-${victim}-${index}`),
   );
   const holders = keysOf.map((keys) => startChild({ ...task, startAt: 0, part: 'holder', keys }));
   try {

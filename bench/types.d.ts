@@ -4,11 +4,15 @@ export type EngineName =
   | 'memory'
   | 'sqlite'
   | 'redis'
+  | 'quorum'
   | 'redis-served'
   | 'postgres-served'
   | 'postgres'
+  | 'distributed-locks'
+  | 'lock-service-central'
   | 'mysql'
   | 'dynamodb'
+  | 'firestore'
   | 'nats'
   | 'etcd'
   | 'service'
@@ -71,7 +75,7 @@ export interface Session {
 export interface Place {
   /** A fresh one a run. */
   readonly folder: string;
-  /** Of the server: a fresh database a run. Empty where the engine has none. */
+  /** Of the server: a fresh database a run. Several, with commas between them, of a quorum. Empty where the engine has none. */
   readonly url: string;
 }
 

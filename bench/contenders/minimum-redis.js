@@ -5,12 +5,12 @@
  */
 import { openRedis, redisRoundTrips } from '../redis-client.js';
 
-const TAKE = `
+export const TAKE = `
 local time = redis.call('TIME')
 local token = string.format('%d%06d', time[1], time[2])
 if redis.call('SET', KEYS[1], token, 'NX', 'PX', ARGV[1]) then return token end
 return false`;
-const GIVE = `
+export const GIVE = `
 if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`;
 

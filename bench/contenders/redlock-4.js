@@ -1,13 +1,13 @@
-/** redlock 4 on the one server. It retries for ever at a fixed delay; it renews nothing by itself. */
+/** redlock 4 on the one server, or on all of a quorum. It retries for ever at a fixed delay; it renews nothing by itself. */
 import Redlock from 'redlock';
 import { RETRY_MS } from '../plan.js';
-import { openRedis, redisRoundTrips } from '../redis-client.js';
+import { openAll, redisRoundTrips } from '../redis-client.js';
 
 /** @type {import('../types.d.ts').Contender} */
 export const contender = {
   async open({ url, ttlMs }) {
-    const client = await openRedis(url);
-    const redlock = new Redlock([client], { retryCount: -1, retryDelay: RETRY_MS, retryJitter: 0 });
+    const clients = await openAll(url);
+    const redlock = new Redlock(clients, { retryCount: -1, retryDelay: RETRY_MS, retryJitter: 0 });
     return {
       cycle: (key, work) => async () => {
         const lock = await redlock.lock(key, ttlMs);
@@ -15,7 +15,9 @@ export const contender = {
         await lock.unlock();
       },
       storeCalls: redisRoundTrips,
-      close: async () => client.disconnect(),
+      close: async () => {
+        for (const client of clients) client.disconnect();
+      },
     };
   },
 };

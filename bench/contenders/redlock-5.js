@@ -1,13 +1,13 @@
-/** The beta of redlock 5 on the one server. It retries for ever at a fixed delay. */
+/** The beta of redlock 5 on the one server, or on all of a quorum. It retries for ever at a fixed delay. */
 import Redlock from 'redlock-5';
 import { RETRY_MS } from '../plan.js';
-import { openRedis, redisRoundTrips } from '../redis-client.js';
+import { openAll, redisRoundTrips } from '../redis-client.js';
 
 /** @type {import('../types.d.ts').Contender} */
 export const contender = {
   async open({ url, ttlMs }) {
-    const client = await openRedis(url);
-    const redlock = new Redlock([client], { retryCount: -1, retryDelay: RETRY_MS, retryJitter: 0 });
+    const clients = await openAll(url);
+    const redlock = new Redlock(clients, { retryCount: -1, retryDelay: RETRY_MS, retryJitter: 0 });
     return {
       cycle: (key, work) => async () => {
         const lock = await redlock.acquire([key], ttlMs);
@@ -15,7 +15,9 @@ export const contender = {
         await lock.release();
       },
       storeCalls: redisRoundTrips,
-      close: async () => client.disconnect(),
+      close: async () => {
+        for (const client of clients) client.disconnect();
+      },
     };
   },
 };

@@ -60,7 +60,7 @@ async function takeEvenly(hold, leases, spreadMs) {
   while (kept.length < leases) {
     const due = Math.min(leases, Math.ceil(((performance.now() - startedAt) / spreadMs) * leases));
     const batch = [];
-    for (let index = kept.length; index < due; index++) batch.push(hold(`held:${index}`));
+    for (let index = kept.length; index < due; index++) batch.push(hold(`held-${index}`));
     kept.push(...(await Promise.all(batch)));
     await sleep(STEP_MS);
   }

@@ -44,7 +44,7 @@ export async function sequential(session, { sizes }) {
 /** @param {Session} session @param {Task} task @returns {Promise<Answer>} */
 export async function inFlight(session, { sizes }) {
   const cycles = Array.from({ length: sizes.inFlight }, (_, index) =>
-    session.cycle(`in-flight:${index}`, undefined),
+    session.cycle(`in-flight-${index}`, undefined),
   );
   return rateOf(cycles, sizes);
 }
@@ -56,7 +56,7 @@ export async function fresh(session, { sizes }) {
 
 /** @param {Session} session @param {Task} task @returns {Promise<Answer>} */
 export async function freshInFlight(session, { sizes }) {
-  const cycles = Array.from({ length: sizes.inFlight }, (_, index) => onFreshKeys(session, `fresh:${index}`));
+  const cycles = Array.from({ length: sizes.inFlight }, (_, index) => onFreshKeys(session, `fresh-${index}`));
   return withMemory(() => rateOf(cycles, sizes));
 }
 
@@ -65,7 +65,7 @@ function onFreshKeys(session, name) {
   let count = 0;
   return () => {
     count += 1;
-    return session.cycle(`${name}:${count}`, undefined)();
+    return session.cycle(`${name}-${count}`, undefined)();
   };
 }
 

@@ -29,6 +29,8 @@ interface Report {
 
 const LOCAL = ['contended', 'held', 'idle', 'in-flight', 'sequential'];
 const FRESH = ['fresh', 'fresh-in-flight'];
+const POLLED = ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'];
+const PUSHED = ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'];
 const WORKLOADS = {
   memory: ['contended', ...FRESH, 'held', 'idle', 'in-flight', 'sequential'],
   sqlite: ['across', ...LOCAL],
@@ -45,10 +47,14 @@ const WORKLOADS = {
     'many-keys',
     'sequential',
   ],
-  mysql: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
-  dynamodb: ['across', 'contended', 'idle', 'in-flight', 'killed', 'sequential'],
-  nats: ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'],
-  etcd: ['across', 'contended', 'handover', 'idle', 'in-flight', 'killed', 'sequential'],
+  'distributed-locks': ['across', 'contended', 'in-flight', 'sequential'],
+  'lock-service-central': ['across', 'contended', 'in-flight', 'sequential'],
+  mysql: POLLED,
+  dynamodb: POLLED,
+  firestore: PUSHED,
+  quorum: PUSHED,
+  nats: PUSHED,
+  etcd: PUSHED,
 } as const;
 
 /** A run that failed exits with 1 and says in the report which it was. */
@@ -111,6 +117,40 @@ describe.runIf(isLongRun)('a quick benchmark runs every workload and keeps exclu
       for (const contender of ['minimum-dynamodb', 'dynamodb-lock-client']) {
         expect(callsOf(report, contender), `round trips of ${contender}`).toBe(2);
       }
+    },
+  );
+
+  test.runIf(available('firestore', { own: true }))(
+    'on the Firestore emulator, whose figures are called an emulator’s, too',
+    { timeout: LIMIT_MS + 10_000 },
+    async () => {
+      const report = await quick('--only', 'firestore/');
+      checkSubject(report, 'firestore');
+      expect(report.verdicts.filter(({ what }) => !what.endsWith('(emulator)'))).toEqual([]);
+      expect(callsOf(report, 'minimum-firestore'), 'round trips of the hand-written minimum').toBe(2);
+    },
+  );
+
+  test.runIf(available('redis', { own: true }))(
+    'on a quorum of three Redis servers, where a command to all of them counts as three',
+    { timeout: LIMIT_MS + 10_000 },
+    async () => {
+      const report = await quick('--only', 'quorum/');
+      checkSubject(report, 'quorum');
+      // The slowest of the three may not have been asked yet when the last cycle ends.
+      const calls = callsOf(report, 'minimum-quorum');
+      expect(calls, 'round trips of the hand-written minimum').toBeGreaterThan(4);
+      expect(calls, 'round trips of the hand-written minimum').toBeLessThanOrEqual(6);
+    },
+  );
+
+  test.runIf(available('postgres-15')).for(['distributed-locks', 'lock-service-central'] as const)(
+    'on PostgreSQL in the table of other software: %s',
+    { timeout: LIMIT_MS + 10_000 },
+    async (engine) => {
+      const report = await quick('--only', `${engine}/`);
+      checkSubject(report, engine);
+      expect(callsOf(report, `minimum-${engine}`), 'round trips of the hand-written minimum').toBe(2);
     },
   );
 
