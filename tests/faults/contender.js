@@ -19,6 +19,7 @@ import { workUnder } from './turns.js';
  * @property {number} longMs What one turn in `longEvery` takes.
  * @property {number} longEvery
  * @property {number} restMs For how long at most it leaves the key alone after a turn.
+ * @property {number} waitMs
  * @property {number} contenders
  * @property {number} capacity
  * @property {boolean} abandons Whether to leave without waiting for the server.
@@ -26,7 +27,7 @@ import { workUnder } from './turns.js';
 
 /** @type {Task} */
 const task = JSON.parse(process.argv[2] ?? '{}');
-const { name, key, ttlMs, workMs, longMs, longEvery, restMs, capacity, contenders } = task;
+const { name, key, ttlMs, workMs, longMs, longEvery, restMs, waitMs, capacity, contenders } = task;
 
 process.on('unhandledRejection', (error) => {
   console.log('UNHANDLED', error);
@@ -41,7 +42,7 @@ let turns = 0;
 
 /** @param {string} who */
 async function takeTurn(who) {
-  const lease = await lock.acquire({ wait: '3s' });
+  const lease = await lock.acquire({ wait: waitMs });
   turns += 1;
   const began = (/** @type {import('./turns.js').Turn} */ turn) =>
     console.log(`began ${JSON.stringify(turn)}`);

@@ -27,6 +27,8 @@ export function firestoreWorld(): World {
     name: 'Firestore emulator',
     driver: 'firestore',
     durable: false,
+    // A turn takes the emulator long on a busy machine.
+    waitMs: 20_000,
     oneServer: true,
     http2: true,
     startServer,

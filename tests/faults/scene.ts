@@ -110,6 +110,7 @@ export class Scene<P extends Place = Place> {
       longMs: rest.workMs ?? 15,
       longEvery: 3,
       restMs: this.world.restMs ?? 10,
+      waitMs: this.world.waitMs ?? 3_000,
       contenders: 1,
       capacity: 1,
       // After an outage `postgres` listens again even once it was ended, and never lets its process end by itself.

@@ -32,6 +32,11 @@ export interface World {
    * line, those who came back at once would starve the rest.
    */
   readonly restMs?: number;
+  /**
+   * How long contenders wait for a turn. Default 3 s. Where a turn takes long, those who gave up and came back would stay at
+   * the end of the queue.
+   */
+  readonly waitMs?: number;
   /** Whether a key has one holder at most: semaphores are left out. */
   readonly exclusive?: boolean;
   /** Whether all cases have the same server: those that break it come one after the other. */

@@ -58,6 +58,7 @@ describe.runIf(available('postgres'))('a fleet on the layout distributed-locks',
         longMs: 5,
         longEvery: 10,
         restMs: 40,
+        waitMs: 3_000,
         capacity: 1,
         contenders: 1,
       };

@@ -105,7 +105,7 @@ async function expectNothingLeft(scene: Scene<Server>): Promise<void> {
 }
 
 export function crowdFaults(world: World, openWay: OpenWay): void {
-  describe(`${world.name}: twenty contenders in four processes`, { timeout: 120_000 }, () => {
+  describe(`${world.name}: twenty contenders in four processes`, { timeout: 300_000 }, () => {
     afterAll(() => world.close());
 
     it('killed, suspended, cut off, robbed of answers, throttled: never two at once, and nothing is left', async ({
