@@ -21,15 +21,17 @@ export async function* firstOf(
   }
 }
 
-/** `stateOf` is called for the keys that the query asks for. */
-export function listed(
-  keys: Iterable<string>,
+/** Of records by their keys. `stateOf` is called for those that the query asks for. */
+export function listed<T>(
+  records: ReadonlyMap<string, T>,
   query: ListQuery,
   now: number,
-  stateOf: (key: string) => State | null,
+  stateOf: (key: string, record: T) => State | null,
 ): AsyncGenerator<Snapshot> {
   function* snapshots(): Generator<Snapshot | null> {
-    for (const key of keysInOrder(keys, query)) yield snapshotOf(key, stateOf(key), now);
+    for (const key of keysInOrder(records.keys(), query)) {
+      yield snapshotOf(key, stateOf(key, records.get(key) as T), now);
+    }
   }
   return firstOf(snapshots(), query.limit);
 }

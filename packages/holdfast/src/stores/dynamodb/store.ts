@@ -70,10 +70,7 @@ export function dynamodbStore(
       if (query.limit !== undefined && query.limit <= 0) return;
       const found = await itemsByKey(query.prefix);
       const { earliest } = await swap.now();
-      yield* listed(found.keys(), query, earliest, (key) => {
-        const item = found.get(key);
-        return item ? layout.decode(key, item) : null;
-      });
+      yield* listed(found, query, earliest, (key, item) => layout.decode(key, item));
     },
     async probe() {
       swap.checkOpen();

@@ -147,7 +147,7 @@ export function etcdStore(client: EtcdClient, options: EtcdStoreOptions = {}): S
         const from = layout.startOf(start);
         for await (const [key, fields] of found(from, from)) all.set(key, fields);
         const { earliest } = await swap.now();
-        yield* listed(all.keys(), query, earliest, (key) => listedState(layout, key, all.get(key) ?? {}));
+        yield* listed(all, query, earliest, (key, fields) => listedState(layout, key, fields));
         return;
       }
       const [from = start] = keysInOrder([start, `${after ?? ''}\0`], { prefix: '' }).slice(-1);

@@ -91,7 +91,7 @@ export function firestoreStore(client: FirestoreClient, options: FirestoreStoreO
       if (query.limit !== undefined && query.limit <= 0) return;
       const found = await answered(documentsByKey(query.prefix)).catch(rethrow);
       const { earliest } = await swap.now();
-      yield* listed(found.keys(), query, earliest, (key) => listedState(layout, key, found.get(key) ?? {}));
+      yield* listed(found, query, earliest, (key, fields) => listedState(layout, key, fields));
     },
     async probe() {
       swap.checkOpen();
