@@ -10,8 +10,8 @@ import type { Tls } from '../http/certificates.js';
 import { reasonOf } from './api-key-file.js';
 
 /** A pair that could not be read is read again, in case that passes: after 1 s, then twice as long each time, for a minute. */
-const AGAIN_MS = 1_000;
-const AGAIN_MAX = 6;
+const READ_AGAIN_MS = 1_000;
+const READ_AGAIN_MAX = 6;
 
 /**
  * `cert`: the chain, the service's own certificate first. Both in PEM. An error is thrown once per change, and again only
@@ -27,7 +27,7 @@ export function tlsFromFiles(files: Files, { read = readBytes, nowMs = monotonic
   const isDue = (): boolean => {
     const before = state;
     state = stateOf(files);
-    if (state === before) return failures > 0 && failures <= AGAIN_MAX && nowMs() >= againMs;
+    if (state === before) return failures > 0 && failures <= READ_AGAIN_MAX && nowMs() >= againMs;
     failures = 0;
     thrown = '';
     return true;
@@ -37,7 +37,7 @@ export function tlsFromFiles(files: Files, { read = readBytes, nowMs = monotonic
     changed() {
       try {
         if (!isDue()) return null;
-        againMs = nowMs() + AGAIN_MS * 2 ** failures;
+        againMs = nowMs() + READ_AGAIN_MS * 2 ** failures;
         failures += 1;
         const pair = pairIn(files, read);
         failures = 0;
