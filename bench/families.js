@@ -25,6 +25,7 @@ const PUSHED = [...WITHOUT_BATCHES, ...REPEATED_KEYS_ONLY];
 const USUAL = {
   peers: [],
   minimums: [],
+  alone: [],
   patient: [],
   holding: [],
   idling: [],
@@ -68,6 +69,8 @@ export const FAMILIES = [
     engine: 'quorum',
     title: 'Quorum of three Redis servers',
     peers: ['redlock-4-quorum', 'redlock-5-quorum'],
+    // Two processes that have a server each keep it until the ttl ends: it gives nothing back before it tries again.
+    alone: ['redlock-5-quorum'],
     minimums: ['minimum-quorum'],
     without: PUSHED,
   }),

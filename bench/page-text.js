@@ -40,7 +40,7 @@ counts; in an emulator that work is most of the time, and a longer condition cos
 | --- | --- |
 | peers | waiters look again after ${RETRY_MS} ms, without jitter and without limit; idle ones at verrou's default of 250 ms. One lock object per loop where the library has such an object |
 | \`redlock-4\`, \`redlock-5\` | one server: what is compared is the library, not the algorithm for several. 5 is the beta |
-| \`redlock-4-quorum\`, \`redlock-5-quorum\` | the same on the three servers of the quorum: the algorithm that they are for. It has no token |
+| \`redlock-4-quorum\`, \`redlock-5-quorum\` | the same on the three servers of the quorum: the algorithm that they are for. Waiters look again after 0 to 20 ms: at a fixed delay they split the servers, and none gets a majority. 5 is left out where processes meet: two that have a server each keep it until the ttl ends. No token |
 | \`minimum-quorum\` | written by hand: the scripts of \`minimum-redis\` on all three servers at once; two that agree decide. Each server has a token of its own: one for all would have to be agreed on |
 | \`functions-distributed-locks\`, \`statements-lock-service-central\` | the other software of these tables: the functions \`acquire_lock\` and \`release_lock\`; the upsert and the delete of LockServiceCentral. No token |
 | \`minimum-distributed-locks\`, \`minimum-lock-service-central\` | written by hand, in the same tables: an upsert that takes an expired row, with the next number of a sequence as its token, and a delete that compares |

@@ -62,10 +62,11 @@ export const RETRY_MS = 10;
 
 /** @param {Family} family @param {WorkloadName} workload @returns {readonly string[]} */
 function contendersOf(
-  { engine, subject, peers, minimums, patient, holding, idling, reach, without },
+  { engine, subject, peers, minimums, alone, patient, holding, idling, reach, without },
   workload,
 ) {
   if (without.includes(workload)) return [];
+  const meeting = [subject, ...peers.filter((peer) => !alone.includes(peer)), ...patient];
   switch (workload) {
     case 'sequential':
     case 'in-flight':
@@ -77,9 +78,9 @@ function contendersOf(
     case 'contended':
       return [subject, ...peers, ...patient];
     case 'across':
-      return reach === 'process' ? [] : [subject, ...peers, ...patient];
+      return reach === 'process' ? [] : meeting;
     case 'handover':
-      return reach === 'network' ? [subject, ...peers, ...patient] : [];
+      return reach === 'network' ? meeting : [];
     case 'held':
       return [subject, ...holding];
     case 'idle':

@@ -39,6 +39,8 @@ export interface Family {
   readonly peers: readonly string[];
   /** Written by hand: they can do little, and run only where nobody contends, unless they are patient. */
   readonly minimums: readonly string[];
+  /** The peers that hang where processes meet, and are left out there. */
+  readonly alone: readonly string[];
   /** Those of the minimums that look again when a key is held: where it is contended, they stand beside the peers. */
   readonly patient: readonly string[];
   /** The peers that hold leases, and those that wait idly, for comparison. */

@@ -7,7 +7,9 @@ import { openAll, redisRoundTrips } from '../redis-client.js';
 export const contender = {
   async open({ url, ttlMs }) {
     const clients = await openAll(url);
-    const redlock = new Redlock(clients, { retryCount: -1, retryDelay: RETRY_MS, retryJitter: 0 });
+    // On several servers, contenders that come back at the same moment split them, and none gets a majority.
+    const retryJitter = clients.length > 1 ? RETRY_MS : 0;
+    const redlock = new Redlock(clients, { retryCount: -1, retryDelay: RETRY_MS, retryJitter });
     return {
       cycle: (key, work) => async () => {
         const lock = await redlock.acquire([key], ttlMs);
