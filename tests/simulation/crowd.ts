@@ -4,7 +4,16 @@
  */
 import type { Found, Written } from 'holdfast/compare-and-swap';
 import { CompareAndSwap } from 'holdfast/compare-and-swap';
-import { type Lease, openLocks, type State, type Store, type Traits, type Why } from './src/library.js';
+import {
+  type Command,
+  type Lease,
+  openLocks,
+  type Reply,
+  type State,
+  type Store,
+  type Traits,
+  type Why,
+} from './src/library.js';
 import { SimulatedProcess } from './src/process.js';
 import { RandomSource } from './src/random-source.js';
 import { Schedule } from './src/schedule.js';
@@ -16,7 +25,12 @@ export interface CrowdOptions {
   /** The longest latency each way, and the time that the engine needs per call. */
   readonly wayMs: number;
   readonly serviceMs: number;
+  /** The shortest latency each way. Default: a fifth of the longest. */
+  readonly wayMsMin?: number;
 }
+
+/** Called when an attempt of a command was answered, or failed, with the time since its first attempt. */
+type OnAnswer = (command: Command, tookMs: number, outcome: Reply | Error) => void;
 
 interface Client {
   readonly process: SimulatedProcess;
@@ -30,10 +44,13 @@ export class Crowd {
   readonly count = { reads: 0, writes: 0, stored: 0 };
   /** When the key was last released; set by the releasing client. */
   releasedAtMs = 0;
+  onAnswer: OnAnswer = () => undefined;
   readonly #options: CrowdOptions;
   readonly #random: RandomSource;
   readonly #traits: Traits;
   readonly #listeners = new Map<string, (key: string, why: Why) => void>();
+  /** When the first attempt of each pending command was sent. */
+  readonly #sentMs = new Map<string, number>();
   #text: string | null = null;
   #revision = 0;
   #busyUntilMs = 0;
@@ -53,8 +70,16 @@ export class Crowd {
   }
 
   open(name: string): Client {
+    const [client] = this.openMany(name, 1);
+    if (!client) throw new Error('No client was opened.');
+    return client;
+  }
+
+  /** Clients of one process that share a store. */
+  openMany(name: string, count: number): readonly Client[] {
     const process = new SimulatedProcess(name, this.schedule, this.#random.fork());
-    return { process, locks: openLocks(this.#storeFor(process), {}, process.clock) };
+    const store = this.#storeFor(process);
+    return Array.from({ length: count }, () => ({ process, locks: openLocks(store, {}, process.clock) }));
   }
 
   get lineLength(): number {
@@ -80,8 +105,8 @@ export class Crowd {
 
   #call<T>(process: SimulatedProcess, serve: () => T): Promise<T> {
     const { schedule } = this;
-    const { wayMs, serviceMs } = this.#options;
-    const onWayMs = (): number => this.#random.between(0.2, 1) * wayMs;
+    const { wayMs, serviceMs, wayMsMin = wayMs / 5 } = this.#options;
+    const onWayMs = (): number => this.#random.between(wayMsMin, wayMs);
     return new Promise((resolve) => {
       schedule.quietlyAfter(onWayMs(), () => {
         this.#busyUntilMs = Math.max(this.#busyUntilMs, schedule.nowMs) + serviceMs;
@@ -101,6 +126,22 @@ export class Crowd {
     this.#revision += 1;
     this.#text = JSON.stringify(next);
     return { kind: 'written', version: this.#revision, lateMs: 0 };
+  }
+
+  #timed(commands: readonly Command[], replies: readonly Promise<Reply>[]): readonly Promise<Reply>[] {
+    for (const [index, command] of commands.entries()) {
+      if (command.kind === 'evict') continue;
+      const { process, number } = command.hold;
+      const id = `${command.kind} ${process} ${number}`;
+      const sinceMs = this.#sentMs.get(id) ?? this.schedule.nowMs;
+      this.#sentMs.set(id, sinceMs);
+      const onEnd = (outcome: Reply | Error): void => {
+        if (!(outcome instanceof Error)) this.#sentMs.delete(id);
+        this.onAnswer(command, this.schedule.nowMs - sinceMs, outcome);
+      };
+      replies[index]?.then(onEnd, onEnd);
+    }
+    return replies;
   }
 
   #storeFor(process: SimulatedProcess): Store {
@@ -134,7 +175,7 @@ export class Crowd {
     return {
       name: 'crowd',
       traits: this.#traits,
-      apply: (commands) => swap.apply(commands),
+      apply: (commands) => this.#timed(commands, swap.apply(commands)),
       ...(this.#traits.push && {
         listen: async (inbox: string, wake: (key: string, why: Why) => void) => {
           this.#listeners.set(inbox, (key, why) =>

@@ -21,16 +21,19 @@ import {
   UnsupportedError,
 } from '../../protocol/index.js';
 import { groupedBy } from '../clients/grouped.js';
+import { CallTime } from './call-time.js';
 import {
   type Attempt,
+  areReleases,
   backoffAfter,
   isCrowded,
   isFree,
-  pauseMsMax,
+  pauseMsOf,
   TRIES_MAX,
   tooManyRaces,
 } from './contention.js';
 import {
+  type Batch,
   decideAll,
   isSame,
   KeyCommands,
@@ -79,6 +82,7 @@ export class CompareAndSwap<V> {
   readonly #byKey = new Map<string, KeyCommands>();
   /** Keys whose record is being read by `refresh`. */
   readonly #refreshing = new Set<string>();
+  readonly #callTime = new CallTime();
   #closed = false;
 
   constructor(register: Register<V>, time: StoreTime, options: CompareAndSwapOptions) {
@@ -156,19 +160,19 @@ export class CompareAndSwap<V> {
   #start(key: string, all: readonly PendingCommand[]): void {
     const ofKey = this.#byKey.get(key) ?? new KeyCommands(this.#clock);
     const commands = all.filter((one) => this.#admit(one)).map((one) => ofKey.noting(one));
-    if (commands.length === 0) return;
+    if (commands.length === 0 || ofKey.joinIfRepeated(commands)) return;
     this.#byKey.set(key, ofKey);
     const batch = ofKey.begin(commands);
-    const work = (): Promise<void> => this.#settle(key, commands, ofKey, batch);
+    const work = (): Promise<void> => this.#settle(key, ofKey, batch);
     const claims = commands.every(({ command }) => command.kind === 'claim');
     const onEnd = (): void => {
-      ofKey.count -= 1;
+      ofKey.end(batch);
       if (ofKey.count === 0) this.#byKey.delete(key);
     };
     (claims ? ofKey.inTurn(work) : work()).then(onEnd, (error: unknown) => {
       onEnd();
       this.#cache.delete(key);
-      for (const { reject } of commands) reject(error);
+      for (const { reject } of batch.commands) reject(error);
     });
   }
 
@@ -183,51 +187,67 @@ export class CompareAndSwap<V> {
     }
   }
 
-  async #settle(
-    key: string,
-    all: readonly PendingCommand[],
-    ofKey: KeyCommands,
-    batch: number,
-  ): Promise<void> {
+  async #settle(key: string, ofKey: KeyCommands, batch: Batch): Promise<void> {
     const register = this.#register;
-    let commands = all.filter((one) => !ofKey.settleIfAnswered(one, batch));
-    if (commands.length === 0) return;
+    batch.commands = batch.commands.filter((one) => !ofKey.settleIfAnswered(one, batch.number));
+    if (batch.commands.length === 0) return;
+    const heard = async <T>(call: Promise<T>): Promise<T> => {
+      const sentMs = this.#clock.monotonicMs();
+      const answer = await call;
+      this.#callTime.note(this.#clock.monotonicMs() - sentMs);
+      ofKey.onAnswer(batch, this.#callTime.ms);
+      return answer;
+    };
     const cached = this.#cache.get(key);
     const sinceMs = this.#clock.monotonicMs();
     const isFresh = cached !== undefined && sinceMs - cached.atMs < FRESH_MS;
     const isGuessed = cached
       ? isFresh || !isCrowded(cached.found.state)
-      : commands.some(({ command }) => command.kind === 'claim');
+      : batch.commands.some(({ command }) => command.kind === 'claim');
     let certain = !isGuessed;
-    let base = isGuessed ? (cached?.found ?? register.absent) : await register.read(key);
+    let base = isGuessed ? (cached?.found ?? register.absent) : await heard(register.read(key));
     const backoff = cached?.backoff ?? 0;
     const draw = this.#clock.random();
     let races = 0;
-    const attempt = (): Attempt => ({ races, backoff, draw, tookMs: this.#clock.monotonicMs() - sinceMs });
+    const attempt = (): Attempt => ({
+      races,
+      backoff,
+      draw,
+      tookMs: this.#clock.monotonicMs() - sinceMs,
+      callMs: this.#callTime.ms,
+    });
     const finish = (found: Found<V>, { changed, settlers, wakes }: Outcome): void => {
       const atMs = this.#clock.monotonicMs();
-      if (!this.#closed) this.#cache.set(key, { found, atMs, backoff: backoffAfter(attempt(), changed) });
+      if (!this.#closed)
+        this.#cache.set(key, { found, atMs, backoff: backoffAfter(attempt(), changed, found.state) });
       for (const settle of settlers) settle();
       if (wakes.length > 0) register.wake?.(key, wakes);
     };
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
-      commands = commands.filter((one) => !ofKey.rejectIfReleased(one, batch));
+      const commands = batch.commands.filter((one) => !ofKey.rejectIfReleased(one, batch.number));
+      batch.commands = commands;
       if (commands.length === 0) return;
       const reading = this.#readingFor(base) ?? (await this.#sampled());
       const { jumps } = this.#time;
       const outcome = decideAll(base, commands, reading, attempt());
       const next = outcome.changed ? outcome.state : null;
-      if (next === null && certain) return finish(base, outcome);
+      if (next === null && certain) {
+        finish(base, outcome);
+        if (ofKey.isSettled(batch, commands)) return;
+        continue;
+      }
       if (next === null || !(certain || outcome.decisive || isFresh)) {
-        base = await register.read(key);
+        base = await heard(register.read(key));
         certain = true;
         continue;
       }
       // A key that was seen free, or never: the engine may be able to do better than to replace the record seen.
       const taken = register.take && !certain && isFree(base.state) ? onlyClaim(commands) : null;
-      const written = await (taken && register.take
-        ? register.take(taken, next, reading.latest)
-        : register.write(key, next, base, reading.latest, outcome.wakes));
+      const written = await heard(
+        taken && register.take
+          ? register.take(taken, next, reading.latest)
+          : register.write(key, next, base, reading.latest, outcome.wakes),
+      );
       if (written.kind === 'written') {
         if (this.#time.jumps !== jumps && next.holders.length > 0) {
           // The holder would count a whole ttl from now, and everybody else from a time long ago.
@@ -236,22 +256,30 @@ export class CompareAndSwap<V> {
           );
         }
         const { version, lateMs, state = next, woken } = written;
-        return finish({ version, lateMs, state }, woken ? { ...outcome, wakes: [] } : outcome);
+        base = { version, lateMs, state };
+        certain = true;
+        finish(base, woken ? { ...outcome, wakes: [] } : outcome);
+        if (ofKey.isSettled(batch, commands)) return;
+        tries = 0;
+        continue;
       }
       if (certain) races += 1;
-      const pauseMs = pauseMsMax(attempt(), outcome.urgent, base.state);
+      if (areReleases(commands) && ofKey.joinAfterRace(batch, outcome.urgent)) return;
+      const pauseMs = pauseMsOf(attempt(), outcome.urgent, commands, base.state, this.#clock.random());
       if (pauseMs > 0) {
+        ofKey.onAnswer(batch, this.#callTime.ms, pauseMs);
         await new Promise<void>((resolve) => {
-          this.#clock.timer(this.#clock.random() * pauseMs, resolve);
+          this.#clock.timer(pauseMs, resolve);
         });
       }
       // A record found before a pause is probably outdated after it.
-      base = (pauseMs > 0 ? null : written.found) ?? (await this.#readAfterRace(key));
+      base = (pauseMs > 0 ? null : written.found) ?? (await heard(this.#readAfterRace(key)));
       certain = true;
       // The client sent the write twice, and the first one had been executed (F4).
       const isTimely = this.#time.jumps === jumps;
       if (register.repeats && isTimely && isSame(base.state, next, taken !== null)) {
-        return finish(base, outcome);
+        finish(base, outcome);
+        if (ofKey.isSettled(batch, commands)) return;
       }
     }
     throw tooManyRaces(key);

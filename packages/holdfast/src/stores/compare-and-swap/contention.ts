@@ -2,13 +2,15 @@
  * Limits the writes of waiters. Every write to a record makes all other pending writes to it fail, so the waiters of a
  * long queue could keep a renewal or a release from ever succeeding. So:
  *
- * 1. At most `WAITERS_MAX` queue. A claim that finds the queue full, or that has just lost a race for a place, only
+ * 1. At most `WAITERS_MAX` queue. A claim that finds the queue full, or in a crowd has just lost a race for a place, only
  *    reads: it writes nothing unless it is granted or wakes a waiter. A claim that lost such races tries less often.
- * 2. In a queue of `CROWD_MIN` or more, a waiter extends its life after `REFRESH_MS` instead of `WAITER_REFRESH_MS`,
- *    and after `REFRESH_LATE_MS` if it lost the race last time.
+ * 2. In a crowd, a queue of `CROWD_MIN` or more, a waiter extends its life after `REFRESH_MS` instead of
+ *    `WAITER_REFRESH_MS`, and after `REFRESH_LATE_MS` if it lost the race last time.
  * 3. After a lost race, a renewal, a release of a held lock and the claim of a waiter that was woken are tried again at
- *    once. Everything else pauses first, longer each time, and a waiter gives up after `RACING_MS`. Where fewer than
- *    `CROWD_MIN` wait, the first lost race costs no pause.
+ *    once. Everything else pauses first, longer each time, and in a crowd a waiter gives up after `RACING_MS`.
+ * 4. Where fewer wait, a claim tries until it has its place: turned away, it would stay away for seconds. Its first lost
+ *    race costs no pause, and the others pauses of a few calls.
+ * 5. Withdrawals take turns in the order of the queue.
  */
 import {
   type Claim,
@@ -26,12 +28,14 @@ const CROWD_MIN = 8;
 const REFRESH_MS = 1_900;
 /** After a lost race. The rest of a waiter's life (`WAITER_LIFE_MS`) is enough for one more poll. */
 const REFRESH_LATE_MS = 2_800;
-/** A waiter that lost a race gives way after this long: well within an attempt (`ATTEMPT_MS`), and at once when calls are slow. */
+/** In a crowd, a waiter that lost a race gives way after this long: well within an attempt (`ATTEMPT_MS`), and at once when calls are slow. */
 const RACING_MS = 100;
 
 /** A pause is drawn from 0 up to a bound, which starts here and grows fourfold with each lost race. */
 const PAUSE_MS = 10;
 const PAUSE_MS_MAX = 100;
+/** In a short queue the bound is in calls of the store: twice as many with each lost race. */
+const PAUSE_CALLS_MAX = 16;
 /** Urgent commands pause only from this many lost races on, for up to this long. */
 const URGENT_RACES_MAX = 8;
 const URGENT_PAUSE_MS = 25;
@@ -61,6 +65,8 @@ export interface Attempt {
   /** How many races it lost. */
   readonly races: number;
   readonly tookMs: number;
+  /** How long a call takes. */
+  readonly callMs: number;
   /** It competes for a place in the queue with a probability of 1 in 2 to this power. */
   readonly backoff: number;
   /** A random number from 0 to 1 for that, drawn once per batch. */
@@ -77,23 +83,52 @@ const BACKOFF_MAX = 6;
 const BACKOFF_STEP = 2;
 
 /** The backoff of the next claim: up after a lost race, down after a read, and none after a write. */
-export function backoffAfter(attempt: Attempt, wrote: boolean): number {
+export function backoffAfter(attempt: Attempt, wrote: boolean, seen: State | null): number {
   if (wrote) return 0;
-  if (givesWay(attempt)) return Math.min(attempt.backoff + BACKOFF_STEP, BACKOFF_MAX);
+  if (givesWay(attempt, seen)) return Math.min(attempt.backoff + BACKOFF_STEP, BACKOFF_MAX);
   return Math.max(attempt.backoff - 1, 0);
 }
 
-function givesWay({ races, tookMs }: Attempt): boolean {
-  return races > 0 && tookMs >= RACING_MS;
+function givesWay({ races, tookMs }: Attempt, seen: State | null): boolean {
+  return isCrowded(seen) && races > 0 && tookMs >= RACING_MS;
 }
 
-/** The upper bound of the pause before the next try; 0 for none. `seen`: the record that was to be replaced. */
-export function pauseMsMax(attempt: Attempt, isUrgent: boolean, seen: State | null): number {
+/** The pause before the next try; 0 for none. `seen`: the record that was to be replaced. `random`: from 0 to 1. */
+export function pauseMsOf(
+  attempt: Attempt,
+  isUrgent: boolean,
+  commands: readonly { readonly command: Command }[],
+  seen: State | null,
+  random: number,
+): number {
   const { races } = attempt;
-  if (isUrgent) return races < URGENT_RACES_MAX ? 0 : URGENT_PAUSE_MS;
+  if (isUrgent) return races < URGENT_RACES_MAX ? 0 : random * URGENT_PAUSE_MS;
+  if (seen && areReleases(commands)) return turnMs(attempt, commands, seen, random);
   // A claim that pauses is not in the queue: a release meanwhile wakes nobody, and the lock stays free.
   const pauses = isCrowded(seen) ? races : races - 1;
-  return pauses <= 0 || givesWay(attempt) ? 0 : Math.min(PAUSE_MS * 4 ** (pauses - 1), PAUSE_MS_MAX);
+  if (pauses <= 0 || givesWay(attempt, seen)) return 0;
+  if (isCrowded(seen)) return random * Math.min(PAUSE_MS * 4 ** (pauses - 1), PAUSE_MS_MAX);
+  return random * Math.min(2 ** pauses, PAUSE_CALLS_MAX) * Math.max(PAUSE_MS, attempt.callMs);
+}
+
+export function areReleases(commands: readonly { readonly command: Command }[]): boolean {
+  return commands.every(({ command }) => command.kind === 'release');
+}
+
+/**
+ * The pause of a withdrawal. Waiters that give up at once all see the queue, so it is the order in which they take turns of
+ * a call each: among few at first, and among more with every lost race.
+ */
+function turnMs(
+  { races, callMs }: Attempt,
+  commands: readonly { readonly command: Command }[],
+  { waiters }: State,
+  random: number,
+): number {
+  const size = waiters.length + 1;
+  const place = waiters.findIndex(({ hold }) => commands.some(({ command }) => isOf(command, hold)));
+  const share = place === -1 ? random : (place + random) / size;
+  return share * Math.min(4 ** races, size) * Math.max(PAUSE_MS, callMs);
 }
 
 /** Whether a lock changes hands or is kept, so that a write on a cached record is worth its cost. */
@@ -117,8 +152,8 @@ export function unqueuedIfFull(
   attempt: Attempt,
 ): Command {
   if (command.kind !== 'claim' || !command.queue || state === null) return command;
-  const odds = 2 ** -attempt.backoff * (isCrowded(state) && attempt.tookMs >= RACING_MS ? SLOW_ODDS : 1);
-  const isTurnedAway = givesWay(attempt) || attempt.draw >= odds;
+  const odds = 2 ** -attempt.backoff * (attempt.tookMs >= RACING_MS ? SLOW_ODDS : 1);
+  const isTurnedAway = isCrowded(state) && (givesWay(attempt, state) || attempt.draw >= odds);
   const alive = state.waiters.filter(({ expiresAt }) => expiresAt > earliest);
   if (!isTurnedAway && alive.length < WAITERS_MAX) return command;
   return alive.some(({ hold }) => hold.process === command.hold.process)
@@ -144,13 +179,13 @@ export function isWorthWriting(
     const was = before.waiters.find(({ hold }) => sameHold(hold, waiter.hold));
     if (!was) return true;
     if (was.wokenAt !== waiter.wokenAt && (isInQueue || attempt.draw < OUTSIDERS_WAKE_SHARE)) return true;
-    if (!givesWay(attempt) && waiter.expiresAt - was.expiresAt >= refreshMs) return true;
+    if (!givesWay(attempt, before) && waiter.expiresAt - was.expiresAt >= refreshMs) return true;
   }
   return claims.some(({ command }) => command.kind === 'claim' && endsPlace(before, command, earliest));
 }
 
 function isOf(command: Command, hold: HoldId): boolean {
-  return command.kind === 'claim' && sameHold(command.hold, hold);
+  return command.kind !== 'evict' && sameHold(command.hold, hold);
 }
 
 /** A process has one place per key: a claim with a higher number ends the one before. */

@@ -90,10 +90,23 @@ export function isSame(there: State | null, written: State, taken: boolean): boo
   return there !== null && textOf(there) === textOf(written);
 }
 
-/** With one, two or more running batches of claims: how long after the last one began the next may begin. Calls give up before the last of these. */
+/** With one, two or more running batches of claims: how long after the last one began, or was answered, the next may begin. Calls give up before the last of these. */
 const START_AFTER_MS = [ATTEMPT_MS, 4 * ATTEMPT_MS, 10_000] as const;
 
-/** The pending commands of one key. Batches are numbered as they begin. */
+/** Commands under way together. Batches are numbered as they begin. */
+export interface Batch {
+  readonly number: number;
+  /** Those that are not settled yet. Others may join. */
+  commands: readonly PendingCommand[];
+  /** Until then it is expected to go on, as its calls were answered so far. 0 before the first answer. */
+  aliveUntilMs: number;
+}
+
+function isSameRelease(one: Command, other: Command): boolean {
+  return one.kind === 'release' && other.kind === 'release' && sameHold(one.hold, other.hold);
+}
+
+/** The pending commands of one key. */
 export class KeyCommands {
   readonly #clock: Clock;
   /** The highest released hold of each process. */
@@ -104,10 +117,14 @@ export class KeyCommands {
     { readonly hold: HoldId; readonly reply: Busy; readonly batch: number }
   >();
   #batches = 0;
+  /** The batch of releases that lost a race, and that others join. */
+  #releases: Batch | null = null;
   /** Batches of claims that wait for their turn. */
   readonly #waiting: (() => void)[] = [];
   #running = 0;
-  #startedMs = 0;
+  /** When the last batch of claims began, or one was last answered. */
+  #heardMs = 0;
+  #callMs = 0;
   #timer: Timer | null = null;
   /** How many batches are pending. */
   count = 0;
@@ -116,8 +133,8 @@ export class KeyCommands {
     this.#clock = clock;
   }
 
-  /** Registers a batch, and returns its number. */
-  begin(commands: readonly PendingCommand[]): number {
+  /** Registers a batch. */
+  begin(commands: readonly PendingCommand[]): Batch {
     this.count += 1;
     const batch = ++this.#batches;
     for (const { command } of commands) {
@@ -126,7 +143,62 @@ export class KeyCommands {
       const before = this.#ended.get(process)?.number ?? 0;
       this.#ended.set(process, { number: Math.max(number, before), batch });
     }
-    return batch;
+    return { number: batch, commands, aliveUntilMs: 0 };
+  }
+
+  /** A call of this batch was answered, in about `callMs`, and it goes on after a pause. */
+  onAnswer(batch: Batch, callMs: number, pauseMs = 0): void {
+    const nowMs = this.#clock.monotonicMs();
+    batch.aliveUntilMs = nowMs + pauseMs + ATTEMPT_MS + 2 * callMs;
+    if (!batch.commands.every(({ command }) => command.kind === 'claim')) return;
+    this.#heardMs = nowMs;
+    this.#callMs = callMs;
+  }
+
+  /**
+   * Releases of one process need not race each other: one that lost a race joins another that did, and is part of its
+   * next try. One of a held lock does not wait for that. Whether it joined.
+   */
+  joinAfterRace(batch: Batch, isUrgent: boolean): boolean {
+    const racing = this.#racingReleases();
+    if (racing === batch) return false;
+    if (!racing) this.#releases = batch;
+    if (!racing || isUrgent) return false;
+    racing.commands = [...racing.commands, ...batch.commands];
+    return true;
+  }
+
+  /** Releases that are sent again join their first attempt, if that lost a race and goes on. Whether they joined. */
+  joinIfRepeated(commands: readonly PendingCommand[]): boolean {
+    const racing = this.#racingReleases();
+    const isRepeated = ({ command }: PendingCommand): boolean =>
+      racing?.commands.some((other) => isSameRelease(command, other.command)) ?? false;
+    if (!racing || !commands.every(isRepeated)) return false;
+    racing.commands = [...racing.commands, ...commands];
+    return true;
+  }
+
+  /** Takes settled commands out of the batch. Whether none is left: others may have joined. */
+  isSettled(batch: Batch, settled: readonly PendingCommand[]): boolean {
+    batch.commands = batch.commands.filter((one) => !settled.includes(one));
+    if (batch.commands.length > 0) return false;
+    this.#endReleases(batch);
+    return true;
+  }
+
+  /** The batch is over, whatever became of it. */
+  end(batch: Batch): void {
+    this.count -= 1;
+    this.#endReleases(batch);
+  }
+
+  #endReleases(batch: Batch): void {
+    if (this.#releases === batch) this.#releases = null;
+  }
+
+  #racingReleases(): Batch | null {
+    const racing = this.#releases;
+    return racing && this.#clock.monotonicMs() < racing.aliveUntilMs ? racing : null;
   }
 
   /** The same command; a busy reply is noted for `settleIfAnswered`. */
@@ -173,7 +245,7 @@ export class KeyCommands {
     return new Promise((resolve, reject) => {
       this.#waiting.push(() => {
         this.#running += 1;
-        this.#startedMs = this.#clock.monotonicMs();
+        this.#heardMs = this.#clock.monotonicMs();
         const onEnd = (): void => {
           this.#running -= 1;
           this.#startNext();
@@ -194,9 +266,15 @@ export class KeyCommands {
 
   #scheduleNext(): void {
     if (this.#waiting.length === 0 || this.#timer) return;
+    const sinceMs = this.#heardMs;
     const afterMs = START_AFTER_MS[this.#running - 1] ?? START_AFTER_MS[2];
-    const dueMs = this.#startedMs + afterMs;
-    const timer = this.#clock.timer(dueMs - this.#clock.monotonicMs(), () => this.#startNext());
+    const inMs = this.#heardMs + afterMs + 2 * this.#callMs - this.#clock.monotonicMs();
+    const timer = this.#clock.timer(inMs, () => {
+      this.#timer = null;
+      // Answered meanwhile: the claim that runs is slow, and does not hang.
+      if (this.#heardMs > sinceMs) this.#scheduleNext();
+      else this.#startNext();
+    });
     timer.keepAlive(false);
     this.#timer = timer;
   }
