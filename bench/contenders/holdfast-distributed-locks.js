@@ -1,4 +1,5 @@
 /** Holdfast in rows of the table `distributed_locks`, which other software has. */
+import { distributedLocks } from 'holdfast/postgres/layouts';
 import { holdfastOn } from '../postgres-contenders.js';
 
-export const contender = holdfastOn({ layout: 'distributed-locks' });
+export const contender = holdfastOn({ layout: distributedLocks });

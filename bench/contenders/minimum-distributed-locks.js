@@ -3,11 +3,12 @@
  * with the next number of a sequence as its holder, and a delete that compares. It cannot wait or renew.
  */
 import { migrate } from 'holdfast/postgres';
+import { distributedLocks } from 'holdfast/postgres/layouts';
 import { byHand } from '../postgres-contenders.js';
 
 export const contender = byHand({
   async prepare(pool) {
-    await migrate(pool, { layout: 'distributed-locks' });
+    await migrate(pool, { layout: distributedLocks });
     await pool.query('CREATE SEQUENCE tokens');
   },
   take: `INSERT INTO distributed_locks AS known (lock_name, holder_id, expires_at) VALUES ($1, nextval('tokens'), now() + $2)

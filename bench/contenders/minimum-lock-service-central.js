@@ -3,11 +3,12 @@
  * expired, with the next number of a sequence as its instance, and a delete that compares. It cannot wait or renew.
  */
 import { migrate } from 'holdfast/postgres';
+import { lockServiceCentral } from 'holdfast/postgres/layouts';
 import { byHand } from '../postgres-contenders.js';
 
 export const contender = byHand({
   async prepare(pool) {
-    await migrate(pool, { layout: 'lock-service-central' });
+    await migrate(pool, { layout: lockServiceCentral });
     await pool.query('CREATE SEQUENCE tokens');
   },
   take: `INSERT INTO locks AS known (lock_id, namespace, lock_name, owner, instance_id, lease_duration, expiry)

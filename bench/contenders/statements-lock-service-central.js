@@ -1,9 +1,10 @@
 /** What LockServiceCentral does on PostgreSQL: its two statements. No token; who finds the key held looks again after a while. */
 import { migrate } from 'holdfast/postgres';
+import { lockServiceCentral } from 'holdfast/postgres/layouts';
 import { byHand } from '../postgres-contenders.js';
 
 export const contender = byHand({
-  prepare: (pool) => migrate(pool, { layout: 'lock-service-central' }),
+  prepare: (pool) => migrate(pool, { layout: lockServiceCentral }),
   take: `INSERT INTO locks (lock_id, namespace, lock_name, owner, instance_id, lease_duration, expiry)
     VALUES ('default:' || $1, 'default', $1, 'bench', $2, $3, $4)
     ON CONFLICT (lock_id) DO UPDATE SET owner = EXCLUDED.owner, instance_id = EXCLUDED.instance_id,
