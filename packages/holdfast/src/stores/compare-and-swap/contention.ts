@@ -34,7 +34,7 @@ const RACING_MS = 100;
 /** A pause is drawn from 0 up to a bound, which starts here and grows fourfold with each lost race. */
 const PAUSE_MS = 10;
 const PAUSE_MS_MAX = 100;
-/** In a short queue the bound is in calls of the store: twice as many with each lost race. */
+/** In a short queue the bound is at least a number of calls of the store: twice as many with each lost race. */
 const PAUSE_CALLS_MAX = 16;
 /** Urgent commands pause only from this many lost races on, for up to this long. */
 const URGENT_RACES_MAX = 8;
@@ -107,8 +107,9 @@ export function pauseMsOf(
   // A claim that pauses is not in the queue: a release meanwhile wakes nobody, and the lock stays free.
   const pauses = isCrowded(seen) ? races : races - 1;
   if (pauses <= 0 || givesWay(attempt, seen)) return 0;
-  if (isCrowded(seen)) return random * Math.min(PAUSE_MS * 4 ** (pauses - 1), PAUSE_MS_MAX);
-  return random * Math.min(2 ** pauses, PAUSE_CALLS_MAX) * Math.max(PAUSE_MS, attempt.callMs);
+  const boundMs = Math.min(PAUSE_MS * 4 ** (pauses - 1), PAUSE_MS_MAX);
+  const callsMs = isCrowded(seen) ? 0 : Math.min(2 ** pauses, PAUSE_CALLS_MAX) * attempt.callMs;
+  return random * Math.max(boundMs, callsMs);
 }
 
 export function areReleases(commands: readonly { readonly command: Command }[]): boolean {
