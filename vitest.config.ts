@@ -54,6 +54,8 @@ export default defineConfig({
           testTimeout: 300_000,
           // Crowds of processes and benchmarks: more side by side would measure the machine.
           maxWorkers: 2,
+          // After the short ones, where a path names both: projects with other numbers of workers cannot run together.
+          sequence: { groupOrder: 1 },
         },
       },
     ],
