@@ -18,6 +18,8 @@ import { pause } from '../pause.js';
 
 /** Answers of a store that is not sure of the time, before a case fails. */
 const UNSURE_MAX = 20;
+/** How often a batch is sent of which a command was not answered. */
+const UNANSWERED_MAX = 5;
 /** How often a case is played that took longer than its `withinMs`. */
 const PLAYED_MAX = 4;
 
@@ -143,6 +145,20 @@ export async function sendAll(store: Store, commands: readonly Command[]): Promi
   const replies = store.apply(commands);
   assert.equal(replies.length, commands.length, 'apply must return one promise a command');
   return await Promise.all(replies);
+}
+
+/** A slow store may give up some commands of a large batch: those are unknown, and are sent again, as the engine does. */
+export async function sendUntilAnswered(
+  store: Store,
+  commands: readonly Command[],
+): Promise<readonly Reply[]> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await sendAll(store, commands);
+    } catch (error) {
+      if (tries === UNANSWERED_MAX || error instanceof assert.AssertionError) throw error;
+    }
+  }
 }
 
 /**
