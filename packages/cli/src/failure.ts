@@ -59,12 +59,12 @@ function statusOf(error: HoldfastError): number {
   return EXIT.other;
 }
 
-/** The message with the driver's own words: "the store did not answer" alone helps nobody. */
+/** With the driver's own words, where the store failed: "the store did not answer" alone helps nobody. */
 function messageOf(error: HoldfastError): string {
   const { cause, message } = error;
-  if (!(cause instanceof Error) || cause.message === '') return message;
+  if (!(error instanceof StoreError && cause instanceof Error) || cause.message === '') return message;
   // A read changes nothing, so whether it was executed is not worth a word.
-  if (error instanceof StoreError && READS.includes(error.operation)) return cause.message;
+  if (READS.includes(error.operation)) return cause.message;
   if (message.includes(cause.message)) return message;
   return `${message.replace(/[.\s]+$/, '')}: ${cause.message}`;
 }

@@ -123,7 +123,7 @@ describe('what run is asked for', () => {
 
   const wrong: readonly (readonly [options: string, text: RegExp])[] = [
     ['--ttl 30', /--ttl: "30" is not a duration; add a unit, as in 30s/],
-    ['--ttl soon', /--ttl: "soon" is not a duration; write it like 500ms, 30s, 5m or 1h/],
+    ['--ttl soon', /--ttl: "soon" is not a duration; write it like 500ms, 30s, 5m, 1h or 7d/],
     ['--ttl 0', /--ttl must be longer than 0/],
     ['--wait=-1s', /--wait: "-1s" is not a duration/],
     ['--permits 2', /--permits needs --capacity/],

@@ -75,8 +75,8 @@ describe('a wrong call is told in one line and exits 64', () => {
     [['run', 'job', '--ttl', '5', '--', 'true'], /^--ttl: "5" is not a duration; add a unit, as in 5s$/],
     [['run', 'job', '--ttl', '0s', '--', 'true'], /^--ttl must be longer than 0$/],
     [['run', 'job', '--permits', '2', '--', 'true'], /^--permits needs --capacity$/],
-    [['run', 'job', '--ttl', '1ms', '--', 'true'], /^--ttl must be from 10ms to 168h \(7 days\)$/],
-    [['run', 'job', '--ttl', '169h', '--', 'true'], /^--ttl must be from 10ms to 168h \(7 days\)$/],
+    [['run', 'job', '--ttl', '1ms', '--', 'true'], /^--ttl must be from 10ms to 7d$/],
+    [['run', 'job', '--ttl', '169h', '--', 'true'], /^--ttl must be from 10ms to 7d$/],
     [['run', 'job', '--tick', '500ms', '--', 'true'], /^--tick must be from 1s to 144h \(6 days\)$/],
     [['run', 'job', '--tick', '145h', '--', 'true'], /^--tick must be from 1s to 144h \(6 days\)$/],
     [
@@ -101,7 +101,7 @@ describe('a wrong call is told in one line and exits 64', () => {
     [['completion'], /^completion needs a SHELL; usage: holdfast completion SHELL$/],
     [['lead', 'job'], /^lead needs a command after --; usage: /],
     [['lead', 'job', '--wait', '5s', '--', 'true'], /^--wait is an option of run, acquire, not of lead$/],
-    [['run', 'job', '--min-hold', '200h', '--', 'true'], /^--min-hold must be at most 168h \(7 days\)$/],
+    [['run', 'job', '--min-hold', '200h', '--', 'true'], /^--min-hold must be at most 7d$/],
     [
       ['run', 'job', '--capacity', '1000001', '--', 'true'],
       /^--capacity: 1000001 is too large; at most 1000000$/,

@@ -1,8 +1,9 @@
 /** The public shapes: what a user gives and gets. Types only. */
 import type { LockEventName, LockEvents } from './lock-events.js';
+import type { HolderInfo, Metadata } from './protocol/holder-info.js';
 import type { Guarantees } from './protocol/store.js';
 
-export type { LockEventName, LockEvents };
+export type { HolderInfo, LockEventName, LockEvents, Metadata };
 
 /** As in TypeScript's `esnext.disposable`, for those who compile without it. */
 declare global {
@@ -14,11 +15,8 @@ declare global {
   }
 }
 
-/** Milliseconds, or a number with a unit: '500ms', '30s', '5m', '1h'. */
-export type Duration = number | `${number}ms` | `${number}s` | `${number}m` | `${number}h`;
-
-/** Anything JSON can hold. Shown to whoever inspects the key. */
-export type Metadata = { readonly [name: string]: unknown };
+/** Milliseconds, or a number with a unit: '500ms', '30s', '5m', '1h', '7d'. */
+export type Duration = number | `${number}ms` | `${number}s` | `${number}m` | `${number}h` | `${number}d`;
 
 /** Options of every call that acquires a lock. */
 export interface AcquireOptions {
@@ -186,26 +184,6 @@ export interface Election extends AsyncIterable<Lease> {
   leader(): Promise<Leader | null>;
   /** Who leads, and then every change, null while nobody does. A term shorter than `every` may not be seen. */
   observe(options?: ObserveOptions): AsyncIterable<Leader | null>;
-}
-
-/** A holder of a key, as `inspect` and `list` show it. */
-export interface HolderInfo {
-  /** Who holds it, for people to read. */
-  readonly owner: string;
-  /** How many permits it has. An exclusive lock is 1 of 1. */
-  readonly permits: number;
-  /** The capacity that it named. */
-  readonly capacity: number;
-  /** Its fencing token: the first of its hold, where the process hands the lock over within itself. */
-  readonly token: number;
-  /** By the store's clock. */
-  readonly acquiredAt: Date;
-  /** By the store's clock, unless it is renewed. */
-  readonly expiresAt: Date;
-  /** As the holder gave it. */
-  readonly metadata: Metadata | undefined;
-  /** Released inside its `minHold`: nobody gets the key before `expiresAt`. */
-  readonly resting: boolean;
 }
 
 /** A waiter of a key, as `inspect` and `list` show it. */

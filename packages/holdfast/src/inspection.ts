@@ -3,9 +3,9 @@ import type { EvictOptions, KeyChange, KeyInfo, ListOptions, WatchOptions } from
 import { checkSignal } from './arguments.js';
 import { Pause } from './lease/pause.js';
 import type { Context } from './primitives/single.js';
-import { holderInfo } from './primitives/verbs.js';
 import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
+import { holderInfo } from './protocol/holder-info.js';
 import { checkAfter, checkKey, checkPrefix, checkReason, show } from './protocol/names.js';
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Snapshot } from './protocol/store.js';

@@ -1,5 +1,6 @@
 /** The events of a `Locks`: what each of them tells. Types only. */
 import type { LossReason } from './protocol/errors.js';
+import type { HolderInfo } from './protocol/holder-info.js';
 
 /** The part that all events have. */
 interface EventBase {
@@ -23,7 +24,7 @@ export interface LockEvents {
    * null where it has none of its own, as behind other callers of this process.
    */
   waiting: CallEvent & {
-    readonly holders: readonly string[];
+    readonly holders: readonly HolderInfo[];
     readonly position: number | null;
     readonly waitedMs: number;
   };
@@ -34,7 +35,7 @@ export interface LockEvents {
    */
   'not-acquired': CallEvent & {
     readonly reason: 'refused' | 'timed-out' | 'failed' | 'aborted';
-    readonly holders: readonly string[];
+    readonly holders: readonly HolderInfo[];
     readonly waitedMs: number;
     readonly cause: unknown;
   };

@@ -148,6 +148,6 @@ function durationIn(option: string, text: string): number {
   if (!Number.isNaN(ms)) return ms;
   const hint = /^\d+(\.\d+)?$/.test(text)
     ? `add a unit, as in ${text}s`
-    : 'write it like 500ms, 30s, 5m or 1h';
+    : 'write it like 500ms, 30s, 5m, 1h or 7d';
   throw usageFailure(`--${option}: "${text}" is not a duration; ${hint}`);
 }

@@ -11,7 +11,7 @@ type Texts = { readonly [N in keyof LockEvents]?: (event: LockEvents[N]) => stri
 
 const WAITING: Texts = {
   waiting({ key, holders, position }) {
-    const held = holders.length === 0 ? '' : `, held by ${names(holders)}`;
+    const held = holders.length === 0 ? '' : `, held by ${names(holders.map(({ owner }) => owner))}`;
     const place = position === null ? '' : `; place ${position + 1} in the queue`;
     return `waiting for ${quote(key)}${held}${place}`;
   },

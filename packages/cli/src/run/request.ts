@@ -61,7 +61,7 @@ export function readRequest(invocation: Invocation): RunRequest {
 export function readLockRequest({ operands, options }: Invocation, metadata: Metadata = {}): LockRequest {
   const waitMs = options.durationMs('wait') ?? WAIT_MS;
   const minHoldMs = options.durationMs('min-hold');
-  if ((minHoldMs ?? 0) > TTL_MS_MAX) throw usageFailure('--min-hold must be at most 168h (7 days)');
+  if ((minHoldMs ?? 0) > TTL_MS_MAX) throw usageFailure('--min-hold must be at most 7d');
   const owner = options.text('owner');
   const notes = { ...metadata, ...metadataOf(options) };
   const capacity = options.count('capacity', CAPACITY_MAX) ?? null;
@@ -93,8 +93,7 @@ export function ttlOf(options: Options): number | undefined {
   const ttlMs = options.durationMs('ttl');
   if (ttlMs === undefined) return undefined;
   if (ttlMs <= 0) throw usageFailure('--ttl must be longer than 0');
-  if (ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX)
-    throw usageFailure('--ttl must be from 10ms to 168h (7 days)');
+  if (ttlMs < TTL_MS_MIN || ttlMs > TTL_MS_MAX) throw usageFailure('--ttl must be from 10ms to 7d');
   return ttlMs;
 }
 
@@ -148,16 +147,16 @@ function ask(locks: Locks, request: LockRequest, signal: AbortSignal): Promise<L
   return locks.acquire(key, options);
 }
 
-/** The error has the holders' names only, so the key is read again. By now another may hold it, or nobody. */
+/** Reads the key again, for the store's time. By now another may hold it, or nobody: then the error's holders are named. */
 async function notAcquired(locks: Locks, request: LockRequest, error: AcquireTimeoutError): Promise<Failure> {
   const [first = ''] = request.keys;
   const key = error.key ?? first;
   const info = await inspect(locks, key);
   const when = request.waitMs === 0 ? '' : ` within ${formatDuration(request.waitMs)}`;
-  const last = error.holders.map(printable).join(', ');
+  const last = error.holders.map(({ owner }) => printable(owner)).join(', ');
   let who = last === '' ? 'others wait for it' : `it was held by ${last}`;
   if (info && info.holders.length > 0) who = `held by ${holdersText(info)}`;
-  const holders = (info?.holders ?? []).map(holderJson);
+  const holders = (info?.holders ?? error.holders).map(holderJson);
   return new Failure(EXIT.notAcquired, `could not acquire ${quote(key)}${when}: ${who}`, {
     code: error.code,
     key,

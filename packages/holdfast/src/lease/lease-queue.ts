@@ -6,6 +6,7 @@ import type { LockEvents } from '../api.js';
 import type { Moment } from '../clock.js';
 import type { Granted, HolderView, Why } from '../protocol/commands.js';
 import { STAY_AWAY_MS, TOKEN_BLOCK } from '../protocol/constants.js';
+import { holderInfo } from '../protocol/holder-info.js';
 import type { HoldId } from '../protocol/state.js';
 import { KeyQueue, type QueueOwner } from '../queue/key-queue.js';
 import type { NotGranted, Waiter } from '../queue/waiter.js';
@@ -103,7 +104,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     const waitedMs = this.client.clock.monotonicMs() - sinceMs;
     this.#owner.events.emit('waiting', request, () => ({
       call: callOf(request),
-      holders: holders.map(({ owner }) => owner),
+      holders: holders.map(holderInfo),
       position,
       waitedMs,
     }));
@@ -113,7 +114,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     this.#owner.events.emit('not-acquired', request, () => ({
       call: callOf(request),
       reason: reasonOf(outcome, request),
-      holders: outcome.kind === 'busy' ? outcome.holders.map(({ owner }) => owner) : [],
+      holders: outcome.kind === 'busy' ? outcome.holders.map(holderInfo) : [],
       waitedMs: this.client.clock.monotonicMs() - sinceMs,
       cause: causeOf(outcome),
     }));

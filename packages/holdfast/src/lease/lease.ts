@@ -2,9 +2,10 @@
  * What a user has in hand: a lease on a hold, with a signal that aborts when it is lost. It ends once, by release, loss or
  * handoff. The hold itself is a capability and cannot be reached from here.
  */
-import type { Duration, Lease, LeaseState, Metadata } from '../api.js';
+import type { Duration, Lease, LeaseState } from '../api.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from '../protocol/durations.js';
 import { LeaseLostError } from '../protocol/errors.js';
+import { type Metadata, readMetadata } from '../protocol/holder-info.js';
 import type { Store } from '../protocol/store.js';
 import { storeError } from '../store-client/store-error.js';
 import { handoffText } from './handoff.js';
@@ -242,8 +243,4 @@ export function leaseWith(lease: Lease, replaced: Partial<Lease>): Lease {
 /** A failed release changes neither the work's result nor its error (P4): it goes on in the background. */
 export async function releaseQuietly(lease: { release(): Promise<void> }): Promise<void> {
   await Promise.allSettled([lease.release()]);
-}
-
-export function readMetadata(text: string | null): Metadata | undefined {
-  return text === null ? undefined : (JSON.parse(text) as Metadata);
 }

@@ -1,8 +1,8 @@
 /** The four verbs, made from one attempt: a mutex, a semaphore and a group differ only in that. */
-import type { AcquireOptions, HolderInfo, Lease, LeaseGroup, Lockable } from '../api.js';
-import { readMetadata } from '../lease/lease.js';
+import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
 import type { HolderView } from '../protocol/commands.js';
 import { AcquireTimeoutError } from '../protocol/errors.js';
+import { holderInfo } from '../protocol/holder-info.js';
 import { checkWork, runInside, runUnder, splitOptions } from './with-lock.js';
 
 export interface Busy {
@@ -49,25 +49,15 @@ export function verbs<L extends Lease | LeaseGroup, O extends AcquireOptions>(
   };
 }
 
-export function holderInfo(view: HolderView): HolderInfo {
-  return {
-    ...view,
-    acquiredAt: new Date(view.acquiredAt),
-    expiresAt: new Date(view.expiresAt),
-    metadata: readMetadata(view.metadata),
-  };
-}
-
 export function leaseOf<L>(outcome: Outcome<L>): L {
   if (outcome.kind === 'granted') return outcome.lease;
   throw timeoutError(outcome);
 }
 
 export function timeoutError({ key, holders, heldHere }: Busy): AcquireTimeoutError {
-  const owners = holders.map(({ owner }) => owner);
   const here = heldHere ? '; this process holds it with another lease' : '';
   const message = `"${key}" was not free in time: ${describe(holders)}${here}. Try later, or wait longer with the option \`wait\`.`;
-  return new AcquireTimeoutError(message, { key, holders: owners });
+  return new AcquireTimeoutError(message, { key, holders: holders.map(holderInfo) });
 }
 
 function describe(holders: readonly HolderView[]): string {

@@ -1,17 +1,23 @@
-/** Durations as users write them: milliseconds, or text such as '500ms', '30s', '5m', '1h'. */
+/** Durations as users write them: milliseconds, or text such as '500ms', '30s', '5m', '1h', '7d'. */
 import { InvalidArgumentError } from './errors.js';
 import { show } from './names.js';
 
 /** The shortest ttl. */
 export const TTL_MS_MIN = 10;
 /** The longest ttl: seven days. */
-export const TTL_MS_MAX = 7 * 24 * 3_600_000;
+export const TTL_MS_MAX = 7 * 86_400_000;
 
-const UNIT_MS: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000 };
+const UNIT_MS: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1_000,
+  m: 60_000,
+  h: 3_600_000,
+  d: 86_400_000,
+};
 
 /** Milliseconds; NaN for text that is no duration. */
 export function parseDuration(text: string): number {
-  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h)$/.exec(text) ?? [];
+  const [, number, unit] = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(text) ?? [];
   return Number(number) * (UNIT_MS[unit ?? ''] ?? Number.NaN);
 }
 
@@ -24,7 +30,7 @@ export function durationMs(value: unknown, name: string, minMs: number, maxMs: n
       ? `of at least ${readable(minMs)}`
       : `from ${readable(minMs)} to ${readable(maxMs)}`;
   throw new InvalidArgumentError(
-    `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h'.`,
+    `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h', '7d'.`,
   );
 }
 

@@ -1,4 +1,5 @@
 /** Errors, by what the caller does next. Here, because stores raise some of them and import nothing else. */
+import type { HolderInfo } from './holder-info.js';
 import { keepName } from './keep-name.js';
 
 /** The `code` of an error: one for each class, for programs that compare. */
@@ -29,10 +30,10 @@ export class AcquireTimeoutError extends HoldfastError {
     keepName(AcquireTimeoutError, 'AcquireTimeoutError');
   }
   readonly code = 'acquire-timeout';
-  /** Who held it when last asked, for people to read. */
-  readonly holders: readonly string[];
+  /** Who held it when last asked. The message says it in words. */
+  readonly holders: readonly HolderInfo[];
 
-  constructor(message: string, details: Details & { readonly holders?: readonly string[] } = {}) {
+  constructor(message: string, details: Details & { readonly holders?: readonly HolderInfo[] } = {}) {
     super(message, details);
     this.holders = details.holders ?? [];
   }

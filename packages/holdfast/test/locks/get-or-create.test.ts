@@ -202,7 +202,7 @@ describe('wait', () => {
     expect([short.state, long.state, none.state]).toEqual(['pending', 'pending', 'failed']);
     await clock.advance(60);
     expect(short.error).toBeInstanceOf(AcquireTimeoutError);
-    expect(short.error).toMatchObject({ holders: ['a'], key: 'k' });
+    expect(short.error).toMatchObject({ holders: [{ owner: 'a' }], key: 'k' });
     await held.release();
     await clock.advance(1_000);
     expect(long.value).toBe('value 1');

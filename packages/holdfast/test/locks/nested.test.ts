@@ -86,7 +86,7 @@ test('every call ends in one event: acquired, or not-acquired with the reason', 
   const seen: unknown[] = [];
   b.locks.on('acquired', ({ key }) => seen.push([key, 'acquired']));
   b.locks.on('not-acquired', ({ key, owner, reason, holders, waitedMs, cause }) =>
-    seen.push([key, owner, reason, holders, waitedMs, cause]),
+    seen.push([key, owner, reason, holders.map((holder) => holder.owner), waitedMs, cause]),
   );
   await a.locks.acquire('k');
   await b.locks.acquire('free');

@@ -6,7 +6,7 @@ export const SAFE = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
 export const PERMITS = { minimum: 1, maximum: 1_000_000 };
 
 const duration = named('Duration', {
-  description: "Milliseconds, or a number with a unit: '500ms', '30s', '5m', '1h'.",
+  description: "Milliseconds, or a number with a unit: '500ms', '30s', '5m', '1h', '7d'.",
   anyOf: [
     { type: 'number', minimum: 0 },
     { type: 'string', maxLength: 24 },

@@ -1,0 +1,38 @@
+/** A holder as users see it: in errors, events, and what `inspect` and `list` return. */
+import type { HolderView } from './commands.js';
+
+/** Anything JSON can hold. Shown to whoever inspects the key. */
+export type Metadata = { readonly [name: string]: unknown };
+
+/** A holder of a key, as the store last told. */
+export interface HolderInfo {
+  /** Who holds it, for people to read. */
+  readonly owner: string;
+  /** How many permits it has. An exclusive lock is 1 of 1. */
+  readonly permits: number;
+  /** The capacity that it named. */
+  readonly capacity: number;
+  /** Its fencing token: the first of its hold, where the process hands the lock over within itself. */
+  readonly token: number;
+  /** By the store's clock. */
+  readonly acquiredAt: Date;
+  /** By the store's clock, unless it is renewed. */
+  readonly expiresAt: Date;
+  /** As the holder gave it. */
+  readonly metadata: Metadata | undefined;
+  /** Released inside its `minHold`: nobody gets the key before `expiresAt`. */
+  readonly resting: boolean;
+}
+
+export function holderInfo(view: HolderView): HolderInfo {
+  return {
+    ...view,
+    acquiredAt: new Date(view.acquiredAt),
+    expiresAt: new Date(view.expiresAt),
+    metadata: readMetadata(view.metadata),
+  };
+}
+
+export function readMetadata(text: string | null): Metadata | undefined {
+  return text === null ? undefined : (JSON.parse(text) as Metadata);
+}
