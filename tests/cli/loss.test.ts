@@ -24,6 +24,18 @@ async function stop(running: { kill(signal: NodeJS.Signals): void }): Promise<vo
   unblock();
 }
 
+it('a command that has run for --max-hold gets TERM a grace before, however well its lease renews; exits 76', async () => {
+  const script = 'trap "echo cleaned; exit 0" TERM; while :; do sleep 0.05; done';
+  const limits = ['--max-hold', '6s', '--grace', '2s'];
+  const { status, stdout, stderr } = await place.run(['run', 'job', ...limits, '--', 'sh', '-c', script]);
+  expect(stderr).toMatch(/^holdfast: "job" reached its --max-hold; sending TERM to the command, KILL in /m);
+  expect(stderr).toMatch(
+    /^holdfast: "job" (reached its --max-hold|was lost .*); the command was ended \(status/m,
+  );
+  expect(stdout).toMatch(/^(cleaned\n)?$/);
+  expect(status).toBe(76);
+});
+
 describe('a lease that cannot be renewed', () => {
   it('gives the command TERM a grace before the deadline, so that it can clean up; exits 76', async () => {
     const script = 'trap "echo cleaned; exit 0" TERM; echo in; while :; do sleep 0.05; done';
@@ -37,7 +49,7 @@ describe('a lease that cannot be renewed', () => {
       expect(stderr).toMatch(
         /^holdfast: "job" could not be renewed.*; sending TERM to the command, KILL in \d+ms$/m,
       );
-      expect(stderr).toMatch(/^holdfast: "job" could not be renewed; the command was ended \(status 0\)$/m);
+      expect(stderr).toMatch(/^holdfast: "job" could not be renewed.*; the command was ended \(status 0\)$/m);
     } finally {
       unblock();
     }

@@ -74,7 +74,7 @@ describe.runIf(available('dynamodb'))('a Lambda', () => {
     const running = one.invoke(120_000, url);
     await isCalled(1);
 
-    const refused = await other.invoke(5_000, url);
+    const refused = await other.invoke(20_000, url);
     expect(refused.value?.heldBy).toEqual([expect.stringContaining(`:${one.pid}`)]);
     expect(calls.length).toBe(1);
 

@@ -7,7 +7,18 @@ const RUN: CommandShape = {
   name: 'run',
   operands: { min: 1, max: 1, text: 'KEY [OPTIONS] -- COMMAND [ARGS]' },
   takesCommandLine: true,
-  options: ['key', 'metadata', 'ttl', 'wait', 'owner', 'capacity', 'permits', 'grace', 'min-hold'],
+  options: [
+    'key',
+    'metadata',
+    'ttl',
+    'wait',
+    'owner',
+    'capacity',
+    'permits',
+    'grace',
+    'min-hold',
+    'max-hold',
+  ],
 };
 const LS: CommandShape = {
   name: 'ls',
@@ -91,14 +102,19 @@ describe('what run is asked for', () => {
       permits: 1,
       graceMs: 5_000,
     });
-    expect(request.acquire).toEqual({ ttl: 30_000, wait: 10_000, metadata: { command: 'true' } });
+    expect(request.acquire).toEqual({
+      ttl: 30_000,
+      wait: 10_000,
+      maxHold: Number.POSITIVE_INFINITY,
+      metadata: { command: 'true' },
+    });
     expect(readRequest(parse('run key --ttl 4s -- true')).graceMs).toBe(1_000);
     expect(readRequest(parse('run key --ttl 4s --grace 0 -- true')).graceMs).toBe(0);
   });
 
   it('takes everything that it is told', () => {
     const line =
-      'run key --ttl 1m --wait 5m --owner me --capacity 3 --permits 2 --grace 10s --min-hold 1h -- true';
+      'run key --ttl 1m --wait 5m --owner me --capacity 3 --permits 2 --grace 10s --min-hold 1h --max-hold 1d -- true';
     const request = readRequest(parse(line));
     expect(request).toMatchObject({ waitMs: 300_000, capacity: 3, permits: 2, graceMs: 10_000 });
     expect(request.acquire).toEqual({
@@ -106,6 +122,7 @@ describe('what run is asked for', () => {
       wait: 300_000,
       owner: 'me',
       minHold: 3_600_000,
+      maxHold: 86_400_000,
       metadata: { command: 'true' },
     });
   });

@@ -5,10 +5,10 @@ import { Pause } from './lease/pause.js';
 import type { Context } from './primitives/single.js';
 import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError } from './protocol/errors.js';
-import { holderInfo } from './protocol/holder-info.js';
 import { checkAfter, checkKey, checkPrefix, checkReason, show } from './protocol/names.js';
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Snapshot } from './protocol/store.js';
+import { holderInfo } from './protocol/view.js';
 
 const WATCH_MS = 500;
 

@@ -21,7 +21,7 @@ export const run: Command = {
   takesCommandLine: true,
   options: [
     ...['key', 'shared', 'ttl', 'wait', 'owner', 'metadata', 'capacity', 'permits'],
-    ...['grace', 'min-hold', 'tick', 'quiet', 'verbose'],
+    ...['grace', 'min-hold', 'max-hold', 'tick', 'quiet', 'verbose'],
   ] as const,
   summary: 'run COMMAND while holding KEY',
   about: `Runs COMMAND while holding the lock KEY, and exits with its status.
@@ -39,8 +39,8 @@ ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acqu
     ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
     ['holdfast run report --shared -- ./read-report.sh', 'beside others that only read'],
     ['holdfast run from --key to -- ./transfer.sh', 'holds both keys, or waits for both'],
-    ['holdfast run hourly --wait 0 --min-hold 50m -- ./hourly.sh', 'once an hour, however many start it'],
     ['holdfast run nightly --tick 24h -- ./nightly.sh', 'from cron on three machines: once a day in all'],
+    ['holdfast run import --max-hold 1h -- ./import.sh', 'ended after an hour, should it hang'],
   ],
 
   run(invocation, terminal) {

@@ -76,6 +76,7 @@ export const OPTIONS = {
     'time between TERM and KILL when the lease cannot be renewed. Default ttl/4, at most 5s',
   ),
   'min-hold': value('TIME', 'keep the lock at least this long, however soon it is released'),
+  'max-hold': value('TIME', 'end COMMAND after this time: TERM the grace before, KILL then. Default: never'),
   tick: value(
     'TIME',
     'run once per TIME, on whichever machine: the clock rounded down to TIME is locked, too',

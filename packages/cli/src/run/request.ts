@@ -22,7 +22,7 @@ const WAIT_MS = 10_000;
 const CAPACITY_MAX = 1_000_000;
 const GRACE_MS_MAX = 5_000;
 const TICK_MS_MIN = 1_000;
-const TICK_MS_MAX = 6 * 24 * 3_600_000;
+const TICK_MS_MAX = 6 * 86_400_000;
 
 export interface LockRequest {
   /** At least one. */
@@ -38,6 +38,8 @@ export interface LockRequest {
 export interface RunRequest extends LockRequest {
   readonly commandLine: readonly string[];
   readonly graceMs: number;
+  /** Infinity unless the command is to be ended after this time. */
+  readonly maxHoldMs: number;
   /** Null unless the command is to run once per this time. */
   readonly tickMs: number | null;
 }
@@ -47,12 +49,19 @@ export function readRequest(invocation: Invocation): RunRequest {
   const ttlMs = ttlOf(options) ?? TTL_MS;
   const tickMs = options.durationMs('tick') ?? null;
   if (tickMs !== null && (tickMs < TICK_MS_MIN || tickMs > TICK_MS_MAX))
-    throw usageFailure('--tick must be from 1s to 144h (6 days)');
+    throw usageFailure('--tick must be from 1s to 6d');
   refuseTogether(options, 'tick', ['capacity', 'shared', 'key']);
+  const graceMs = graceOf(options.durationMs('grace'), ttlMs);
+  const maxHoldMs = options.durationMs('max-hold') ?? Number.POSITIVE_INFINITY;
+  if (maxHoldMs <= graceMs)
+    throw usageFailure(`--max-hold must be longer than --grace, which is ${formatDuration(graceMs)}`);
+  const request = readLockRequest(invocation, programOf(commandLine));
   return {
-    ...readLockRequest(invocation, programOf(commandLine)),
+    ...request,
+    acquire: { ...request.acquire, maxHold: maxHoldMs },
     commandLine,
-    graceMs: graceOf(options.durationMs('grace'), ttlMs),
+    graceMs,
+    maxHoldMs,
     tickMs,
   };
 }

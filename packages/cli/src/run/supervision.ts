@@ -2,7 +2,7 @@
  * Runs a command under a lease. The command never outlives the lease, unless it cannot be killed. A command that ended
  * with 0 after its lease was lost is a failure, because another may have run at the same time.
  */
-import type { Lease, Locks } from 'holdfast';
+import { monotonicMs } from '../clock.js';
 import { EXIT, Failure } from '../failure.js';
 import { formatDuration } from '../printing/describe.js';
 import { printable, type Terminal } from '../printing/terminal.js';
@@ -13,6 +13,9 @@ import { guardLease, type LeaseGuard } from './lease-guard.js';
 import { recordCommand } from './process-record.js';
 import type { RunRequest } from './request.js';
 import type { SignalRelay } from './signals.js';
+
+/** How far the time measured here may be from the lease's own. */
+const MAX_HOLD_TOLERANCE_MS = 1_000;
 
 export interface Supervision {
   readonly session: Session;
@@ -26,7 +29,7 @@ export interface Supervision {
 
 /** The command's status. Rejects with a `Failure` when it could not be started or its lease was lost. */
 export async function superviseCommand(supervision: Supervision): Promise<number> {
-  const reasons = followRenewals(supervision.session.locks, supervision.held.leases);
+  const reasons = followRenewals(supervision);
   try {
     return await supervise(supervision, reasons);
   } finally {
@@ -65,8 +68,10 @@ function endable({ held, terminal }: Supervision, child: Child, reasons: Reasons
     terminate(remainingMs: number): void {
       // Before the warning, which may fail or be slow.
       child.signal('SIGTERM');
-      const what = `${quoted(keysOf(held))} could not be renewed${reasons.renewal()}`;
-      terminal.warn(`${what}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`);
+      const why = reasons.ending();
+      terminal.warn(
+        `${quoted(keysOf(held))} ${why}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`,
+      );
     },
     kill: child.kill,
   };
@@ -77,7 +82,7 @@ function lossOf(status: number, held: Held, guard: LeaseGuard, reasons: Reasons)
   const key = quoted(held.held ? keys : keysLost(held));
   const which = keys.length === 1 ? { key: keys[0] } : { keys };
   const details = { code: 'lease-lost', ...which, commandStatus: status };
-  const lost = held.held ? 'could not be renewed' : `was lost${reasons.loss()}`;
+  const lost = held.held ? reasons.ending() : `was lost${reasons.loss()}`;
   if (guard.intervened) {
     return new Failure(EXIT.leaseLost, `${key} ${lost}; the command was ended (status ${status})`, details);
   }
@@ -90,16 +95,20 @@ function keysLost({ leases }: Held): readonly string[] {
   return leases.filter((lease) => !lease.held).map(({ key }) => key);
 }
 
-/** Reasons for failed renewals and for the loss, in brackets; empty when not known. */
 interface Reasons {
-  readonly renewal: () => string;
+  /** Why the command is ended while its lease is still held. */
+  readonly ending: () => string;
+  /** In brackets; empty when not known. */
   readonly loss: () => string;
   readonly stop: () => void;
 }
 
-function followRenewals(locks: Locks, leases: readonly Lease[]): Reasons {
+function followRenewals({ session: { locks }, held, request: { maxHoldMs } }: Supervision): Reasons {
+  const sinceMs = monotonicMs();
+  const isAtMaxHold = (): boolean =>
+    monotonicMs() - sinceMs + held.remainingMs > maxHoldMs - MAX_HOLD_TOLERANCE_MS;
   const isOurs = (event: { readonly key: string; readonly token: number }): boolean =>
-    leases.some(({ key, token }) => key === event.key && token === event.token);
+    held.leases.some(({ key, token }) => key === event.key && token === event.token);
   let cause: unknown;
   let reason = '';
   const stopJeopardy = locks.on('jeopardy', (event) => {
@@ -109,7 +118,10 @@ function followRenewals(locks: Locks, leases: readonly Lease[]): Reasons {
     if (isOurs(event)) reason = ` (${printable(event.message)})`;
   });
   return {
-    renewal: () => (cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : ''),
+    ending() {
+      if (isAtMaxHold()) return 'reached its --max-hold';
+      return `could not be renewed${cause instanceof Error ? ` (${cause.message.replace(/\.$/, '')})` : ''}`;
+    },
     loss: () => reason,
     stop() {
       stopJeopardy();

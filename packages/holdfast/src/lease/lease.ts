@@ -5,8 +5,9 @@
 import type { Duration, Lease, LeaseState } from '../api.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from '../protocol/durations.js';
 import { LeaseLostError } from '../protocol/errors.js';
-import { type Metadata, readMetadata } from '../protocol/holder-info.js';
+import type { Metadata } from '../protocol/holder-info.js';
 import type { Store } from '../protocol/store.js';
+import { readMetadata } from '../protocol/view.js';
 import { storeError } from '../store-client/store-error.js';
 import { handoffText } from './handoff.js';
 import type { Hold, HoldUser, Loss } from './hold.js';

@@ -2,7 +2,7 @@
 import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
 import type { HolderView } from '../protocol/commands.js';
 import { AcquireTimeoutError } from '../protocol/errors.js';
-import { holderInfo } from '../protocol/holder-info.js';
+import { holderInfo } from '../protocol/view.js';
 import { checkWork, runInside, runUnder, splitOptions } from './with-lock.js';
 
 export interface Busy {

@@ -1,5 +1,4 @@
-/** A holder as users see it: in errors, events, and what `inspect` and `list` return. */
-import type { HolderView } from './commands.js';
+/** A holder as users see it: in errors, events, and what `inspect` and `list` return. Types only. */
 
 /** Anything JSON can hold. Shown to whoever inspects the key. */
 export type Metadata = { readonly [name: string]: unknown };
@@ -22,17 +21,4 @@ export interface HolderInfo {
   readonly metadata: Metadata | undefined;
   /** Released inside its `minHold`: nobody gets the key before `expiresAt`. */
   readonly resting: boolean;
-}
-
-export function holderInfo(view: HolderView): HolderInfo {
-  return {
-    ...view,
-    acquiredAt: new Date(view.acquiredAt),
-    expiresAt: new Date(view.expiresAt),
-    metadata: readMetadata(view.metadata),
-  };
-}
-
-export function readMetadata(text: string | null): Metadata | undefined {
-  return text === null ? undefined : (JSON.parse(text) as Metadata);
 }

@@ -1,5 +1,6 @@
 /** A key as anybody may see it. Hold ids and inboxes are capabilities and stay out. */
 import type { HolderView } from './commands.js';
+import type { HolderInfo, Metadata } from './holder-info.js';
 import { type Holder, missedItsWindow, type Rest, type State } from './state.js';
 import type { Snapshot } from './store.js';
 
@@ -8,6 +9,19 @@ export function holderView(holder: Holder | Rest): HolderView {
   const resting = !('hold' in holder);
   const metadata = resting ? null : holder.metadata;
   return { owner, permits, capacity, token, acquiredAt, expiresAt, metadata, resting };
+}
+
+export function holderInfo(view: HolderView): HolderInfo {
+  return {
+    ...view,
+    acquiredAt: new Date(view.acquiredAt),
+    expiresAt: new Date(view.expiresAt),
+    metadata: readMetadata(view.metadata),
+  };
+}
+
+export function readMetadata(text: string | null): Metadata | undefined {
+  return text === null ? undefined : (JSON.parse(text) as Metadata);
 }
 
 /** Null when nobody holds the key and nobody waits for it. */

@@ -1,5 +1,6 @@
 /** The context of a case: its own connections, keys and processes, and short ways to send commands. */
 import assert from 'node:assert/strict';
+import type { Lease } from '../../api.js';
 import { systemClock } from '../../clock.js';
 import type {
   Claim,
@@ -13,6 +14,7 @@ import type {
   Store,
   Traits,
 } from '../../protocol/index.js';
+import { LeaseLostError } from '../../protocol/index.js';
 import type { ConformanceCase, Harness } from '../harness.js';
 import { pause } from '../pause.js';
 
@@ -20,8 +22,20 @@ import { pause } from '../pause.js';
 const UNSURE_MAX = 20;
 /** How often a batch is sent of which a command was not answered. */
 const UNANSWERED_MAX = 5;
-/** How often a case is played that took longer than its `withinMs`. */
+/** How often a case is played that took longer than its `withinMs`, or in which the machine stood still. */
 const PLAYED_MAX = 4;
+
+/** The machine stood still for longer than the ttl of a case: it says nothing about the store, and is played again. */
+class StoodStill extends Error {}
+
+/** Throws unless the lease lives, or was lost by what the store answered: no renewal was answered before its deadline. */
+export function assertInTime(lease: Lease): void {
+  if (lease.held) return;
+  const { reason } = lease.signal;
+  // Without a reason, the deadline is over and no timer has run since.
+  const isLate = reason instanceof LeaseLostError ? reason.reason === 'deadline' : true;
+  if (isLate) throw new StoodStill('No renewal was answered in time.');
+}
 
 export interface CaseContext {
   readonly harness: Harness;
@@ -70,7 +84,8 @@ export function caseOf(harness: Harness, definition: CaseDefinition): Conformanc
           return await play(harness, definition);
         } catch (error) {
           const isTimely = systemClock.monotonicMs() - sinceMs <= withinMs;
-          if (isTimely || played === PLAYED_MAX) throw error;
+          const tellsNothing = error instanceof StoodStill || !isTimely;
+          if (!tellsNothing || played === PLAYED_MAX) throw error;
         }
       }
     },

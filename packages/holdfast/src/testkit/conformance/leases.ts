@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { systemClock } from '../../clock.js';
 import { AcquireTimeoutError, LeaseLostError } from '../../protocol/index.js';
 import { eventually, pause } from '../pause.js';
-import { type CaseDefinition, claimOf, sendExpecting } from './case-context.js';
+import { assertInTime, type CaseDefinition, claimOf, expectKind, send } from './case-context.js';
 import { freeAgain, nth, USER_MS_MAX, withUsers } from './users.js';
 
 export const leases: readonly CaseDefinition[] = [
@@ -75,7 +75,9 @@ export const leases: readonly CaseDefinition[] = [
         const until = systemClock.monotonicMs() + 6_000;
         while (systemClock.monotonicMs() < until) {
           const claim = claimOf(`default/${key}`, context.newHold(), { queue: false });
-          await sendExpecting(context.store, claim, 'busy', 'taken from a live holder');
+          const reply = await send(context.store, claim);
+          assertInTime(lease);
+          expectKind(reply, 'busy', 'taken from a live holder');
           await pause(50);
         }
         lease.assertHeld();
@@ -96,6 +98,7 @@ export const leases: readonly CaseDefinition[] = [
         assert.equal(lease.held, false);
         const loss: unknown = lease.signal.reason;
         assert.ok(loss instanceof LeaseLostError);
+        assertInTime(lease);
         assert.equal(loss.reason, 'evicted');
         assert.match(loss.message, /by an operator/);
         next.assertHeld();
