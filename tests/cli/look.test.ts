@@ -206,12 +206,12 @@ describe('holdfast doctor', () => {
     const { status, stdout } = await place.run(['doctor']);
     expect(status).toBe(0);
     expect(stdout).toContain(place.store);
-    expect(stdout).toMatch(/^ {2}ok {7}Reachable: answers in .+\.$/m);
+    expect(stdout).toMatch(/^ {2}good {5}Reachable: answers in .+\.$/m);
     expect(stdout).toMatch(
-      /^ {2}ok {7}Clock: this machine's clock decides; it is .+ this machine's wall clock\.$/m,
+      /^ {2}good {5}Clock: this machine's clock decides; it is .+ this machine's wall clock\.$/m,
     );
-    expect(stdout).toMatch(/^ {2}ok {7}Push: works; a waiter has the lock .+ after its release\.$/m);
-    expect(stdout).toMatch(/^ {2}ok {7}Shared: by all processes of this machine\.$/m);
+    expect(stdout).toMatch(/^ {2}good {5}Wake-ups: work; a waiter has the lock .+ after its release\.$/m);
+    expect(stdout).toMatch(/^ {2}good {5}Shared: by all processes of this machine\.$/m);
   });
 
   it('does so in JSON, and leaves nothing held', async () => {

@@ -102,12 +102,7 @@ describe('what run is asked for', () => {
       permits: 1,
       graceMs: 5_000,
     });
-    expect(request.acquire).toEqual({
-      ttl: 30_000,
-      wait: 10_000,
-      maxHold: Number.POSITIVE_INFINITY,
-      metadata: { command: 'true' },
-    });
+    expect(request.acquire).toEqual({ ttl: 30_000, wait: 10_000, metadata: { command: 'true' } });
     expect(readRequest(parse('run key --ttl 4s -- true')).graceMs).toBe(1_000);
     expect(readRequest(parse('run key --ttl 4s --grace 0 -- true')).graceMs).toBe(0);
   });

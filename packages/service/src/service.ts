@@ -133,7 +133,7 @@ export function createService(options: ServiceOptions): Service {
     async listen({ host = '127.0.0.1', port = 0 } = {}) {
       if (!auth && !insecure && !isLoopback(host)) {
         throw new InvalidArgumentError(
-          `Without authentication the service listens on loopback only, not on "${host}". Configure authentication, or set insecure.`,
+          `Without authentication the service listens on loopback only, not on "${host}". Configure authentication (\`auth\`; for the command \`--api-keys FILE\` or \`--jwt-issuer URL\`), or allow everybody everything (\`insecure\`).`,
         );
       }
       return await app.listen({ host, port });

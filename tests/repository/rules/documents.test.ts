@@ -60,6 +60,15 @@ describe('the README', () => {
   });
 });
 
+describe('the comparison', () => {
+  it('has the ratios of the page of benchmarks', () => {
+    const ratios = [...read('docs/comparison.md').matchAll(/\b(\d+(?:\.\d+)?×)/g)].map(([, ratio]) => ratio);
+    expect(ratios.length).toBeGreaterThanOrEqual(7);
+    const page = read('docs/benchmarks.md');
+    expect(ratios.filter((ratio) => !page.includes(`(${ratio})`))).toEqual([]);
+  });
+});
+
 describe('the recipes', () => {
   it('show the programs as they are', () => {
     const shown = blocks.filter(({ page }) => page === 'docs/recipes.md').map(({ code }) => code);

@@ -40,7 +40,7 @@ Exits 0 when all is well or there are only warnings, 1 when a check fails, 69 wh
 };
 
 const MARKS: { readonly [level in Check['level']]: readonly [mark: string, colour: Colour] } = {
-  good: ['ok', 'green'],
+  good: ['good', 'green'],
   note: ['note', 'cyan'],
   warning: ['warning', 'yellow'],
   failed: ['FAILED', 'red'],
@@ -116,7 +116,7 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
     return {
       name,
       level: 'note',
-      text: 'Push: the store cannot wake waiters; they poll every 50 to 500 ms.',
+      text: 'Wake-ups: the store cannot wake waiters; they poll every 50 to 500 ms.',
     };
   }
   const other = store.traits.shared === 'process' ? store : await open(await storeUrl(options));
@@ -133,7 +133,7 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
     return {
       name,
       level: 'failed',
-      text: 'Push: does not work; a waiter did not get the lock after its release.',
+      text: 'Wake-ups: do not work; a waiter did not get the lock after its release.',
     };
   } finally {
     // The session still uses the first store; the second one is closed with its only user.
@@ -145,9 +145,9 @@ function wakingCheck(bestMs: number, wokenMsMax: number): Check {
   const name = 'push';
   const after = `${tenths(bestMs)} after its release`;
   if (bestMs > wokenMsMax) {
-    return { name, level: 'failed', text: `Push: does not work; a waiter had the lock only ${after}.` };
+    return { name, level: 'failed', text: `Wake-ups: do not work; a waiter had the lock only ${after}.` };
   }
-  return { name, level: 'good', text: `Push: works; a waiter has the lock ${after}.` };
+  return { name, level: 'good', text: `Wake-ups: work; a waiter has the lock ${after}.` };
 }
 
 async function wakeUpMs(first: Locks, second: Locks): Promise<number> {

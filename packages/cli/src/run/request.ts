@@ -58,7 +58,7 @@ export function readRequest(invocation: Invocation): RunRequest {
   const request = readLockRequest(invocation, programOf(commandLine));
   return {
     ...request,
-    acquire: { ...request.acquire, maxHold: maxHoldMs },
+    acquire: { ...request.acquire, ...(options.has('max-hold') && { maxHold: maxHoldMs }) },
     commandLine,
     graceMs,
     maxHoldMs,

@@ -87,11 +87,11 @@ export function sqlGuard(options: SqlGuardOptions = {}): SqlGuard {
     .join('.');
 
   function placeholder(parameter: number | undefined): string {
-    if (dialect !== 'postgres') return '?';
+    if (dialect !== 'postgres') return questionMark(parameter);
     if (parameter !== undefined && Number.isSafeInteger(parameter) && parameter > 0) return `$${parameter}`;
     throw new InvalidArgumentError('PostgreSQL numbers its parameters: say which one, from 1, is the token.');
   }
-  const [first, second] = [placeholder(1), placeholder(2)];
+  const [first, second] = dialect === 'postgres' ? ['$1', '$2'] : ['?', '?'];
   const onConflict = isMysql
     ? 'ON DUPLICATE KEY UPDATE resource = resource'
     : 'ON CONFLICT (resource) DO NOTHING';
@@ -130,6 +130,14 @@ export function sqlGuard(options: SqlGuardOptions = {}): SqlGuard {
 function checkedResource(resource: string): string {
   if (typeof resource === 'string' && resource !== '') return resource;
   throw new InvalidArgumentError('A guarded resource has a name: a string that is not empty.');
+}
+
+/** A number would be meant for PostgreSQL: its server would only say that the syntax is wrong. */
+function questionMark(parameter: number | undefined): string {
+  if (parameter === undefined) return '?';
+  throw new InvalidArgumentError(
+    `Only PostgreSQL numbers its parameters: leave the ${parameter} out, or say { dialect: 'postgres' }.`,
+  );
 }
 
 /** Names cannot be parameters, so only plain ones are accepted. Quoted, so that `order` works too. */

@@ -93,14 +93,11 @@ function contextOf(leases: readonly Lease[]): readonly HeldLease[] {
 }
 
 function lateError(lease: Lease, result: unknown): LeaseLostError {
-  const over =
-    lease.state === 'lost'
-      ? 'was lost: others may have run beside it.'
-      : 'had been released by the outer work.';
-  const message = `The work under "${lease.key}" ended after its lease (token ${lease.token}) ${over}`;
   const cause: unknown = lease.signal.reason;
-  const reason = cause instanceof LeaseLostError ? cause.reason : undefined;
-  return new LeaseLostError(message, { key: lease.key, reason, result, cause });
+  const loss = cause instanceof LeaseLostError ? cause : null;
+  const why = loss?.message ?? `Its lease (token ${lease.token}) had been released by the outer work.`;
+  const message = `The work under "${lease.key}" ended too late: others may have run beside it. ${why}`;
+  return new LeaseLostError(message, { key: lease.key, reason: loss?.reason, result, cause });
 }
 
 export function checkWork(work: unknown): void {

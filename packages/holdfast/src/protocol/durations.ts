@@ -25,12 +25,12 @@ export function parseDuration(text: string): number {
 export function durationMs(value: unknown, name: string, minMs: number, maxMs: number): number {
   const ms = typeof value === 'string' ? parseDuration(value) : value;
   if (typeof ms === 'number' && ms >= minMs && ms <= maxMs) return Math.round(ms);
-  const range =
-    maxMs === Number.POSITIVE_INFINITY
-      ? `of at least ${readable(minMs)}`
-      : `from ${readable(minMs)} to ${readable(maxMs)}`;
+  const isUnbounded = maxMs === Number.POSITIVE_INFINITY;
+  const range = isUnbounded
+    ? `of at least ${readable(minMs)}`
+    : `from ${readable(minMs)} to ${readable(maxMs)}`;
   throw new InvalidArgumentError(
-    `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h', '7d'.`,
+    `${name} is ${show(value)}, but has to be a duration ${range}: milliseconds, or like '500ms', '30s', '5m', '1h', '7d'${isUnbounded ? ', or Infinity' : ''}.`,
   );
 }
 

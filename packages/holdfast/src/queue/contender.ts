@@ -188,8 +188,7 @@ export class Contender implements Task, RetryListener {
     if (from === this.#claim) this.#leavesTraces ||= isDoubtful;
     else if (isDoubtful) this.#withdraw(holdOf(from));
     this.#extras = this.#extras.filter((other) => other !== from);
-    const isNotExecuted = error instanceof NotExecutedError;
-    this.#owner.onRefused(this, isNotExecuted ? acquireError(this.request.name, error) : error);
+    this.#owner.onRefused(this, acquireError(this.request.name, error));
   }
 
   #onExtraReply(reply: Reply, sent: Moment, from: RetriedCommand): void {

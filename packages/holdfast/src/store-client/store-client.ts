@@ -6,13 +6,13 @@
  */
 import type { Clock, Moment } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';
-import { HoldfastError, isPermanent, NotExecutedError } from '../protocol/errors.js';
+import { HoldfastError, isPermanent, NotExecutedError, UnsupportedError } from '../protocol/errors.js';
 import type { Store } from '../protocol/store.js';
 import { TimerQueue } from '../timer-queue.js';
 import { BackgroundReleases } from './background-releases.js';
 import { applyTo, Batch, type PendingCommand } from './batch.js';
 import { type Refusal, RetriedCommand, type RetryListener, type Sender } from './retried-command.js';
-import { storeError } from './store-error.js';
+import { storeError, unsupportedError } from './store-error.js';
 import { WakeListener } from './wake-listener.js';
 
 /** How long an answer is awaited that no wait of the caller's bounds. */
@@ -100,7 +100,8 @@ export class StoreClient implements Sender {
         },
         (error: unknown) => {
           this.timers.cancel(timer);
-          reject(error instanceof HoldfastError ? error : storeError(operation, key, error));
+          if (error instanceof UnsupportedError) reject(unsupportedError(key, error));
+          else reject(error instanceof HoldfastError ? error : storeError(operation, key, error));
         },
       );
     });

@@ -1,5 +1,5 @@
 /** Errors of operations that the store did not execute, or of which nobody knows whether it did. */
-import { NotExecutedError, StoreError } from '../protocol/errors.js';
+import { type HoldfastError, NotExecutedError, StoreError, UnsupportedError } from '../protocol/errors.js';
 import { isError } from '../protocol/is-error.js';
 
 /** How much of a driver's message is repeated. */
@@ -15,14 +15,21 @@ export function storeError(operation: string, key?: string, cause?: unknown): St
 }
 
 /** The same while a lock is being acquired. */
-export function acquireError(name: string, cause: unknown): StoreError {
+export function acquireError(name: string, cause: unknown): HoldfastError {
   const operation = 'acquire';
+  if (cause instanceof UnsupportedError) return unsupportedError(name, cause);
   if (cause instanceof NotExecutedError)
     return notExecutedError(`"${name}" was not acquired`, operation, name, cause);
   const message =
     `The store did not answer while "${name}" was being acquired${because(cause)}, so whether it was granted is ` +
     'unknown. Anything granted late is given back. Check the store and try again.';
   return new StoreError(message, { key: name, cause, operation });
+}
+
+/** A refusal with the key as its user knows it, without a namespace. */
+export function unsupportedError(key: string | undefined, error: UnsupportedError): UnsupportedError {
+  if (key === undefined || error.key === undefined || error.key === key) return error;
+  return new UnsupportedError(error.message, { key, cause: error.cause ?? error });
 }
 
 function notExecutedError(

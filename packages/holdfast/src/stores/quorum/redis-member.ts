@@ -198,10 +198,10 @@ export class RedisMember implements Member {
 }
 
 const NOT_ENROLLED =
-  'it is not enrolled in a quorum, or has lost its data. Enrol it: "holdfast migrate", or enrolMembers of holdfast/quorum';
+  'not enrolled in a quorum, or without its data. Enrol it: "holdfast migrate", or enrolMembers of holdfast/quorum';
 const RESTARTED =
-  'it was restarted, and may have lost its last changes. Enrol it again: "holdfast migrate", or enrolMembers of ' +
-  'holdfast/quorum';
+  'restarted since it was enrolled, and perhaps without its last changes. Enrol it again: "holdfast migrate", or ' +
+  'enrolMembers of holdfast/quorum';
 
 function textsOf(request: Request): readonly string[] {
   if (request.kind === 'peek') return ['peek'];
