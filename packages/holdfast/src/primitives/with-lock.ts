@@ -7,11 +7,20 @@ import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 
 type Work<L, T> = (lease: L) => Promise<T> | T;
 
-/** Runs work, and releases. Work that ends after its lease was lost has failed, whatever it returned (P10). */
+/**
+ * Runs work, and releases. Work that ends after its lease was lost has failed, whatever it returned (P10). It has ended when
+ * the work inside it has, too: it may have failed, or not have awaited that.
+ */
 export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
   const leases = partsOf(lease);
   try {
-    const result = await withInnerWork(leases, () => workContext.run(contextOf(leases), () => work(lease)));
+    let result: T;
+    try {
+      result = await workContext.run(contextOf(leases), () => work(lease));
+    } finally {
+      // Nothing is awaited between finding none and the release: inner work that begins later has to get the lock itself.
+      for (let inner = innerWorkEnds(leases); inner; inner = innerWorkEnds(leases)) await inner;
+    }
     for (const part of leases) if (!part.held && part.state === 'lost') throw lateError(part, result);
     return result;
   } finally {
@@ -19,13 +28,13 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: 
   }
 }
 
-/** Work has ended when the work inside it has, too: it may have failed, or not have awaited that. */
-async function withInnerWork<T>(leases: readonly Lease[], work: () => Promise<T> | T): Promise<T> {
-  try {
-    return await work();
-  } finally {
-    for (const lease of leases) await innerWork.get(lease)?.endedOr(lease);
+/** When some of the inner work has ended; null when none runs, on a lease that is still held. */
+function innerWorkEnds(leases: readonly Lease[]): Promise<void> | null {
+  for (const lease of leases) {
+    const ends = lease.state === 'held' ? innerWork.get(lease)?.ends(lease) : null;
+    if (ends) return ends;
   }
+  return null;
 }
 
 /** Runs work inside the work that the lease belongs to, which releases it after both have ended. */
@@ -56,9 +65,9 @@ class InnerWork {
   }
 
   /** Waits no longer than the lease lives: whoever lost it has to be told, whatever inner work does. */
-  async endedOr(lease: Lease): Promise<void> {
-    if (this.#count === 0) return;
-    await new Promise<void>((resolve) => {
+  ends(lease: Lease): Promise<void> | null {
+    if (this.#count === 0) return null;
+    return new Promise<void>((resolve) => {
       this.#onEnded = resolve;
       if (lease instanceof HeldLease) void HeldLease.ended(lease).then(resolve);
     });

@@ -4,6 +4,7 @@ import {
   createLocks,
   currentLease,
   InvalidArgumentError,
+  type Lease,
   LeaseLostError,
   type Locks,
   type TryResult,
@@ -166,6 +167,47 @@ describe('reentrant', () => {
     expect([outer.state, next.state]).toEqual(['pending', 'pending']);
     await clock.advance(20);
     expect([outer.error, next.state]).toEqual([new Error('fails at once'), 'done']);
+  });
+
+  test('the lock is kept for inner work that begins while other inner work runs, on any of several keys', async () => {
+    const { clock, open } = stage();
+    const [a, b] = [open(), open()];
+    const inside = { reentrant: true };
+    const pause = (ms: number): Promise<void> => new Promise((end) => void clock.timer(ms, end));
+    const outer = watchOf(
+      a.locks.all(['a', 'b']).withLock(() => {
+        void a.locks.withLock('b', () => pause(300), inside);
+        void pause(100).then(() => a.locks.withLock('a', () => pause(1_000), inside));
+      }),
+    );
+    const next = watchOf(b.locks.acquire('a'));
+    await clock.advance(1_090);
+    expect([outer.state, next.state]).toEqual(['pending', 'pending']);
+    await clock.advance(20);
+    expect([outer.state, next.state]).toEqual(['done', 'done']);
+  });
+
+  test('inner work that begins after the last one has ended gets the lock itself', async () => {
+    const { clock, open } = stage();
+    const [a, b] = [open(), open()];
+    const held: boolean[] = [];
+    async function work(lease: Lease): Promise<void> {
+      await new Promise<void>((end) => void clock.timer(100, end));
+      held.push(lease.held, (await b.locks.tryAcquire('k')) === null);
+    }
+    async function steps(): Promise<void> {
+      for (const _ of [1, 2, 3]) await a.locks.tryWithLock('k', work, { reentrant: true });
+    }
+    let running: Promise<void> | undefined;
+    const outer = watchOf(
+      a.locks.withLock('k', () => {
+        running = steps();
+      }),
+    );
+    await clock.advance(2_000);
+    expect(outer.state).toBe('done');
+    await running;
+    expect(held).toEqual([true, true, true, true, true, true]);
   });
 
   test('inner work that never ends does not keep the outer work from learning of its loss', async () => {

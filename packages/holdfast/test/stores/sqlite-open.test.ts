@@ -1,15 +1,18 @@
-import { spawnSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import {
   chmodSync,
   existsSync,
+  linkSync,
   mkdirSync,
   readFileSync,
   statSync,
   symlinkSync,
   truncateSync,
+  unlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { InvalidArgumentError, UnsupportedError } from '../../src/protocol/index.js';
 import { loadDriver, loadPackage, resultCode, SQLITE_BUSY } from '../../src/stores/sqlite/database.js';
@@ -26,6 +29,9 @@ import {
 } from './sqlite-scene.js';
 
 afterEach(clearScene);
+
+/** Not in every container. */
+const canMount = spawnSync('unshare', ['-rm', 'mount', '--bind', '/tmp', '/tmp']).status === 0;
 
 async function usedFile(): Promise<string> {
   const file = freshFile();
@@ -227,6 +233,41 @@ it('by whatever name it is opened, it is one store, wake-ups included', async ()
   await expect.poll(() => heard).toBe(1);
   await other.close();
 });
+
+it('a file with a second hard link is refused, by each of its names: they would be two stores', async () => {
+  const file = freshFile();
+  await storeAt(file).close();
+  const link = join(dirname(file), 'link.db');
+  linkSync(file, link);
+  for (const name of [file, link]) {
+    expect(() => sqliteStore(name)).toThrow(UnsupportedError);
+    expect(() => sqliteStore(connection(name))).toThrow(/has a second name, a hard link/);
+  }
+  unlinkSync(link);
+  await ask(storeAt(file), claimOf('k', 'a'));
+});
+
+it.runIf(canMount)(
+  'a file that is a mount by itself is refused; in a mounted folder it is one store',
+  async () => {
+    const [here, there] = [freshFolder(), freshFolder()];
+    const file = join(here, 'locks with spaces.db');
+    await ask(storeAt(file), claimOf('k', 'a'));
+    const alone = join(freshFolder(), 'locks with spaces.db');
+    writeFileSync(alone, '');
+    const sqlite = fileURLToPath(new URL('../../dist/stores/sqlite/index.js', import.meta.url));
+    const script = `
+    import { sqliteStore } from ${JSON.stringify(sqlite)};
+    try { sqliteStore(${JSON.stringify(alone)}); } catch (error) { console.log(error.message); }
+    const store = sqliteStore(${JSON.stringify(join(there, 'locks with spaces.db'))});
+    console.log((await store.read('k')).holders.length, 'holder');
+    await store.close();`;
+    const mounts = `mount --bind "$1" "$2" && mount --bind "$3" "$4" && exec "$5" --input-type=module -e "$6"`;
+    const args = [file, alone, here, there, process.execPath, script];
+    const output = execFileSync('unshare', ['-rm', 'sh', '-c', mounts, 'sh', ...args], { encoding: 'utf8' });
+    expect(output).toMatch(/is mounted by itself, as by .*mount its folder instead\.\n1 holder\n$/s);
+  },
+);
 
 it('a missing package is one line with the command that installs it', () => {
   const missing = (): never => {

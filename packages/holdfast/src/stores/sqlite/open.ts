@@ -19,6 +19,7 @@ import {
   type SqliteDatabase,
   type SqliteDriver,
 } from './database.js';
+import { refuseOtherNames } from './file-names.js';
 import { ensureSchema, hasSchema } from './schema.js';
 
 const IN_MEMORY = ':memory:';
@@ -32,8 +33,8 @@ const WAL_ATTEMPTS = 100;
 export function openFile(path: string, Driver: SqliteDriver): OwnDatabase {
   if (path === IN_MEMORY) return new Driver(path);
   if (path === '') throw new InvalidArgumentError('The path of the SQLite file is empty.');
-  const file = resolve(path);
-  return explained(file, () => {
+  return explained(path, () => {
+    const file = resolve(path);
     const found = statSync(file, { throwIfNoEntry: false });
     if (found) refuse(file, found);
     else makeFolder(dirname(file));
@@ -59,6 +60,7 @@ function refuse(file: string, found: Stats): void {
   if (!found.isFile()) throw new InvalidArgumentError(`${file} is not a regular file.`);
   // Root may write anything, but a file without write permission is meant to stay unchanged.
   if ((found.mode & 0o222) === 0) throw readOnly(file);
+  refuseOtherNames(file, found);
 }
 
 function inspect(file: string, found: Stats, Driver: SqliteDriver): void {
@@ -87,6 +89,7 @@ export function prepareDatabase(database: SqliteDatabase): { readonly file: stri
   const where = file ?? NAMELESS;
   return explained(file, () =>
     patiently(database, () => {
+      if (file !== null) refuseOtherNames(file, statSync(file));
       // Before the switch to WAL, which already changes the file.
       hasSchema(database, where);
       keepLogAhead(database);

@@ -1,0 +1,43 @@
+/**
+ * One name per file. SQLite keeps its log in two files beside the name that was opened. Processes that open one file by two
+ * names would have two logs: they would not see each other's locks, and damage the file. A symbolic link is followed, and a
+ * mounted folder has all three files in it. A hard link and a mount of the file alone have not.
+ */
+import { readFileSync, realpathSync, type Stats } from 'node:fs';
+import { UnsupportedError } from '../../protocol/index.js';
+
+/** The mounts that this process sees; Linux only. */
+const MOUNTS = '/proc/self/mountinfo';
+
+/** Throws for a file with several names. */
+export function refuseOtherNames(file: string, found: Stats): void {
+  if (found.nlink > 1) {
+    throw new UnsupportedError(
+      `${file} has a second name, a hard link. Processes that open it by different names do not exclude each other: ` +
+        'remove the other name, or make a symbolic link.',
+    );
+  }
+  if (mountPoints().includes(realpathSync(file))) {
+    throw new UnsupportedError(
+      `${file} is mounted by itself, as by \`docker run -v FILE:FILE\` or a \`subPath\` of Kubernetes. SQLite needs the files ` +
+        'beside it, too, and processes outside of the mount have others: mount its folder instead.',
+    );
+  }
+}
+
+function mountPoints(): readonly string[] {
+  const lines = mountLines().split('\n');
+  // The fifth word. Spaces in it are written as \040.
+  return lines.map((line) => (line.split(' ')[4] ?? '').replaceAll(/\\(\d{3})/g, unescaped));
+}
+
+const unescaped = (_: string, octal: string): string => String.fromCharCode(Number.parseInt(octal, 8));
+
+function mountLines(): string {
+  try {
+    return readFileSync(MOUNTS, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error) return '';
+    throw error;
+  }
+}
