@@ -115,10 +115,11 @@ describe('holdfast acquire, renew and release', () => {
 
   it('leave no lock behind when the lease cannot be written', async () => {
     const nowhere = join(place.folder, 'no-such-folder', 'lease');
-    const { status, stderr } = await place.run(['acquire', 'job', '--ttl', '10m', '--handoff', nowhere]);
+    const acquire = ['acquire', 'job', '--ttl', '10m', '--min-hold', '1h'];
+    const { status, stderr } = await place.run([...acquire, '--handoff', nowhere]);
     expect(status).toBe(1);
     expect(stderr).toMatch(/^holdfast: --handoff .+: ENOENT/);
-    const running = place.start(['acquire', 'job', '--ttl', '10m']);
+    const running = place.start(acquire);
     running.child.stdout?.destroy();
     expect((await running.ended).status).toBe(1);
     expect((await place.run(['inspect', 'job'])).status).toBe(1);

@@ -5,9 +5,9 @@ import { EXIT, Failure, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import type { Terminal } from '../printing/terminal.js';
 import { checkUnused, giveBack, leaseJson, writeHandoffs } from '../run/handoffs.js';
+import { endCoolDown } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire as acquireLocks, readLockRequest } from '../run/request.js';
-import type { Session } from '../session.js';
 
 export const acquire: Command = {
   name: 'acquire',
@@ -49,33 +49,19 @@ lock is not acquired in time, acquire exits 75.`,
       if (session.store.traits.shared === 'process')
         throw usageFailure(`a lock in ${session.url} ends with this command; give another --store`);
       const { leases } = await acquireLocks(session.locks, request, relay.stopped);
-      const handoffs = await handedOff(leases, session, terminal);
+      const handoffs: string[] = [];
       try {
+        for (const lease of leases) handoffs.push(await lease.handoff());
         await deliver(leases, handoffs, options, terminal);
       } catch (error) {
-        await giveBack(handoffs, session.locks, terminal);
+        await giveBack(leases, handoffs, session.locks, terminal);
+        if (request.acquire.minHold !== undefined) await endCoolDown(leases, session.locks, terminal);
         throw error;
       }
       return EXIT.ok;
     });
   },
 };
-
-async function handedOff(
-  leases: readonly Lease[],
-  { locks }: Session,
-  terminal: Terminal,
-): Promise<string[]> {
-  const handoffs: string[] = [];
-  try {
-    for (const lease of leases) handoffs.push(await lease.handoff());
-    return handoffs;
-  } catch (error) {
-    // Those that are still held here end with the session.
-    await giveBack(handoffs, locks, terminal);
-    throw error;
-  }
-}
 
 async function deliver(
   leases: readonly Lease[],

@@ -5,7 +5,7 @@ import { wallMs, within } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { quote, type Terminal, warn } from '../printing/terminal.js';
-import type { Held } from '../run/held.js';
+import { endCoolDown } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire, type RunRequest, readRequest } from '../run/request.js';
 import { type SignalRelay, unlessAborted } from '../run/signals.js';
@@ -78,7 +78,8 @@ async function runUnderLock(
     return await superviseCommand({ session, held, request, relay, terminal, onStart });
   } finally {
     await Promise.all(held.leases.map((lease) => release(lease, session, terminal)));
-    if (!hasStarted && request.acquire.minHold !== undefined) await endCoolDown(held, session, terminal);
+    if (!hasStarted && request.acquire.minHold !== undefined)
+      await endCoolDown(held.leases, session.locks, terminal);
   }
 }
 
@@ -96,16 +97,5 @@ async function release(lease: Lease, { store }: Session, terminal: Terminal): Pr
     // The message of the error promises a retry in the background, but this process ends.
     const { cause } = error instanceof StoreError ? error : { cause: error };
     warn(terminal, text, cause ?? new Error('the store does not answer'));
-  }
-}
-
-/** Ends the cool-down of a command that was never started, by an eviction of its tokens. */
-async function endCoolDown({ leases }: Held, { locks }: Session, terminal: Terminal): Promise<void> {
-  for (const { key, token } of leases) {
-    try {
-      await within(RELEASE_MS_MAX, locks.evict(key, { token }));
-    } catch (error) {
-      warn(terminal, `${quote(key)} is kept for --min-hold, although the command was not started`, error);
-    }
   }
 }

@@ -171,11 +171,20 @@ export async function forEachHandoff(
   if (first) throw new Failure(first.status, `${first.message} (store: ${session.url})`, first.details);
 }
 
-/** Frees the locks of handoffs that nobody got. */
-export async function giveBack(handoffs: readonly string[], locks: Locks, terminal: Terminal): Promise<void> {
-  for (const handoff of handoffs) {
+/** Releases leases that nobody got: those still held here, and those that were handed off. */
+export async function giveBack(
+  leases: readonly Lease[],
+  handoffs: readonly string[],
+  locks: Locks,
+  terminal: Terminal,
+): Promise<void> {
+  const all = [
+    ...leases.map((lease) => async () => lease),
+    ...handoffs.map((handoff) => () => locks.adopt(handoff)),
+  ];
+  for (const open of all) {
     try {
-      const lease = await locks.adopt(handoff);
+      const lease = await open();
       await lease.release();
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;

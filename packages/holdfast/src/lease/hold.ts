@@ -64,7 +64,7 @@ export interface HoldOwner {
   readonly events: Events;
   readonly clockWatch: ClockWatch;
   /** The lease ended: the hold passes to the next waiter of this process, or is released. */
-  leave(hold: Hold, handOver: boolean): Promise<void>;
+  leave(hold: Hold, handOver: boolean, minHoldMs?: number): Promise<void>;
   /** Renewed without a lease on it: it waits to be passed on. */
   onRenewed(hold: Hold): void;
   onSetApart(hold: Hold): void;

@@ -115,6 +115,15 @@ export class HeldLease implements Lease, HoldUser {
   }
 
   release(): Promise<void> {
+    return this.#release(this.#hold.request.minHoldMs);
+  }
+
+  /** Releases a lease that nobody got, without the cool-down of its `minHold`. Never throws. */
+  static async giveBack(lease: HeldLease): Promise<void> {
+    await Promise.allSettled([lease.#release(0)]);
+  }
+
+  #release(minHoldMs: number): Promise<void> {
     if (!this.held) return this.#released ?? Promise.resolve();
     this.#end('released');
     const hold = this.#hold;
@@ -122,7 +131,7 @@ export class HeldLease implements Lease, HoldUser {
     if (events.has('released')) {
       events.emit('released', hold.request, () => ({ token: this.token, heldMs: this.#heldMs() }));
     }
-    this.#released = hold.owner.leave(hold, true);
+    this.#released = hold.owner.leave(hold, true, minHoldMs);
     return this.#released;
   }
 

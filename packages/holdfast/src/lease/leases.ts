@@ -115,8 +115,8 @@ export class Leases
     else this.#holds.delete(key);
   }
 
-  leave(hold: Hold, handOver: boolean): Promise<void> {
-    const { key, name, minHoldMs, ttlMs, maxHoldMs } = hold.request;
+  leave(hold: Hold, handOver: boolean, minHoldMs = hold.request.minHoldMs): Promise<void> {
+    const { key, name, ttlMs, maxHoldMs } = hold.request;
     const queue = this.queues.get(key);
     hold.user = null;
     if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(null);

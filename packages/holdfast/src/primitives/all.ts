@@ -5,7 +5,7 @@
  */
 import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
 import { waitMsOf } from '../arguments.js';
-import { releaseQuietly } from '../lease/lease.js';
+import { HeldLease, releaseQuietly } from '../lease/lease.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { checkKey } from '../protocol/names.js';
 import { ALONE } from '../queue/request.js';
@@ -37,7 +37,7 @@ async function acquireAll(
   const { clock } = context.leases.client;
   const waitMs = waitMsOf(options, defaultWaitMs);
   const untilMs = clock.monotonicMs() + waitMs;
-  const leases: Lease[] = [];
+  const leases: HeldLease[] = [];
   let complete = false;
   try {
     for (const key of keys) {
@@ -52,7 +52,7 @@ async function acquireAll(
     complete = true;
     return { kind: 'granted', lease };
   } finally {
-    if (!complete) await new HeldGroup(leases)[Symbol.asyncDispose]();
+    if (!complete) await Promise.all(leases.map(HeldLease.giveBack));
   }
 }
 

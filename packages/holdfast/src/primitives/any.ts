@@ -1,6 +1,7 @@
 /** Whichever of several keys is free first. Each is tried once, in the order given; then all are waited for. */
 import type { AcquireOptions, Lease, Lockable } from '../api.js';
 import { waitMsOf } from '../arguments.js';
+import { HeldLease } from '../lease/lease.js';
 import { ALONE } from '../queue/request.js';
 import { distinctKeys } from './all.js';
 import { acquireOne, type Context, outerOf } from './single.js';
@@ -55,7 +56,7 @@ async function race(
   const attempts = keys.map(async (key) => {
     const outcome = await acquireOne(context, key, { ...options, signal }, ALONE, 0);
     // Not awaited: the winner would grow old, and may be over, while this one's release is answered (P15).
-    if (outcome.kind === 'granted' && winner) void outcome.lease[Symbol.asyncDispose]();
+    if (outcome.kind === 'granted' && winner) void HeldLease.giveBack(outcome.lease);
     else if (outcome.kind === 'granted') {
       winner = outcome;
       ended.abort(new Error('Another of the keys was granted.'));

@@ -16,7 +16,7 @@ export interface Context {
   readonly defaults: Defaults;
 }
 
-export function outcomeOf(waited: Waited<HeldLease>): Outcome<Lease> {
+export function outcomeOf(waited: Waited<HeldLease>): Outcome<HeldLease> {
   switch (waited.kind) {
     case 'granted':
       return { kind: 'granted', lease: waited.grant };
@@ -53,6 +53,6 @@ export async function acquireOne(
   permits: Permits,
   waitMs: number,
   optionNames?: ReadonlySet<string>,
-): Promise<Outcome<Lease>> {
+): Promise<Outcome<HeldLease>> {
   return outcomeOf(await leases.acquire(requestOf(key, options, permits, defaults, waitMs, optionNames)));
 }

@@ -63,6 +63,22 @@ test('any takes the first that is free, waits for whichever comes first, and kee
   expect(late.error).toBeInstanceOf(AcquireTimeoutError);
 });
 
+test('all and any: the minHold of a key that nobody got does not keep it', async () => {
+  const { clock, open } = stage();
+  const [a, b] = [open(), open()];
+  const taken = await a.locks.acquire('b');
+  expect(await b.locks.all(['a', 'b']).tryAcquire({ minHold: '1h' })).toBeNull();
+  expect(await b.locks.inspect('a')).toBeNull();
+  const other = await a.locks.acquire('a');
+  const waiting = watchOf(b.locks.any(['a', 'b']).acquire({ wait: '1h', minHold: '1h' }));
+  await clock.advance(100);
+  await Promise.all([other.release(), taken.release()]);
+  await clock.advance(100);
+  const [loser] = ['a', 'b'].filter((key) => key !== waiting.value?.key);
+  expect(waiting.state).toBe('done');
+  expect(await b.locks.inspect(loser ?? '')).toBeNull();
+});
+
 test('any does not begin to wait when its signal aborted after the last of the keys was found taken', async () => {
   const { clock, open } = stage();
   const [a, b] = [open(), open()];
