@@ -33,6 +33,13 @@ describe.runIf(available('redis'))('the guard for Redis', () => {
     expect(await client.get('ann:fence')).toBe('1794781702310002');
   });
 
+  it('takes as many keys and arguments as Redis does', async () => {
+    const count = redisGuard('return { #KEYS, #ARGV, ARGV[#ARGV] }');
+    const many = Array.from({ length: 20_000 }, (_, at) => `${at}`);
+    const written = await count.write(evaluate, { fence: 'many:fence', token: 1, keys: many, args: many });
+    expect(written).toEqual([20_000, 20_000, '19999']);
+  });
+
   it('works with node-redis too', async () => {
     const other = createClient({ url: server.url });
     await other.connect();
@@ -55,5 +62,8 @@ describe.runIf(available('redis'))('the guard for Redis', () => {
     expect(() => redisGuard(' ')).toThrow(InvalidArgumentError);
     await expect(guard.write(evaluate, { fence: 'f', token: 0 })).rejects.toThrow(InvalidArgumentError);
     await expect(guard.write(evaluate, { fence: '', token: 1 })).rejects.toThrow(InvalidArgumentError);
+    const args = [undefined] as unknown as string[];
+    await expect(guard.write(evaluate, { fence: 'f', token: 1, args })).rejects.toThrow(InvalidArgumentError);
+    expect(await client.exists('f')).toBe(0);
   });
 });

@@ -8,6 +8,7 @@
  * together. On Cluster the fence and the keys need one hash tag, such as `{ann}:fence` and `{ann}:amount`.
  */
 import { InvalidArgumentError } from '../protocol/errors.js';
+import { show } from '../protocol/names.js';
 import { checkToken, staleError } from './token.js';
 
 /** A write that `redisGuard` checks. */
@@ -41,14 +42,20 @@ export function redisGuard(lua: string): RedisGuard {
       "The guard needs the Lua of your write, such as `return redis.call('SET', KEYS[1], ARGV[1])`.",
     );
   }
+  // Not by unpack, which fails for some thousands.
   const script = `local function write(KEYS, ARGV)
 ${lua}
+end
+local function rest(list)
+  local others = {}
+  for at = 2, #list do others[at - 1] = list[at] end
+  return others
 end
 local highest = tonumber(redis.call('GET', KEYS[1]) or 0)
 if highest == nil then return redis.error_reply('The fence ' .. KEYS[1] .. ' holds something that is no token.') end
 if highest > tonumber(ARGV[1]) then return redis.error_reply('${STALE} a later holder has written') end
 redis.call('SET', KEYS[1], ARGV[1])
-return write({unpack(KEYS, 2)}, {unpack(ARGV, 2)})
+return write(rest(KEYS), rest(ARGV))
 `;
   return {
     script,
@@ -57,12 +64,18 @@ return write({unpack(KEYS, 2)}, {unpack(ARGV, 2)})
       if (typeof fence !== 'string' || fence === '') {
         throw new InvalidArgumentError('The fence is the name of a key: a string that is not empty.');
       }
+      const texts = args.map(textOf);
       try {
-        return await evaluate(script, [fence, ...keys], [token, ...args].map(String));
+        return await evaluate(script, [fence, ...keys], [String(token), ...texts]);
       } catch (cause) {
         if (!(cause instanceof Error) || !cause.message.includes(STALE)) throw cause;
         throw staleError(token, cause);
       }
     },
   };
+}
+
+function textOf(arg: unknown): string {
+  if (typeof arg === 'string' || typeof arg === 'number') return String(arg);
+  throw new InvalidArgumentError(`An argument of the script is a text or a number, not ${show(arg)}.`);
 }

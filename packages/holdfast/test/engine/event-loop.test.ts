@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { mock } from 'node:test';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Lease, Locks } from '../../src/api.js';
 import { createLocks, openLocks } from '../../src/locks.js';
@@ -150,4 +151,15 @@ describe('the event loop turns at least every 20 ms of work', () => {
     await locks.withLock('one', nothing);
     expect(turned).toBe(false);
   });
+});
+
+it.runIf('timers' in mock)("Node's fake timers do not stop a lock that nobody else wants", async () => {
+  mock.timers.enable();
+  try {
+    const locks = createLocks(memoryStore());
+    for (let cycles = 0; cycles < 200; cycles++) await locks.withLock('k', nothing);
+    await locks.close();
+  } finally {
+    mock.timers.reset();
+  }
 });

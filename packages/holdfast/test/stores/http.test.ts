@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { Claim, Store } from '../../src/protocol/index.js';
+import { type Claim, NotExecutedError, type Store } from '../../src/protocol/index.js';
 import { EventStream } from '../../src/stores/http/event-stream.js';
 import { httpTarget } from '../../src/stores/http/from-url.js';
 import { httpStore, type RequestLike, type ResponseLike } from '../../src/stores/http/index.js';
@@ -80,6 +80,7 @@ describe('the options', () => {
     await sayClaim(store);
     await sayClaim(store);
     await expect(sayClaim(store)).rejects.toThrow(/text without spaces/);
+    await expect(sayClaim(store)).rejects.toBeInstanceOf(NotExecutedError);
     expect(asked.map(({ request }) => request.headers.authorization)).toEqual(['Bearer one', 'Bearer two']);
   });
 });

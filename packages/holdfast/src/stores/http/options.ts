@@ -1,6 +1,7 @@
 /** The options of `httpStore`, checked once. No message quotes an API key, a JWT or a header's value. */
-import { InvalidArgumentError } from '../../protocol/index.js';
+import { InvalidArgumentError, NotExecutedError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { messageOf } from '../clients/errors.js';
 import type { FetchLike } from '../clients/fetch.js';
 
 /** Options of `httpStore`. */
@@ -52,7 +53,7 @@ export function checkOptions(options: HttpStoreOptions): CheckedOptions {
   return {
     urls: checkedUrls(url === undefined ? urls : [url]),
     hasCredential: apiKey !== undefined || jwt !== undefined,
-    headers: async () => (typeof jwt === 'function' ? { ...given, ...bearer(await jwt(), 'jwt') } : all),
+    headers: async () => (typeof jwt === 'function' ? { ...given, ...(await currentBearer(jwt)) } : all),
     // Called as a plain function: Node's `fetch` rejects another `this`.
     fetch: (where, request) => fetch(where, request),
   };
@@ -93,6 +94,15 @@ function checkedHeaders(headers: unknown): Readonly<Record<string, string>> {
     checked[name.toLowerCase()] = value;
   }
   return checked;
+}
+
+/** Nothing is sent without it: a function that fails is asked again, as a server that is away. */
+async function currentBearer(jwt: () => unknown): Promise<{ readonly authorization: string }> {
+  try {
+    return bearer(await jwt(), 'jwt');
+  } catch (cause) {
+    throw new NotExecutedError(`there is no JWT to send: ${messageOf(cause)}`, 'while-waiting', cause);
+  }
 }
 
 /** Checked here, because `fetch` quotes an invalid header value in its error. */
