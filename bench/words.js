@@ -9,7 +9,7 @@ export function number(value) {
 /** @param {number} value */
 export function ratio(value) {
   if (Number.isInteger(value)) return `${value}×`;
-  return `${value >= 100 ? value.toFixed(0) : value.toPrecision(value >= 10 ? 3 : 2)}×`;
+  return `${value >= 100 ? value.toFixed(0) : value.toPrecision(value >= 1 ? 3 : 2)}×`;
 }
 
 /** @param {number} share */
