@@ -47,6 +47,7 @@ const wrongOptions: Record<string, unknown>[] = [
   { owner: 5 },
   { metadata: 'text' },
   { metadata: [1] },
+  { metadata: { toJSON: () => 'text' } },
   { metadata: { big: 10n } },
   { metadata: { text: 'x'.repeat(5_000) } },
   { renew: 'yes' },

@@ -31,7 +31,7 @@ import {
 afterEach(clearScene);
 
 /** Not in every container. */
-const canMount = spawnSync('unshare', ['-rm', 'mount', '--bind', '/tmp', '/tmp']).status === 0;
+const canMount = spawnSync('unshare', ['-rm', 'mount', '--bind', '.', '.']).status === 0;
 
 async function usedFile(): Promise<string> {
   const file = freshFile();
