@@ -5,7 +5,16 @@ import { handover } from './workloads/handover.js';
 import { held } from './workloads/held.js';
 import { idle } from './workloads/idle.js';
 import { killed } from './workloads/killed.js';
-import { across, contended, fresh, freshInFlight, inFlight, sequential } from './workloads/throughput.js';
+import {
+  across,
+  contended,
+  fresh,
+  freshInFlight,
+  granted,
+  inFlight,
+  refused,
+  sequential,
+} from './workloads/throughput.js';
 
 const workloads = {
   sequential,
@@ -13,6 +22,8 @@ const workloads = {
   fresh,
   'fresh-in-flight': freshInFlight,
   'many-keys': inFlight,
+  granted,
+  refused,
   contended,
   across,
   handover,

@@ -74,6 +74,8 @@ function contendersOf(
     case 'fresh-in-flight':
       return [subject, ...peers, ...minimums];
     case 'many-keys':
+    case 'granted':
+    case 'refused':
       return engine === 'postgres' ? [subject] : [];
     case 'contended':
       return [subject, ...peers, ...patient];
@@ -97,6 +99,8 @@ export const LABELS = {
   fresh: 'fresh keys',
   'fresh-in-flight': 'fresh keys, 64 in flight',
   'many-keys': '64 in flight, a million other keys',
+  granted: 'acquired, one after the other, and kept',
+  refused: 'tryAcquire of a held key, one after the other',
   contended: '16 contenders',
   across: '16 in 4 processes',
   handover: 'hand-over',
@@ -112,6 +116,8 @@ export const THROUGHPUT = [
   'fresh',
   'fresh-in-flight',
   'many-keys',
+  'granted',
+  'refused',
   'contended',
   'across',
 ];

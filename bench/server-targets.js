@@ -26,6 +26,8 @@ const KILLED_OVER_TTL_MS_AT_MOST = 250;
 /** Of the rate with no other keys: the same, but for the noise and the larger index. */
 const MANY_KEYS_AT_LEAST = 0.8;
 const MANY_KEYS_CPU_AT_MOST = 1.25;
+/** Of the server's processor time for a grant. */
+const REFUSED_CPU_AT_MOST = 1.3;
 /** Where hand-over, waiting, holding and a holder's death have marks too. */
 const WITH_ALL_MARKS = ['holdfast-redis', 'holdfast-postgres'];
 
@@ -39,6 +41,7 @@ export function serverVerdicts(outcomes, subject) {
     ...callVerdicts(outcomes, subject),
     ...killedVerdict(outcomes, subject),
     ...manyKeysVerdict(outcomes, subject),
+    ...refusedVerdict(outcomes, subject),
   ];
 }
 
@@ -194,5 +197,20 @@ function manyKeysVerdict(outcomes, subject) {
             reached: cpu <= MANY_KEYS_CPU_AT_MOST,
           },
         ]),
+  ];
+}
+
+/** @param {readonly Outcome[]} outcomes @param {string} subject @returns {Verdict[]} */
+function refusedVerdict(outcomes, subject) {
+  const granted = figureOf(outcomes, subject, 'granted', 'serverCpuUs');
+  const refused = figureOf(outcomes, subject, 'refused', 'serverCpuUs');
+  if (granted === undefined || refused === undefined) return [];
+  return [
+    {
+      what: `${subject}, tryAcquire of a held key: processor time of the server against a grant`,
+      target: `at most ${ratio(REFUSED_CPU_AT_MOST)}`,
+      measured: `${(refused / granted).toFixed(2)}×`,
+      reached: refused / granted <= REFUSED_CPU_AT_MOST,
+    },
   ];
 }

@@ -24,6 +24,8 @@ export type WorkloadName =
   | 'fresh'
   | 'fresh-in-flight'
   | 'many-keys'
+  | 'granted'
+  | 'refused'
   | 'contended'
   | 'across'
   | 'handover'
@@ -65,6 +67,8 @@ export interface Session {
   hold?(key: string): Promise<unknown>;
   /** Like `hold`, but as somebody whom the waiters of this session do not share a process with. */
   holdApart?(key: string): Promise<unknown>;
+  /** Asks once for a key that somebody else holds. */
+  tryHeld?(key: string): Promise<unknown>;
   /** Waits for a key that is held; settles when the key is got, when the session is closed, or never. */
   wait?(key: string): Promise<unknown>;
   /** How often the store was asked so far. */

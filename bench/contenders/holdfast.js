@@ -29,6 +29,9 @@ export function openHoldfast(store, { ttlMs, openApart, storeCalls, closed }) {
       others = createLocks(await openApart(), { ttl: ttlMs });
       return others.acquire(key);
     },
+    async tryHeld(key) {
+      if (await locks.tryAcquire(key)) throw new Error('The key is not held.');
+    },
     wait: (key) => locks.acquire(key, { wait: '1h', signal: ended.signal }),
     storeCalls: storeCalls ?? counted.calls,
     async close() {

@@ -69,6 +69,18 @@ function onFreshKeys(session, name) {
   };
 }
 
+/** Half of a cycle: keys are acquired, one after the other, and kept. @param {Session} session @param {Task} task @returns {Promise<Answer>} */
+export async function granted(session, { sizes }) {
+  let count = 0;
+  return rateOf([async () => void (await session.hold?.(`granted-${count++}`))], sizes);
+}
+
+/** A key that somebody else holds is asked for without waiting. @param {Session} session @param {Task} task @returns {Promise<Answer>} */
+export async function refused(session, { sizes }) {
+  await session.holdApart?.('refused');
+  return rateOf([async () => void (await session.tryHeld?.('refused'))], sizes);
+}
+
 /** How much heap it leaves. @param {() => Promise<Answer>} measure @returns {Promise<Answer>} */
 async function withMemory(measure) {
   const heapMb = () => {
