@@ -326,7 +326,7 @@ describe('what concerns one request alone', () => {
       apply: (commands) => {
         if (commands.some(({ kind }) => kind === 'claim')) claims += 1;
         const isSlow = claims > 2;
-        return inner.apply(commands).map((reply) => (isSlow ? pause(200).then(() => reply) : reply));
+        return inner.apply(commands).map((reply) => (isSlow ? pause(100).then(() => reply) : reply));
       },
     };
     const { acquire, post } = await stage({ store: slow });
