@@ -266,9 +266,9 @@ function checked(options: ScheduleOptions): ScheduleOptions {
   oneOf('missed', missed, ['skip', 'run-once']);
   oneOf('overlap', overlap, ['skip', 'queue']);
   if (maxHold !== undefined) durationMs(maxHold, 'maxHold', TTL_MS_MIN, Number.POSITIVE_INFINITY);
-  if (timeZone !== undefined && typeof timeZone !== 'string') {
+  if (timeZone !== undefined && (typeof timeZone !== 'string' || timeZone === '')) {
     throw new InvalidArgumentError(
-      `timeZone is ${show(timeZone)}, but has to be a name such as 'Europe/Berlin'.`,
+      `timeZone is ${show(timeZone)}, but has to be a name such as 'Europe/Berlin'. Leave it out for UTC.`,
     );
   }
   if (onError !== undefined && typeof onError !== 'function')

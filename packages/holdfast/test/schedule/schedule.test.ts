@@ -334,6 +334,7 @@ describe('what a schedule is given', () => {
       'a zone that is none',
       ({ locks }) => schedule(locks, 'job', '* * * * *', work, { timeZone: 1 as never }),
     ],
+    ['an empty zone', ({ locks }) => schedule(locks, 'job', '* * * * *', work, { timeZone: '' })],
     ['an unknown option', ({ locks }) => schedule(locks, 'job', { every: 900 }, work, { ttl: 1 } as object)],
   ])('%s is refused at once, and nothing is left', async (_, call) => {
     const { time, open } = world();
