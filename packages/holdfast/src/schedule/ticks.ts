@@ -6,12 +6,15 @@ import { InvalidArgumentError } from '../protocol/errors.js';
 import { isError } from '../protocol/is-error.js';
 import { show } from '../protocol/names.js';
 import { checkOptionNames } from '../protocol/option-names.js';
+import { ZoneClock } from './zone-clock.js';
 
 /** A cron expression, or a period whose ticks are its multiples since 1970-01-01T00:00Z. */
 export type When = string | { readonly every: Duration };
 
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
 const EVERY_MS_MIN = 100;
-const EVERY_MS_MAX = 366 * 24 * 3_600_000;
+const EVERY_MS_MAX = 366 * DAY_MS;
 /** How far back a tick is looked for: 1 s, doubling this many times, is two years. */
 const DOUBLINGS = 26;
 
@@ -24,11 +27,15 @@ export interface Ticks {
 }
 
 /** The part of croner that is used. */
+interface Cron {
+  nextRun(after: Date): Date | null;
+}
+
 interface Croner {
   readonly Cron: new (
     expression: string,
     options: { readonly timezone: string; readonly paused: boolean },
-  ) => { nextRun(after: Date): Date | null };
+  ) => Cron;
 }
 
 export function ticksOf(when: When, timeZone: string | undefined): Ticks {
@@ -50,24 +57,52 @@ function periodicTicks(everyMs: number): Ticks {
   return { upTo, after: (ms) => upTo(ms) + everyMs };
 }
 
+/**
+ * Where clocks go forward or back, an expression for every hour follows the hours that pass. Any other names times of the
+ * day, each of which has one tick.
+ */
 function cronTicks(expression: string, timeZone: string): Ticks {
   const { Cron } = loadCroner();
-  const cron = (() => {
-    try {
-      const made = new Cron(expression, { timezone: timeZone, paused: true });
-      // Some mistakes show only when a time is computed.
-      made.nextRun(new Date(0));
-      return made;
-    } catch (cause) {
-      const why = cause instanceof Error ? cause.message : String(cause);
-      throw new InvalidArgumentError(
-        `The cron expression ${show(expression)} in the time zone ${show(timeZone)} is not usable: ${why}`,
-        { cause },
-      );
-    }
-  })();
-  const after = (ms: number): number | null => cron.nextRun(new Date(ms))?.getTime() ?? null;
-  return { after, upTo: (ms) => lastUpTo(ms, after) };
+  const nextBy = (zone: string): Ticks['after'] => {
+    const cron = new Cron(expression, { timezone: zone, paused: true });
+    return (ms) => cron.nextRun(new Date(ms))?.getTime() ?? null;
+  };
+  try {
+    const next = nextBy(timeZone);
+    // Some mistakes show only when a time is computed.
+    next(0);
+    const after =
+      isOneDate(expression) || isEveryHour(nextBy('UTC')) ? next : oncePerTime(nextBy('UTC'), timeZone);
+    return { after, upTo: (ms) => lastUpTo(ms, after) };
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new InvalidArgumentError(
+      `The cron expression ${show(expression)} in the time zone ${show(timeZone)} is not usable: ${why}`,
+      { cause },
+    );
+  }
+}
+
+/** A date such as 2027-01-01T00:00:00, by the sign by which croner tells it from an expression. */
+const isOneDate = (expression: string): boolean => expression.includes(':');
+
+/** `nextLocal`: the next time of the day that the expression names, by a clock that is never changed. */
+function isEveryHour(nextLocal: Ticks['after']): boolean {
+  const firstMs = nextLocal(0);
+  if (firstMs === null) return false;
+  const dayMs = Math.floor(firstMs / DAY_MS) * DAY_MS;
+  return Array.from({ length: 24 }, (_, hour) => dayMs + hour * HOUR_MS).every((hourMs) => {
+    const nextMs = nextLocal(hourMs - 1);
+    return nextMs !== null && nextMs < hourMs + HOUR_MS;
+  });
+}
+
+function oncePerTime(nextLocal: Ticks['after'], timeZone: string): Ticks['after'] {
+  const clock = new ZoneClock(timeZone);
+  return (ms) => {
+    const localMs = nextLocal(clock.latestMs(ms));
+    return localMs === null ? null : clock.momentMs(localMs);
+  };
 }
 
 /** Goes back further and further until there is a tick in between, and then forward to the last. */
