@@ -1,6 +1,7 @@
 /** Inspecting, listing, watching and evicting keys. Nothing here shows a hold id. */
 import type { EvictOptions, KeyChange, KeyInfo, ListOptions, WatchOptions } from './api.js';
 import { checkSignal } from './arguments.js';
+import { endable } from './lease/endable.js';
 import { Pause } from './lease/pause.js';
 import type { Context } from './primitives/single.js';
 import { durationMs } from './protocol/durations.js';
@@ -44,14 +45,34 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
 }
 
 /** Lists again and again, and yields what differs. Changes that come and go between two lists are not seen. */
-export async function* watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
-  const { prefix, every = WATCH_MS, signal } = checkOptionNames(options, ['prefix', 'every', 'signal']);
-  const everyMs = durationMs(every, 'every', 10, 3_600_000);
+export function watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
+  return endable(
+    context.leases,
+    () => checkedToWatch(options),
+    (ending, { prefix, everyMs }) =>
+      changes(context, prefix === undefined ? {} : { prefix }, everyMs, ending),
+  );
+}
+
+function checkedToWatch(options: WatchOptions): WatchOptions & { readonly everyMs: number } {
+  const { every = WATCH_MS, signal } = checkOptionNames(options, ['prefix', 'every', 'signal']);
   checkSignal(signal);
+  return { ...options, everyMs: durationMs(every, 'every', 10, 3_600_000) };
+}
+
+async function* changes(
+  context: Context,
+  listed: ListOptions,
+  everyMs: number,
+  ending: AbortSignal,
+): AsyncGenerator<KeyChange> {
   let known = new Map<string, KeyInfo>();
-  while (!signal?.aborted) {
+  while (!ending.aborted) {
     const seen = new Map<string, KeyInfo>();
-    for await (const info of list(context, prefix === undefined ? {} : { prefix })) seen.set(info.key, info);
+    for await (const info of list(context, listed)) {
+      if (ending.aborted) return;
+      seen.set(info.key, info);
+    }
     for (const [key, info] of seen) {
       const before = known.get(key);
       if (!before) yield { kind: 'appeared', info };
@@ -59,7 +80,7 @@ export async function* watch(context: Context, options: WatchOptions = {}): Asyn
     }
     for (const [key, info] of known) if (!seen.has(key)) yield { kind: 'gone', info };
     known = seen;
-    await new Pause(context.leases, everyMs, signal).over;
+    await new Pause(context.leases, everyMs, ending).over;
   }
 }
 

@@ -10,6 +10,7 @@
  */
 import type { Election, ElectOptions, KeyInfo, Leader, Lease, LockEventName } from '../api.js';
 import { checkSignal, requestOf } from '../arguments.js';
+import { endable } from '../lease/endable.js';
 import { type HeldLease, leaseWith, releaseQuietly } from '../lease/lease.js';
 import type { LeaseRequest } from '../lease/lease-request.js';
 import type { Leases } from '../lease/leases.js';
@@ -40,44 +41,24 @@ export function elect(
   const asked = requestOf(key, given, ALONE, defaults, Number.POSITIVE_INFINITY);
   const request = { ...asked, ownHold: true };
   return {
-    [Symbol.asyncIterator]: () => endable(leases, request.signal, (ending) => terms(leases, request, ending)),
+    [Symbol.asyncIterator]: () =>
+      endable(
+        leases,
+        () => request,
+        (ending) => terms(leases, request, ending),
+      ),
     leader: async () => leaderOf(await inspect()),
     observe(observing) {
       const { every = OBSERVE_MS, signal } = checkOptionNames(observing ?? {}, ['every', 'signal']);
       checkSignal(signal);
       const everyMs = durationMs(every, 'every', 10, 3_600_000);
-      return endable(leases, signal, (ending) => changes(leases, request.name, inspect, everyMs, ending));
+      return endable(
+        leases,
+        () => ({ signal }),
+        (ending) => changes(leases, request.name, inspect, everyMs, ending),
+      );
     },
   };
-}
-
-/**
- * A generator whose `return` ends what it waits for: by itself it would come to its turn only after that. `ending` aborts
- * with the signal too.
- */
-function endable<T>(
-  leases: Leases,
-  signal: AbortSignal | undefined,
-  generate: (ending: AbortSignal) => AsyncGenerator<T>,
-): AsyncGenerator<T> {
-  const ending = new AbortController();
-  const follower = { onAbort: () => ending.abort(signal?.reason) };
-  const following = (async function* () {
-    if (signal?.aborted) follower.onAbort();
-    else if (signal) leases.aborts.add(signal, follower);
-    try {
-      yield* generate(ending.signal);
-    } finally {
-      if (signal) leases.aborts.remove(signal, follower);
-    }
-  })();
-  const end = following.return.bind(following);
-  return Object.assign(following, {
-    return(value: undefined) {
-      ending.abort();
-      return end(value);
-    },
-  });
 }
 
 /** `ending`: ends a campaign, and not a term. */

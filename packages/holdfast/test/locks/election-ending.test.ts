@@ -110,6 +110,21 @@ describe('return() of an iterator that waits', () => {
   });
 });
 
+describe('throw() of an iterator that waits', () => {
+  it('ends a campaign at once, which leaves the queue', async () => {
+    const { clock, open } = stage();
+    const { locks } = open();
+    await locks.acquire('chief');
+    const terms = open().locks.elect('chief')[Symbol.asyncIterator]();
+    const next = watchOf(terms.next());
+    await clock.advance(1_000);
+    const ended = watchOf(Promise.resolve(terms.throw?.(new Error('left'))));
+    await clock.advance(10);
+    expect([next.value, ended.error]).toEqual([{ done: true, value: undefined }, new Error('left')]);
+    expect((await locks.inspect('chief'))?.waiters).toEqual([]);
+  });
+});
+
 describe('one signal for many', () => {
   it('gets one listener, and none is left behind', async () => {
     const { clock, open } = stage();

@@ -1,4 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
+import { Readable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
 import { createLocks, type KeyChange, type ListOptions } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
@@ -169,6 +170,40 @@ test('watch ends at once when its signal aborts while a change is looked at', as
   expect(isOver).toBe(true);
   await watching;
 });
+
+test.each(['return', 'throw'] as const)('%s() of a watch that waits ends it at once', async (method) => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  await locks.acquire('k');
+  const changes = locks.watch({ every: '1h' })[Symbol.asyncIterator]();
+  await changes.next();
+  const next = watchOf(changes.next());
+  await clock.advance(1_000);
+  const ended = watchOf(Promise.resolve(changes[method]?.(new Error('left'))));
+  await clock.advance(10);
+  expect(next.value).toMatchObject({ done: true });
+  expect(ended.state).toBe(method === 'return' ? 'done' : 'failed');
+});
+
+test.each([undefined, new Error('left')])(
+  'a stream of a watch that is destroyed (%s) leaves nobody behind who reads the store',
+  async (error) => {
+    const { clock, open } = stage();
+    const { locks, store } = open();
+    await locks.acquire('k');
+    const list = vi.spyOn(store, 'list');
+    const stream = Readable.from(locks.watch({ every: 50 })).on('error', () => undefined);
+    stream.resume();
+    await clock.advance(500);
+    expect(list.mock.calls.length).toBeGreaterThan(5);
+    stream.destroy(error);
+    await clock.advance(50);
+    expect(stream.closed).toBe(true);
+    list.mockClear();
+    await clock.advance(500);
+    expect(list).not.toHaveBeenCalled();
+  },
+);
 
 test('evict ends the holder, tells it, lets the next in; on a free key it ends nobody', async () => {
   const { clock, open } = stage();
