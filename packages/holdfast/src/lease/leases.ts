@@ -31,7 +31,7 @@ export class Leases
   readonly clockWatch: ClockWatch;
   isClosed = false;
   readonly #closing = new AbortController();
-  /** Aborts when the locks begin to close: leases are still held, and drain. */
+  /** Aborts when the locks begin to close, with the error for callers that wait: leases are still held, and drain. */
   readonly closing = this.#closing.signal;
   #holdNumber = 0;
   override readonly newHold = (): HoldId => ({ process: this.#process, number: ++this.#holdNumber });
@@ -202,8 +202,9 @@ export class Leases
   /** Refuses calls from now on, ends all waiting, and tells those who have to stop by themselves. */
   refuseAll(): void {
     this.isClosed = true;
-    this.endWaiting({ kind: 'failed', error: closedError() });
-    this.#closing.abort();
+    const error = closedError();
+    this.endWaiting({ kind: 'failed', error });
+    this.#closing.abort(error);
   }
 }
 

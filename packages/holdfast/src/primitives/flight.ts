@@ -9,7 +9,8 @@
  * 4. Still absent, because the creation failed or its process died: wait for the lock alone, look again, create.
  *
  * A caller leaves when its signal aborts, or when its wait ends; the wait of the leader does not count while its own
- * functions run. A flight that all callers left stops waiting for the lock; a creation that has begun goes on.
+ * functions run. When the locks begin to close, all but the leader leave. A flight that all callers left stops waiting for
+ * the lock; a creation that has begun goes on.
  *
  * The flight is over when it has a value, when it fails, or when its lease is lost, even if `create` never ends. An error
  * is for all callers, with two exceptions. After the leader left, it may be only due to that; and a lost lease is the
@@ -77,8 +78,16 @@ export class Flight {
   }
 
   join(caller: Caller): void {
+    const { aborts, closing } = this.#context.leases;
     this.#callers.add(caller);
     caller.joins(this, true);
+    aborts.add(closing, this);
+  }
+
+  /** The locks begin to close. The leader may end what it runs; if it waits for the lock, its claim fails. */
+  onAbort(): void {
+    const { reason } = this.#context.leases.closing;
+    for (const caller of [...this.#callers]) if (caller !== this.#leader) this.leave(caller, reason);
   }
 
   leave(caller: Caller, reason: unknown): void {
@@ -180,9 +189,11 @@ export class Flight {
   }
 
   #end(): readonly Caller[] {
+    const { aborts, closing } = this.#context.leases;
     const callers = [...this.#callers];
     this.isOver = true;
     this.#callers.clear();
+    aborts.remove(closing, this);
     this.#owner.onClosed(this);
     return callers;
   }

@@ -1,7 +1,7 @@
 /** Once-only work whose functions never end, or fail because their caller left. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { describe, expect, test } from 'vitest';
-import { AcquireTimeoutError, type Lease, LeaseLostError } from '../../src/index.js';
+import { AcquireTimeoutError, InvalidArgumentError, type Lease, LeaseLostError } from '../../src/index.js';
 import { settle, watchOf } from '../engine/stage.js';
 import { scene } from './place.js';
 
@@ -69,12 +69,56 @@ describe('a creation that never ends', () => {
     await clock.advance(10);
     expect(closed.state).toBe('done');
     expect(stuck.error).toMatchObject({ code: 'lease-lost', reason: 'closed' });
-    expect(joined.state).toBe('failed');
+    expect(joined.error).toBeInstanceOf(InvalidArgumentError);
     expect(clock.timers.size).toBe(0);
+  });
+
+  test('is awaited by nobody else once the locks begin to close', async () => {
+    const { clock, open, place } = scene();
+    const { locks } = open();
+    const stuck = watchOf(locks.getOrCreate('k', { get: place.get, create: never }));
+    await settle();
+    const joined = [1_000, Number.POSITIVE_INFINITY].map((wait) =>
+      watchOf(locks.getOrCreate('k', { get: place.get, create: never, wait })),
+    );
+    const closed = watchOf(locks.close({ drain: '3s' }));
+    await settle();
+    expect(joined.map(({ error }) => error)).toEqual(Array(2).fill(expect.any(InvalidArgumentError)));
+    expect([stuck.state, closed.state]).toEqual(['pending', 'pending']);
+    await clock.advance(3_000);
+    await clock.advance(10);
+    expect(stuck.error).toMatchObject({ code: 'lease-lost', reason: 'closed' });
+    expect(closed.state).toBe('done');
   });
 });
 
+test('a creation that ends while the locks drain gives its own caller the value', async () => {
+  const { clock, open, place } = scene();
+  const { locks } = open();
+  const created = watchOf(locks.getOrCreate('k', { get: place.get, create: place.creating(1_000) }));
+  await settle();
+  const joined = watchOf(locks.getOrCreate('k', { get: place.get, create: never }));
+  const closed = watchOf(locks.close({ drain: '3s' }));
+  await clock.advance(1_100);
+  expect([created.value, closed.state]).toEqual(['value 1', 'done']);
+  expect(joined.error).toBeInstanceOf(InvalidArgumentError);
+});
+
 describe('a look that never ends', () => {
+  test('keeps nobody else waiting when the locks close, whatever comes of it', async () => {
+    const { open, place } = scene();
+    const { locks } = open();
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const left = watchOf(locks.getOrCreate('k', { get: never, create: never, signal }));
+    const joined = watchOf(locks.getOrCreate('k', { get: place.get, create: never }));
+    await settle();
+    leaving.abort(new Error('left'));
+    await locks.close();
+    expect(String(left.error)).toBe('Error: left');
+    expect(joined.error).toBeInstanceOf(InvalidArgumentError);
+  });
+
   test('is waited for by others as long as their wait, and later callers look by themselves', async () => {
     const { clock, open, place } = scene();
     const { locks } = open();
