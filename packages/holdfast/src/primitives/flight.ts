@@ -27,7 +27,7 @@ import type { Store } from '../protocol/store.js';
 import type { Caller } from './flight-caller.js';
 import { type Context, outcomeOf } from './single.js';
 import { type Busy, leaseOf, type Outcome, timeoutError } from './verbs.js';
-import { runUnder } from './with-lock.js';
+import { releaseAfterInnerWork, runHolding, runUnder } from './with-lock.js';
 
 interface FlightOwner {
   /** Nobody may join the flight any more. */
@@ -160,12 +160,12 @@ export class Flight {
     const { get, create } = this.#leader.functions;
     let mayCreate = false;
     try {
-      const found = await get();
+      const found = await runHolding([lease], get);
       if (!isAbsent(found)) return found;
       lease.assertHeld();
       mayCreate = true;
     } finally {
-      if (!mayCreate) void releaseQuietly(lease);
+      if (!mayCreate) void releaseAfterInnerWork(lease);
     }
     const created = await runUnder(lease, create);
     if (isAbsent(created)) throw absentError(lease.key, created);

@@ -16,7 +16,7 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: 
   try {
     let result: T;
     try {
-      result = await workContext.run(contextOf(leases), () => work(lease));
+      result = await runHolding(leases, () => work(lease));
     } finally {
       // Nothing is awaited between finding none and the release: inner work that begins later has to get the lock itself.
       for (let inner = innerWorkEnds(leases); inner; inner = innerWorkEnds(leases)) await inner;
@@ -26,6 +26,16 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: 
   } finally {
     await releaseQuietly(lease);
   }
+}
+
+/** Runs work in the context of these leases, and releases nothing. */
+export function runHolding<T>(leases: readonly Lease[], work: () => T): T {
+  return workContext.run(contextOf(leases), work);
+}
+
+export async function releaseAfterInnerWork(lease: Lease): Promise<void> {
+  for (let inner = innerWorkEnds([lease]); inner; inner = innerWorkEnds([lease])) await inner;
+  await releaseQuietly(lease);
 }
 
 /** When some of the inner work has ended; null when none runs, on a lease that is still held. */

@@ -84,7 +84,9 @@ export function checkMetadata(metadata: unknown): string {
     });
   }
   if (!text?.startsWith('{'))
-    throw new InvalidArgumentError('metadata has to be an object as JSON too: its toJSON gives something else.');
+    throw new InvalidArgumentError(
+      'metadata has to be an object as JSON too: its toJSON gives something else.',
+    );
   if (Buffer.byteLength(text) <= METADATA_BYTES_MAX) return text;
   throw new InvalidArgumentError(
     `metadata is longer than ${METADATA_BYTES_MAX} bytes of JSON: store a reference instead.`,

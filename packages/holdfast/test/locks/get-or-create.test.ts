@@ -1,13 +1,7 @@
 /** Once-only work: who creates, who shares a result, and who finds what others created. */
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import {
-  AcquireTimeoutError,
-  InvalidArgumentError,
-  type Lease,
-  LeaseLostError,
-  type Locks,
-} from '../../src/index.js';
+import { AcquireTimeoutError, InvalidArgumentError, LeaseLostError, type Locks } from '../../src/index.js';
 import type { Command, Reply } from '../../src/protocol/commands.js';
 import { UnsupportedError } from '../../src/protocol/errors.js';
 import { type FakeClock, type StagedStore, settle, watchOf } from '../engine/stage.js';
@@ -274,45 +268,6 @@ describe('wrong calls', () => {
     const { locks } = scene().open();
     const nothing = { get, create: () => undefined as unknown as string };
     await expect(locks.getOrCreate('k', nothing)).rejects.toThrow(/returned undefined.*Return what was/);
-  });
-
-  const nested: [string, (locks: Locks) => Promise<unknown>][] = [
-    ['in its own look', (locks) => locks.getOrCreate('k', { get: () => inner(locks), create })],
-    [
-      'in its own look for another value',
-      (locks) =>
-        locks.getOrCreate('k', {
-          get: () => locks.getOrCreate('l', { get: () => inner(locks), create }),
-          create,
-        }),
-    ],
-    ['in its own creation', (locks) => locks.getOrCreate('k', { get, create: () => inner(locks) })],
-    ['in work under the same key', (locks) => locks.withLock('k', () => inner(locks))],
-  ];
-  const inner = (locks: Locks): Promise<string> => locks.getOrCreate('k', { get, create });
-
-  test.each(nested)('%s it would wait for itself, and is refused at once', async (_name, run) => {
-    const call = watchOf(run(scene().open().locks));
-    await settle();
-    expect(call.error).toBeInstanceOf(InvalidArgumentError);
-    expect(String(call.error)).toMatch(/wait for itself/);
-  });
-
-  test('code that a creation started may ask for the value when the creation is over', async () => {
-    const { clock, open, place } = scene();
-    const { locks } = open();
-    let again: ReturnType<typeof watchOf<string>> | undefined;
-    const creation = place.creating(10);
-    const create = (lease: Lease): Promise<string> => {
-      // A promise keeps the context of the creation; a timer of the staged clock would not.
-      void new Promise<void>((resolve) => void clock.timer(100, resolve)).then(() => {
-        again = watchOf(locks.getOrCreate('k', { get: place.get, create: creation }));
-      });
-      return creation(lease);
-    };
-    void locks.getOrCreate('k', { get: place.get, create });
-    await clock.advance(200);
-    expect(again?.value).toBe('value 1');
   });
 
   test('closed locks refuse it; closing ends its waiting', async () => {
