@@ -35,7 +35,7 @@ export interface ServiceOptions {
   readonly insecure?: boolean;
   /** Host names besides `localhost` to answer to without authentication. `['*']` is any name. Default none. */
   readonly allowedHosts?: readonly string[];
-  /** The audit log of evictions. An eviction that cannot be logged is refused. Default: the log. */
+  /** The audit log of evictions. An eviction that cannot be logged is refused. Default: the log, whatever its level is. */
   readonly audit?: Audit;
   /** How long `/readyz` answers 503 before the service closes, for load balancers. Default 0. */
   readonly drainMs?: number;
@@ -68,6 +68,7 @@ export interface Service {
   close(): Promise<void>;
 }
 
+const noAudit: Audit = () => undefined;
 const PARTS: readonly Part[] = [v1, v2, health, metrics];
 
 export function createService(options: ServiceOptions): Service {
@@ -94,7 +95,7 @@ export function createService(options: ServiceOptions): Service {
   const parts: ServiceParts = {
     ...{ store, log, limits, client, queues, events, history, intervals, readiness },
     holds: queues.holds,
-    audit: options.audit ?? auditLog(log),
+    audit: options.audit ?? (options.log ? auditLog(options.log) : noAudit),
     closing: closing.signal,
   };
   const page = options.dashboard === false ? [] : [dashboard];

@@ -64,7 +64,7 @@ export async function createApiKey(change: ApiKeyChange, wanted: KeyWanted): Pro
       `The name ${JSON.stringify(name.slice(0, 80))} is not usable: take 1 to 64 letters, digits, or any of _ . @ -`,
     );
   }
-  return await changing(change.path, (keys) => {
+  return await changing(change.path, async (keys) => {
     const now = wallMs();
     const before = keys.filter((key) => key.name === name && isAlive(key, now));
     if (before.length >= ALIVE_MAX) {
@@ -82,14 +82,14 @@ export async function createApiKey(change: ApiKeyChange, wanted: KeyWanted): Pro
     const expiry = ttlMs === undefined ? {} : { expiresAt: now + ttlMs };
     const key: StoredApiKey = { id, name, hash, rights, createdAt: now, ...expiry };
     // Before the change: there must be no API key without an entry in the audit log.
-    change.audit?.({ event: 'key-create', by: change.by, id, name, rights });
+    await change.audit?.({ event: 'key-create', by: change.by, id, name, rights });
     return { keys: [...keys, key], result: { ...shown(key, now), text } };
   });
 }
 
 /** By id, or by name: then all valid ones of that name. Returns those that were revoked. */
 export async function revokeApiKeys(change: ApiKeyChange, idOrName: string): Promise<readonly ApiKeyInfo[]> {
-  return await changing(change.path, (keys) => {
+  return await changing(change.path, async (keys) => {
     const now = wallMs();
     const meant = keys.filter(({ id, name }) => id === idOrName || name === idOrName);
     if (meant.length === 0) {
@@ -97,7 +97,7 @@ export async function revokeApiKeys(change: ApiKeyChange, idOrName: string): Pro
     }
     const ending = meant.filter((key) => key.revokedAt === undefined);
     for (const { id, name, rights } of ending) {
-      change.audit?.({ event: 'key-revoke', by: change.by, id, name, rights });
+      await change.audit?.({ event: 'key-revoke', by: change.by, id, name, rights });
     }
     const after = keys.map((key) => (ending.includes(key) ? { ...key, revokedAt: now } : key));
     const ids = ending.map(({ id }) => id);
@@ -123,11 +123,14 @@ interface Change<T> {
   readonly result: T;
 }
 
-async function changing<T>(path: string, change: (keys: readonly StoredApiKey[]) => Change<T>): Promise<T> {
+async function changing<T>(
+  path: string,
+  change: (keys: readonly StoredApiKey[]) => Promise<Change<T>>,
+): Promise<T> {
   const lock = `${path}.lock`;
   await takeLock(lock);
   try {
-    const { keys, result } = change(readApiKeyFile(path, true));
+    const { keys, result } = await change(readApiKeyFile(path, true));
     writeApiKeyFile(path, keys, randomId());
     return result;
   } finally {

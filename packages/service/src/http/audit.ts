@@ -39,29 +39,31 @@ export type AuditEntry =
       readonly rights: readonly string[];
     };
 
-/** Throws when the entry cannot be written. */
-export type Audit = (entry: AuditEntry) => void;
+/** Throws, or rejects, when the entry cannot be written. */
+export type Audit = (entry: AuditEntry) => void | Promise<void>;
 
+/** Audit entries as lines of a log, whatever its level is. */
 export function auditLog(log: Logger): Audit {
-  return (entry) => log.info({ audit: entry }, 'audit');
+  const always = log.child({}, { level: 'info' });
+  return (entry) => always.info({ audit: entry }, 'audit');
 }
 
 /** Called with the number of evicted holders; null when the store did not answer, so the outcome is unknown. */
 export type NoteEvicted = (count: number | null) => void;
 
 /**
- * Logs an eviction before it is done. Throws a `Problem` when that fails: then it must not be done. Returns a function that
- * logs the outcome and emits it.
+ * Logs an eviction before it is done. Rejects with a `Problem` when that fails: then it must not be done. Resolves to a function
+ * that logs the outcome and emits it.
  */
-export function auditEviction(
+export async function auditEviction(
   { audit, log, events }: { readonly audit: Audit; readonly log: Logger; readonly events: ServiceEvents },
   { principal, note, ip, id: requestId }: FastifyRequest,
   { key, fromToken = 0, upToToken, reason = null }: Evict,
-): NoteEvicted {
+): Promise<NoteEvicted> {
   const { keyId } = note;
   const asked: Asked = { by: principal.id, ...(keyId && { keyId }), address: ip, key, requestId };
   try {
-    audit({
+    await audit({
       event: 'evict',
       ...asked,
       ...(fromToken > 0 && { fromToken }),
@@ -75,13 +77,16 @@ export function auditEviction(
       { key, cause },
     );
   }
-  return (count) => {
-    const entry = { event: 'evicted', ...asked, evicted: count } as const;
+  const noteOutcome = async (evicted: number | null): Promise<void> => {
+    const entry = { event: 'evicted', ...asked, evicted } as const;
     try {
-      audit(entry);
+      await audit(entry);
     } catch (error) {
       log.error({ audit: entry, error: String(error) }, 'the audit log cannot be written');
     }
+  };
+  return (count) => {
+    void noteOutcome(count);
     events.emit('evicted', {
       ...{ key, count, principal: principal.id, requestId },
       ...{ fromToken, upToToken, reason },

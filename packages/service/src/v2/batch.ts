@@ -126,7 +126,7 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
     if (command.kind === 'evict') {
       // The schema counts characters, and the limit is in bytes.
       if (typeof command.reason === 'string') checkReason(command.reason);
-      return { command, noteEvicted: auditEviction(parts, request, command) };
+      return { command, noteEvicted: await auditEviction(parts, request, command) };
     }
     const { principal } = request;
     principal.checkTtl?.(key, lifeOf(command));

@@ -147,7 +147,7 @@ function evictRoute(app: FastifyInstance, parts: ServiceParts): void {
         upToToken: token ?? upToToken ?? (await client.read(key))?.token ?? 0,
         reason: reason === undefined ? null : checkReason(reason),
       } as const;
-      const noteEvicted = auditEviction(parts, request, command);
+      const noteEvicted = await auditEviction(parts, request, command);
       const reply = await client.replyTo(command).catch((error: unknown) => {
         noteEvicted(null);
         throw error;

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import type { Store } from 'holdfast';
 import { memoryStore } from 'holdfast/memory';
 import { pino } from 'pino';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { auditFile, createApiKey, createAuth, revokeApiKeys } from '../../src/auth/index.js';
 import { configFrom } from '../../src/config/index.js';
-import { auditLog, serve } from '../../src/index.js';
+import { type AuditEntry, auditLog, serve } from '../../src/index.js';
 import { clearScene, freshFile, stage } from '../scene.js';
 import { bearer, freshKeyFile, keyFile } from './issuer.js';
 
@@ -131,13 +131,38 @@ describe('the audit log', () => {
     );
   });
 
-  it('may go to the log', () => {
+  it.each(['info', 'warn', 'silent'])('may go to a log, whatever its level is: %s', (level) => {
     const lines: string[] = [];
-    const log = pino({}, { write: (line: string) => lines.push(line) });
-    auditLog(log)({ event: 'key-revoke', by: 'operator', id: '0', name: 'ada', rights: [] });
+    const log = pino({ level }, { write: (line: string) => lines.push(line) });
+    void auditLog(log)({ event: 'key-revoke', by: 'operator', id: '0', name: 'ada', rights: [] });
     expect(JSON.parse(lines[0] ?? '')).toMatchObject({
       msg: 'audit',
       audit: { by: 'operator', name: 'ada' },
     });
+  });
+
+  it('that is written later is awaited before the eviction', async () => {
+    const entries: string[] = [];
+    let settle: (error?: Error) => void = () => undefined;
+    const audit = ({ event }: AuditEntry): Promise<void> => {
+      entries.push(event);
+      return new Promise((resolve, reject) => {
+        settle = (error) => (error ? reject(error) : resolve());
+      });
+    };
+    const { post, acquire, store } = await stage({ audit });
+    await acquire('own/a');
+    const ended = async (error?: Error) => {
+      const evicting = post('/v2/locks/own/a/evict', {});
+      const before = entries.length;
+      await vi.waitUntil(() => entries.length > before, 60_000);
+      expect((await store.read('own/a'))?.holders).toHaveLength(1);
+      settle(error);
+      return (await evicting).status;
+    };
+    expect(await ended(new Error('away'))).toBe(503);
+    expect((await store.read('own/a'))?.holders).toHaveLength(1);
+    expect(await ended()).toBe(200);
+    expect(entries).toEqual(['evict', 'evict', 'evicted']);
   });
 });
