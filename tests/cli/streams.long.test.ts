@@ -1,9 +1,9 @@
-import { closeSync, constants, openSync, readSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { memoryStore } from 'holdfast/memory';
 import { createService } from 'holdfast-service';
 import { describe, expect, it } from 'vitest';
+import { fullPipe } from './full-pipe.js';
 import { BINARY, isAlive, type Running, until, usePlace } from './holdfast.js';
 import { nonBlockingPipes } from './shared-pipes.js';
 
@@ -25,35 +25,6 @@ function blockStore(): () => void {
   };
 }
 
-/** A named pipe that is full, and open for reading, but read by nobody. */
-async function fullPipe(name: string): Promise<{ readonly drain: () => string; readonly close: () => void }> {
-  await place.startOther('mkfifo', [name]).ended;
-  const fd = openSync(join(place.folder, name), constants.O_RDWR | constants.O_NONBLOCK);
-  const page = Buffer.alloc(4_096, 'x');
-  for (let room = true; room; ) room = tried(() => writeSync(fd, page)) > 0;
-  return {
-    drain() {
-      const buffer = Buffer.alloc(1 << 20);
-      let text = '';
-      for (let count = 1; count > 0; ) {
-        count = tried(() => readSync(fd, buffer));
-        text += buffer.toString('utf8', 0, count);
-      }
-      return text.replace(/^x+/, '');
-    },
-    close: () => closeSync(fd),
-  };
-}
-
-function tried(act: () => number): number {
-  try {
-    return act();
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EAGAIN') return 0;
-    throw error;
-  }
-}
-
 describe.runIf(process.platform === 'linux')('a stderr that cannot be written', () => {
   const script = 'trap "echo cleaned; exit 0" TERM; echo in $$; while :; do sleep 0.05; done';
 
@@ -69,7 +40,7 @@ describe.runIf(process.platform === 'linux')('a stderr that cannot be written', 
   });
 
   it('because nobody reads the pipe, does not keep TERM and KILL from the command, nor the status', async () => {
-    const pipe = await fullPipe('unread');
+    const pipe = await fullPipe(place, 'unread');
     const stubborn = 'trap "" TERM; echo in $$; while :; do sleep 0.05; done';
     const running = shell(`exec ${HOLDFAST} run job --ttl 2s -- sh -c '${stubborn}' 2>unread`);
     const [, command] = await running.said(/in (\d+)/);
@@ -105,7 +76,7 @@ describe.runIf(process.platform === 'linux')('a stderr that cannot be written', 
   });
 
   it('for a while, gets the lines in their order once it can be', async () => {
-    const pipe = await fullPipe('slow');
+    const pipe = await fullPipe(place, 'slow');
     const running = shell(`exec ${HOLDFAST} run job --ttl 2s -- sh -c '${script}' 2>slow`);
     await running.said(/in \d+/);
     const unblock = blockStore();

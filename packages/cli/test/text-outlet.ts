@@ -5,6 +5,7 @@ export class TextOutlet implements Outlet {
   readonly isTTY: boolean;
   readonly rows = 0;
   readonly failure = null;
+  readonly inThread = false;
   /** One by one. */
   readonly written: string[] = [];
 
@@ -22,6 +23,11 @@ export class TextOutlet implements Outlet {
 
   write(text: string | Uint8Array): void {
     this.written.push(text.toString());
+  }
+
+  send(text: string | Uint8Array, done: (error: Error | null) => void): void {
+    this.write(text);
+    done(null);
   }
 
   async flushed(): Promise<void> {}

@@ -14,6 +14,7 @@ export { DEFAULT_LIMITS, type Limits } from './http/limits.js';
 export type { Authenticator, Needs, Principal, Role, Undertaking } from './http/principal.js';
 export { Problem, type ProblemCode } from './http/problem.js';
 export type { Part, ServiceParts } from './http/service-parts.js';
+export type { Output } from './log-output.js';
 export { type Running, serve } from './serve.js';
 export { createService, type Service, type ServiceOptions } from './service.js';
 export { type ServiceEventDetails, type ServiceEventName, ServiceEvents } from './service-events.js';

@@ -1,71 +1,133 @@
 /**
- * Where a running service writes its log. The lines of one turn of the event loop are written together, after the turn: one
- * write per request would cost as much as the lock. Warnings and errors are written at once, with all lines before them.
- * A process that is killed may lose the lines of its last turn, but no audit entry: `flush` writes what is there.
+ * The log of a running service, on an output that may fail or stall. Requests never wait for it.
+ *
+ * 1. The lines of one turn of the event loop are written together, after the turn: one write per request would cost as much
+ *    as the lock. Warnings and errors are written at once, with all lines before them.
+ * 2. While a write is under way, lines are kept: up to 8 MiB, and what does not fit is dropped.
+ * 3. The lines of a failed write are dropped. The next lines are a new attempt.
+ * 4. The first write that succeeds afterwards is followed by a warning with the number of dropped lines.
+ *
+ * An audit entry is a line whose writer learns whether it was written. A process that is killed may lose the lines of its
+ * last turn, but no audit entry that an eviction relied on.
  */
-import process from 'node:process';
-import { type DestinationStream, destination, type Logger, pino, symbols } from 'pino';
-import { soon } from './clock.js';
+import { type DestinationStream, symbols } from 'pino';
+import { soon, within } from './clock.js';
 
 /** The level of a line for every request. */
 const INFO = 30;
 /** More than this is written before the turn is over. */
-const PENDING_LETTERS_MAX = 64 * 1_024;
+const TURN_LETTERS_MAX = 64 * 1_024;
+/** What may wait for a write: the lines of 20,000 requests that are answered in one turn fit. */
+const KEPT_LETTERS_MAX = 8 * 1_024 * 1_024;
+/** How long an audit entry waits to be written before it is given up. */
+const ENTRY_MS = 2_000;
+
+/** Where the log is written. `write` neither blocks nor throws, and calls back once: after the text was written, or with the error. */
+export interface Output {
+  write(text: string, done: (error?: Error | null) => void): unknown;
+}
 
 export class LogOutput implements DestinationStream {
   /** Asks pino to set `lastLevel` before every line. */
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
-  readonly #file: DestinationStream;
-  #pending = '';
+  readonly #output: Output;
+  readonly #onDropped: (total: number) => void;
+  #lines: string[] = [];
+  #letters = 0;
+  /** Called when `#lines` were written, or with the error. */
+  #entries: ((error: Error | null) => void)[] = [];
+  #waiting: (() => void)[] = [];
   #isDue = false;
+  #isWriting = false;
+  #hasFailed = false;
+  #dropped = 0;
+  #droppedTold = 0;
 
-  constructor(file: DestinationStream) {
-    this.#file = file;
+  /** `onDropped` is called with the number of lines dropped since the start, when lines can be written again. */
+  constructor(output: Output, onDropped: (total: number) => void) {
+    this.#output = output;
+    this.#onDropped = onDropped;
   }
 
   write(line: string): void {
-    this.#pending += line;
-    if (this.lastLevel > INFO || this.#pending.length > PENDING_LETTERS_MAX) this.flush();
-    else if (!this.#isDue) {
-      this.#isDue = true;
-      soon(this.#onTurn);
+    if (!this.#keep(line)) {
+      this.#dropped += 1;
+      return;
     }
+    if (this.lastLevel > INFO || this.#letters > TURN_LETTERS_MAX) this.flush();
+    else this.#flushSoon();
   }
 
-  /** Writes all lines so far. Throws when that fails. */
+  /** Writes a line at once. Rejects when it cannot be written in time; then it never is, unless its write is under way. */
+  async append(line: string): Promise<void> {
+    if (!this.#keep(line)) throw new Error('The log cannot be written: nobody reads it.');
+    const written = new Promise<true>((resolve, reject) => {
+      this.#entries.push((error) => (error ? reject(error) : resolve(true)));
+    });
+    this.flush();
+    if (await within(ENTRY_MS, written, false)) return;
+    this.#withdraw(line);
+    throw new Error(`The log could not be written within ${ENTRY_MS} ms.`);
+  }
+
+  /** Starts to write all lines so far, unless a write is under way. */
   flush(): void {
-    if (this.#pending === '') return;
-    const lines = this.#pending;
-    this.#pending = '';
-    this.#file.write(lines);
+    if (this.#isWriting || this.#lines.length === 0) return;
+    const lines = this.#lines;
+    const entries = this.#entries;
+    this.#lines = [];
+    this.#letters = 0;
+    this.#entries = [];
+    this.#isWriting = true;
+    // A failed write may have left half a line.
+    const text = (this.#hasFailed ? '\n' : '') + lines.join('');
+    this.#output.write(text, (error = null) => {
+      this.#isWriting = false;
+      this.#hasFailed = error !== null;
+      if (error) this.#dropped += lines.length;
+      for (const settle of entries) settle(error);
+      if (!error) this.#tellDropped();
+      if (this.#isWriting) return;
+      if (this.#lines.length > 0) this.#flushSoon();
+      else for (const resolve of this.#waiting.splice(0)) resolve();
+    });
+  }
+
+  /** Resolves once all lines so far were written or dropped. */
+  flushed(): Promise<void> {
+    this.flush();
+    return this.#isWriting ? new Promise((resolve) => void this.#waiting.push(resolve)) : Promise.resolve();
+  }
+
+  #keep(line: string): boolean {
+    if (this.#letters + line.length > KEPT_LETTERS_MAX) return false;
+    this.#lines.push(line);
+    this.#letters += line.length;
+    return true;
+  }
+
+  #withdraw(line: string): void {
+    const at = this.#lines.indexOf(line);
+    if (at === -1) return;
+    this.#lines.splice(at, 1);
+    this.#letters -= line.length;
+  }
+
+  #tellDropped(): void {
+    if (this.#dropped === this.#droppedTold) return;
+    this.#droppedTold = this.#dropped;
+    this.#onDropped(this.#dropped);
+  }
+
+  #flushSoon(): void {
+    if (this.#isDue) return;
+    this.#isDue = true;
+    soon(this.#onTurn);
   }
 
   readonly #onTurn = (): void => {
     this.#isDue = false;
     this.flush();
-  };
-}
-
-export interface ServiceLog {
-  readonly log: Logger;
-  /** Writes all lines so far. Throws when that fails. */
-  flush(): void;
-  /** Writes all lines so far, and no longer follows the end of the process. */
-  close(): void;
-}
-
-/** A log on a file, by default stdout. Its last lines are written when the process exits. */
-export function openLog(level: string, file: string | number = process.stdout.fd): ServiceLog {
-  const output = new LogOutput(destination({ dest: file, sync: true }));
-  const flush = (): void => output.flush();
-  process.once('exit', flush);
-  return {
-    log: pino({ name: 'holdfast', level }, output),
-    flush,
-    close() {
-      process.removeListener('exit', flush);
-      flush();
-    },
   };
 }

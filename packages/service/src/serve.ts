@@ -1,6 +1,6 @@
 /** Runs the service from a configuration. Closes what it opened. */
 import { openStore } from 'holdfast';
-import type { Logger } from 'pino';
+import { type Logger, pino } from 'pino';
 import { auditFile, checkAuditFile } from './auth/audit.js';
 import { createAuth } from './auth/authenticator.js';
 import { tlsFromFiles } from './auth/tls.js';
@@ -9,8 +9,9 @@ import { type ServiceConfig, shownConfig } from './config/index.js';
 import { type Audit, auditLog } from './http/audit.js';
 import type { Authenticator } from './http/principal.js';
 import { version } from './http/version.js';
-import { openLog, type ServiceLog } from './log-output.js';
+import type { Output } from './log-output.js';
 import { createService, type Service } from './service.js';
+import { openLog, type ServiceLog, standardOutput } from './service-log.js';
 import { checkStore } from './store-check.js';
 
 export interface Running {
@@ -24,20 +25,21 @@ export interface Running {
 /** How long a store may take to close: one that hangs must not keep the process alive. */
 const STORE_CLOSE_MS = 1_000;
 
-export async function serve(config: ServiceConfig): Promise<Running> {
-  const output = openLog(config.logLevel);
+/** The log goes to `output`. Default stdout. */
+export async function serve(config: ServiceConfig, output: Output = standardOutput()): Promise<Running> {
+  const serviceLog = openLog(config.logLevel, output);
   try {
-    return await serveWith(config, output);
+    return await serveWith(config, serviceLog);
   } catch (error) {
-    output.close();
+    await serviceLog.close();
     throw error;
   }
 }
 
-async function serveWith(config: ServiceConfig, output: ServiceLog): Promise<Running> {
-  const { log } = output;
+async function serveWith(config: ServiceConfig, serviceLog: ServiceLog): Promise<Running> {
+  const { log } = serviceLog;
   if (config.audit !== null) checkAuditFile(config.audit);
-  const audit = config.audit === null ? auditIn(output) : auditFile(config.audit);
+  const audit = config.audit === null ? auditIn(serviceLog) : auditFile(config.audit);
   const auth = authOf(config, log);
   const tls = config.tls && tlsFromFiles(config.tls);
   const store = await openStore(servedStore(config.store));
@@ -46,8 +48,8 @@ async function serveWith(config: ServiceConfig, output: ServiceLog): Promise<Run
   const close = async (): Promise<void> => {
     stopChecking();
     await service?.close();
-    await within(STORE_CLOSE_MS, store.close(), undefined);
-    output.close();
+    // Together, because each has a second: the process has to exit in time.
+    await Promise.all([within(STORE_CLOSE_MS, store.close(), undefined), serviceLog.close()]);
   };
   try {
     service = createService({
@@ -70,12 +72,16 @@ async function serveWith(config: ServiceConfig, output: ServiceLog): Promise<Run
   }
 }
 
-/** Every entry is written at once: an eviction must not be done before it is in the log. */
-function auditIn({ log, flush }: ServiceLog): Audit {
-  const audit = auditLog(log);
+/** Audit entries in the log, whatever its level is: an eviction must not be done before its entry is written. */
+function auditIn({ append }: ServiceLog): Audit {
+  let written = Promise.resolve();
+  const write = (line: string): void => {
+    written = append(line);
+  };
+  const audit = auditLog(pino({ name: 'holdfast' }, { write }));
   return (entry) => {
-    audit(entry);
-    flush();
+    void audit(entry);
+    return written;
   };
 }
 

@@ -91,8 +91,9 @@ const SERVICE_MAY_IMPORT: Readonly<Record<string, readonly string[]>> = {
   ],
   'store-check': ['clock', 'service'],
   'log-output': ['clock'],
-  serve: ['clock', 'auth', 'http', 'config', 'service', 'store-check', 'log-output'],
-  index: ['auth', 'service-events', 'config', 'http', 'serve', 'service', 'v1'],
+  'service-log': ['clock', 'log-output'],
+  serve: ['clock', 'auth', 'http', 'config', 'service', 'store-check', 'log-output', 'service-log'],
+  index: ['auth', 'service-events', 'config', 'http', 'log-output', 'serve', 'service', 'v1'],
 };
 
 /** `queue/waiter.ts` → `queue`, `locks.ts` → `locks`. */

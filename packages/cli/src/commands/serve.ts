@@ -1,6 +1,6 @@
 /** `holdfast serve`: runs the lock service with its dashboard until a signal ends it. */
 import { readFileSync } from 'node:fs';
-import type { Running, ServiceConfig, SettingName } from 'holdfast-service';
+import type { Output, Running, ServiceConfig, SettingName } from 'holdfast-service';
 import type { Command } from '../command.js';
 import { EXIT, Failure, failureOf, reasonOf, usageFailure } from '../failure.js';
 import { type Options, SERVICE_OPTION_NAMES } from '../options/options.js';
@@ -37,7 +37,7 @@ loopback only, unless --insecure is given. TERM, INT and HUP end it, after open 
       return EXIT.ok;
     }
     const stopped = nextSignal();
-    const running = await started(service, config);
+    const running = await started(service, config, { write: terminal.log });
     terminal.err(
       `holdfast: ${running.url}${running.open ? ' (no authentication: everybody may do everything)' : ''}`,
     );
@@ -45,6 +45,8 @@ loopback only, unless --insecure is given. TERM, INT and HUP end it, after open 
     const drained = config.drainMs > 0 ? `draining for ${formatDuration(config.drainMs)}, then ` : '';
     terminal.err(`holdfast: ${signal}: ${drained}closing`);
     await running.close();
+    // Where stdout or stderr is a socket that nobody reads, Node would not exit: then the signal ends the process.
+    process.once('exit', () => void (terminal.hangs() && process.kill(process.pid, signal)));
     return EXIT.ok;
   },
 };
@@ -81,9 +83,9 @@ const LISTENING: Readonly<Record<string, string>> = {
   ENOTFOUND: 'there is no such host; see --host',
 };
 
-async function started({ serve: run }: Service, config: ServiceConfig): Promise<Running> {
+async function started({ serve: run }: Service, config: ServiceConfig, log: Output): Promise<Running> {
   try {
-    return await run(config);
+    return await run(config, log);
   } catch (error) {
     const failure = failureOf(error);
     if (failure) throw new Failure(failure.status, redactIn(failure.message, config.store), failure.details);

@@ -1,6 +1,6 @@
 /**
  * stdout and stderr of the command. A full pipe, a full disk or a reader that has left must never keep `run` from ending
- * its command in time: nothing here waits, and nothing throws.
+ * its command in time, or `serve` from answering: nothing here waits, and nothing throws.
  *
  * A pipe or a terminal is opened a second time, non-blocking. Making the given one non-blocking, as Node's
  * `process.stdout` does, would change it for the other programs of the pipeline too (see standard-streams.ts).
@@ -21,7 +21,11 @@ export interface Outlet {
   readonly used: boolean;
   /** The first failed write. */
   readonly failure: NodeJS.ErrnoException | null;
+  /** Whether a thread is in a write. Node ends only after it. */
+  readonly inThread: boolean;
   write(text: string | Uint8Array): void;
+  /** Calls back once the text was written, or with the error. The caller handles it: it is no `failure`, and not `used`. */
+  send(text: string | Uint8Array, done: (error: Error | null) => void): void;
   /** Resolves once everything was written or has failed. */
   flushed(): Promise<void>;
 }
@@ -42,6 +46,7 @@ class DescriptorOutlet implements Outlet {
   #own: number | null = null;
   failure: NodeJS.ErrnoException | null = null;
   used = false;
+  inThread = false;
 
   constructor(fd: number, queue: Queue) {
     this.#fd = fd;
@@ -59,22 +64,24 @@ class DescriptorOutlet implements Outlet {
 
   write(text: string | Uint8Array): void {
     this.used = true;
-    this.#queue.add(this, Buffer.from(text));
+    this.send(text, (error) => {
+      this.failure ??= error;
+    });
+  }
+
+  send(text: string | Uint8Array, done: (error: Error | null) => void): void {
+    this.#queue.add({ outlet: this, bytes: Buffer.from(text), done });
   }
 
   flushed(): Promise<void> {
     return this.#queue.emptied();
   }
 
-  /** Calls back with the number of bytes written; null to try again later. Failed bytes count as written, and are lost. */
-  attempt(bytes: Buffer, done: (count: number | null) => void): void {
+  /** Calls back with the number of bytes written, or with the error; null to try again later. */
+  attempt(bytes: Buffer, done: (outcome: number | null | Error) => void): void {
     const fail = (error: unknown): void => {
-      if (codeOf(error) === 'EAGAIN') {
-        done(null);
-        return;
-      }
-      this.failure ??= error instanceof Error ? error : new Error(String(error));
-      done(bytes.length);
+      if (codeOf(error) === 'EAGAIN') done(null);
+      else done(error instanceof Error ? error : new Error(String(error)));
     };
     let count: number | null = null;
     try {
@@ -84,8 +91,16 @@ class DescriptorOutlet implements Outlet {
       fail(error);
       return;
     }
-    if (count !== null) done(count);
-    else write(this.#fd, bytes, (error, written) => (error ? fail(error) : done(written)));
+    if (count !== null) {
+      done(count);
+      return;
+    }
+    this.inThread = true;
+    write(this.#fd, bytes, (error, written) => {
+      this.inThread = false;
+      if (error) fail(error);
+      else done(written);
+    });
   }
 
   #openOwn(): number | null {
@@ -101,15 +116,22 @@ class DescriptorOutlet implements Outlet {
   }
 }
 
-/** Chunks in their order, one at a time. */
+interface Chunk {
+  readonly outlet: DescriptorOutlet;
+  readonly bytes: Buffer;
+  readonly done: (error: Error | null) => void;
+}
+
+/** Chunks in their order, one at a time. The rest of a chunk that failed is lost. */
 class Queue {
-  readonly #chunks: { readonly outlet: DescriptorOutlet; readonly bytes: Buffer }[] = [];
+  readonly #chunks: Chunk[] = [];
   readonly #waiting: (() => void)[] = [];
+  #isSending = false;
   #retryMs = RETRY_MS;
 
-  add(outlet: DescriptorOutlet, bytes: Buffer): void {
-    this.#chunks.push({ outlet, bytes });
-    if (this.#chunks.length === 1) this.#send();
+  add(chunk: Chunk): void {
+    this.#chunks.push(chunk);
+    if (!this.#isSending) this.#send();
   }
 
   emptied(): Promise<void> {
@@ -119,30 +141,37 @@ class Queue {
 
   /** A loop and no recursion: thousands of lines may have piled up. */
   #send(): void {
+    this.#isSending = true;
     for (let chunk = this.#chunks[0]; chunk; chunk = this.#chunks[0]) {
       let isLate = false;
       let goesOn = false;
-      chunk.outlet.attempt(chunk.bytes, (count) => {
-        goesOn = this.#settle(count);
+      chunk.outlet.attempt(chunk.bytes, (outcome) => {
+        goesOn = this.#settle(outcome);
         if (isLate && goesOn) this.#send();
       });
       isLate = true;
       if (!goesOn) return;
     }
+    this.#isSending = false;
     for (const resolve of this.#waiting.splice(0)) resolve();
   }
 
   /** Whether to continue at once. */
-  #settle(count: number | null): boolean {
+  #settle(outcome: number | null | Error): boolean {
     const [chunk] = this.#chunks;
-    if (count === null || !chunk) {
+    if (outcome === null || !chunk) {
       after(this.#retryMs, () => this.#send());
       this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS_MAX);
       return false;
     }
     this.#retryMs = RETRY_MS;
-    if (count < chunk.bytes.length) this.#chunks[0] = { ...chunk, bytes: chunk.bytes.subarray(count) };
-    else this.#chunks.shift();
+    const error = outcome instanceof Error ? outcome : null;
+    if (typeof outcome === 'number' && outcome < chunk.bytes.length) {
+      this.#chunks[0] = { ...chunk, bytes: chunk.bytes.subarray(outcome) };
+    } else {
+      this.#chunks.shift();
+      chunk.done(error);
+    }
     return true;
   }
 }

@@ -26,6 +26,10 @@ export interface Terminal {
   out(line: string): void;
   /** Text on stdout, without a line break. */
   raw(text: string): void;
+  /** Text on stdout that may be lost: the caller learns of it, and the exit neither waits nor fails. */
+  log(text: string, done: (error: Error | null) => void): void;
+  /** Whether a write hangs in a way that keeps the process from exiting. */
+  hangs(): boolean;
   /** A line on stderr. */
   err(line: string): void;
   /** A warning while the command goes on: a line on stderr, as JSON with --json. */
@@ -58,6 +62,8 @@ export function openTerminal(
     failed: () => stdout.failure !== null,
     out: (line) => stdout.write(`${line}\n`),
     raw: (text) => stdout.write(text),
+    log: (text, done) => stdout.send(text, done),
+    hangs: () => stdout.inThread || stderr.inThread,
     err: (line) => stderr.write(`${line}\n`),
     warn: (text) => say('warning', text),
     note: (text) => say('note', text),

@@ -2,17 +2,48 @@ import { pino } from 'pino';
 import { describe, expect, it } from 'vitest';
 import { LogOutput } from '../../src/log-output.js';
 
+const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+const messagesOf = (text: string) => [...text.matchAll(/"msg":"([^"]+)"/g)].map(([, msg]) => msg);
+
+/** A log whose writes are done at once. */
 function written() {
   const writes: string[] = [];
-  const output = new LogOutput({ write: (text) => writes.push(text) });
-  const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
-  const texts = () => writes.map((text) => [...text.matchAll(/"msg":"(\w+)"/g)].map(([, msg]) => msg));
-  return { log: pino({}, output), output, turn, texts };
+  const output = new LogOutput(
+    {
+      write(text, done) {
+        writes.push(text);
+        done();
+      },
+    },
+    () => undefined,
+  );
+  return { log: pino({}, output), output, texts: () => writes.map(messagesOf) };
 }
+
+/** A log whose writes are under way until the next one of them is told its outcome. */
+function stalled() {
+  const writes: { text: string; done: (error?: Error | null) => void }[] = [];
+  const output = new LogOutput({ write: (text, done) => writes.push({ text, done }) }, (dropped) =>
+    log.warn(`dropped ${dropped}`),
+  );
+  const log = pino({}, output);
+  /** Ends the first write, and returns its text. */
+  async function end(error?: Error): Promise<string> {
+    const write = writes.shift();
+    write?.done(error);
+    await turn();
+    return write?.text ?? '';
+  }
+  return { log, output, end, count: () => writes.length };
+}
+
+const FULL = new Error('The disk is full.');
+/** Nine of them fit. */
+const LONG = 'x'.repeat(900_000);
 
 describe('the log of a running service', () => {
   it('writes the lines of one turn together, in order, after the turn', async () => {
-    const { log, turn, texts } = written();
+    const { log, texts } = written();
     log.info('one');
     await Promise.resolve();
     log.info('two');
@@ -25,7 +56,7 @@ describe('the log of a running service', () => {
   });
 
   it('writes a warning or an error at once, after the lines before it', async () => {
-    const { log, turn, texts } = written();
+    const { log, texts } = written();
     log.info('one');
     log.warn('two');
     expect(texts()).toEqual([['one', 'two']]);
@@ -34,23 +65,86 @@ describe('the log of a running service', () => {
     expect(texts()).toEqual([['one', 'two'], ['three']]);
   });
 
-  it('writes everything when it is told to, and fails where that fails: an audit entry is written before its eviction', () => {
-    const { log, output, texts } = written();
-    log.info('one');
-    output.flush();
-    expect(texts()).toEqual([['one']]);
-    const full = new LogOutput({
-      write() {
-        throw new Error('The disk is full.');
-      },
-    });
-    pino({}, full).info('two');
-    expect(() => full.flush()).toThrow('The disk is full.');
-  });
-
   it('does not gather more than a turn of many requests needs', () => {
     const { log, texts } = written();
     for (let line = 0; line < 5_000; line += 1) log.info('line');
     expect(texts().flat().length).toBeGreaterThan(4_000);
+  });
+
+  it('keeps lines while a write is under way, and writes them together', async () => {
+    const { log, output, end, count } = stalled();
+    log.warn('one');
+    log.warn('two');
+    log.info('three');
+    await turn();
+    expect(count()).toBe(1);
+    const flushed = output.flushed();
+    expect(messagesOf(await end())).toEqual(['one']);
+    expect(messagesOf(await end())).toEqual(['two', 'three']);
+    await flushed;
+  });
+
+  it('drops what does not fit, and says how much when the reader goes on', async () => {
+    const { log, end } = stalled();
+    log.warn('first');
+    for (let line = 0; line < 20; line += 1) log.info(LONG);
+    await end();
+    const kept = await end();
+    expect(messagesOf(kept)).toEqual([...Array.from({ length: 9 }, () => LONG), 'dropped 11']);
+    log.warn('next');
+    expect(messagesOf(await end())).toEqual(['next']);
+  });
+
+  it('drops the lines of a failed write, goes on with a line of its own, and says how many', async () => {
+    const { log, end } = stalled();
+    log.warn('one');
+    await end(FULL);
+    log.info('two');
+    log.warn('three');
+    await end(FULL);
+    log.warn('four');
+    expect(await end()).toMatch(/^\n\{.*"four"\}\n$/);
+    expect(await end()).toMatch(/^\{.*"dropped 3"\}\n$/);
+  });
+});
+
+describe('an entry of the audit in the log', () => {
+  it('is written at once, after the lines before it', async () => {
+    const { log, output, texts } = written();
+    log.info('one');
+    await output.append('{"msg":"entry"}\n');
+    expect(texts()).toEqual([['one', 'entry']]);
+  });
+
+  it('is known to be written only after its own write', async () => {
+    const { log, output, end } = stalled();
+    log.warn('one');
+    let isWritten = false;
+    const appended = output.append('{"msg":"entry"}\n').then(() => {
+      isWritten = true;
+    });
+    await end();
+    expect(isWritten).toBe(false);
+    expect(messagesOf(await end())).toEqual(['entry']);
+    await appended;
+  });
+
+  it('is refused when the write fails, and when too many lines wait', async () => {
+    const { log, output, end } = stalled();
+    const failed = output.append('{"msg":"entry"}\n');
+    await Promise.all([expect(failed).rejects.toThrow(FULL), end(FULL)]);
+    log.warn('one');
+    for (let line = 0; line < 10; line += 1) log.info(LONG);
+    await expect(output.append(`{"msg":"${LONG}"}\n`)).rejects.toThrow('nobody reads it');
+  });
+
+  it('that waits for a stalled reader is refused after a while, and is never written', async () => {
+    const { log, output, end } = stalled();
+    log.warn('one');
+    const late = output.append('{"msg":"entry"}\n');
+    log.info('two');
+    await expect(late).rejects.toThrow('could not be written within');
+    await end();
+    expect(messagesOf(await end())).toEqual(['two']);
   });
 });
