@@ -310,6 +310,9 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     const bare = postgresStore(fleet.pool, place);
     await expect(say(bare, claimOf('job', 1_000))).rejects.toThrow(/is not ready for Holdfast/);
     await expect(bare.probe()).rejects.toThrow(/is not ready for Holdfast/);
+    await fleet.pool.query('CREATE TABLE zoneless (lock_name text PRIMARY KEY, expires_at timestamp)');
+    const zoneless = migrate(fleet.pool, { ...place, table: 'zoneless' });
+    await expect(zoneless).rejects.toThrow(/"zoneless" has times without a time zone.*timestamptz/);
     for (const options of [
       { layout: 'distributed-locks' },
       { layout: { ...distributedLocks, store: 'dynamodb' } },

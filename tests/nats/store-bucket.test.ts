@@ -55,6 +55,9 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     ['history', { max_msgs_per_subject: 5 }, /history is 5, and has to be 1/],
     ['memory', { storage: 'memory' }, /storage is "memory": a restart would lose every lock/],
     ['short', { max_age: 60 * NS_PER_S, duplicate_window: 60 * NS_PER_S }, /records are deleted after 60 s/],
+    ['retention', { retention: 'interest' }, /retention is "interest"/],
+    ['bytes', { discard: 'old', max_bytes: 8_192 }, /discards old records when it is full/],
+    ['messages', { discard: 'old', max_msgs: 20 }, /discards old records when it is full/],
     ['foreign', { subjects: ['orders.>'] }, /the stream KV_foreign is not a KV bucket/],
   ])('one with the wrong %s is refused in words, and left as it is', async (bucket, more, words) => {
     await make(bucket, more);

@@ -166,4 +166,26 @@ describe.runIf(available('postgres'))('PostgreSQL with others in it', () => {
       await client.query('DROP DATABASE latin1');
     }
   });
+
+  it('in a database without an encoding, plain SQL takes ASCII names, and refuses others', async () => {
+    await client.query(
+      `CREATE DATABASE bytes ENCODING 'SQL_ASCII' LC_COLLATE 'C' LC_CTYPE 'C' TEMPLATE template0`,
+    );
+    const there = new URL(url);
+    there.pathname = '/bytes';
+    const bytes = new pg.Client({ connectionString: there.href });
+    await bytes.connect();
+    try {
+      await migrate(bytes);
+      const { rows } = await bytes.query("SELECT holdfast.acquire_lock('job', 'zoe') AS got");
+      expect(rows).toEqual([{ got: true }]);
+      for (const name of ['a\u0328', 'straße']) {
+        const locking = bytes.query("SELECT holdfast.acquire_lock($1, 'zoe')", [name]);
+        await expect(locking).rejects.toThrow(/lock name has letters beyond ASCII/);
+      }
+    } finally {
+      await bytes.end();
+      await client.query('DROP DATABASE bytes');
+    }
+  });
 });

@@ -242,6 +242,16 @@ function wrongWith(config: StreamConfig, replicas: number, bucket: string): stri
   if (config.storage !== 'file') {
     return `its storage is "${config.storage}": a restart would lose every lock. It has to be "file", from its creation on.`;
   }
+  if (config.retention !== undefined && config.retention !== 'limits') {
+    return `its retention is "${config.retention}": records go when they were read. It has to be "limits", from its creation on.`;
+  }
+  // The server then makes room for one lock by deleting another.
+  if (config.discard !== 'new' && [config.max_msgs, config.max_bytes].some((max = -1) => max > 0)) {
+    return (
+      'it discards old records when it is full, and they may be locks that are held. It has to refuse new ones. ' +
+      `(nats stream edit ${stream} --discard new)`
+    );
+  }
   if (config.num_replicas < replicas) {
     return (
       `it has ${config.num_replicas === 1 ? 'one replica' : `${config.num_replicas} replicas`}, and ${replicas} are ` +

@@ -119,6 +119,11 @@ export interface StreamConfig {
   readonly subjects?: readonly string[];
   readonly deny_delete?: boolean;
   readonly sealed?: boolean;
+  readonly retention?: string;
+  readonly discard?: string;
+  /** -1: as many as there are. */
+  readonly max_msgs?: number;
+  readonly max_bytes?: number;
 }
 
 export interface StreamCluster {

@@ -196,6 +196,11 @@ BEGIN
   IF p_text IS NULL OR p_text = '' THEN
     RAISE EXCEPTION 'The % is empty: give it one.', p_what USING ERRCODE = 'invalid_parameter_value';
   END IF;
+  -- There a letter is some bytes, which can be neither checked nor compared with another spelling.
+  IF p_text ~ '[^\\u0001-\\u007f]' AND current_setting('server_encoding') = 'SQL_ASCII' THEN
+    RAISE EXCEPTION 'The % has letters beyond ASCII, which functions cannot compare in a database with the encoding SQL_ASCII: take others.',
+      p_what USING ERRCODE = 'invalid_parameter_value';
+  END IF;
   IF p_text ~ '[\\u0001-\\u001f\\u007f-\\u009f]' THEN
     RAISE EXCEPTION 'The % has control characters: leave them out.', p_what USING ERRCODE = 'invalid_parameter_value';
   END IF;

@@ -9,6 +9,7 @@ import { type Place, tableOf } from './row-sql.js';
 /** A setting of the transaction: a DO block has no other way to return a value. */
 export function tableScript({ layout, schema, table }: Place, foundSetting: string): string {
   const name = tableOf(schema, table);
+  const columns = Object.keys(layout.columns).map(quoteText).join(', ');
   return `-- Holdfast: the column "${OWN}" in the table ${name} of the layout ${layout.name}. Safe to run again.
 -- Whoever uses the locks needs SELECT, INSERT, UPDATE and DELETE on the table.
 DO $holdfast$
@@ -16,6 +17,13 @@ BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended(${quoteText(`holdfast migrate ${name}`)}, 0));
   PERFORM set_config('${foundSetting}', (SELECT count(*) FROM pg_attribute
     WHERE attrelid = to_regclass(${quoteText(name)}) AND attname = '${OWN}' AND NOT attisdropped)::text, true);
+  -- Such times depend on the time zone of each session.
+  IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass(${quoteText(name)}) AND NOT attisdropped
+    AND atttypid = 'timestamp'::regtype AND attname IN (${columns})) THEN
+    RAISE EXCEPTION 'The table % has times without a time zone. Nothing was changed.', ${quoteText(name)}
+      USING ERRCODE = 'feature_not_supported',
+        HINT = 'Change them to timestamptz first: ALTER TABLE … ALTER COLUMN … TYPE timestamptz.';
+  END IF;
   IF to_regclass(${quoteText(name)}) IS NULL THEN
 ${layout.create(name).replaceAll(/^/gm, '    ')}
   END IF;
