@@ -86,4 +86,14 @@ export const PLANTED_QUORUM_BUGS: readonly PlantedBug[] = [
     ],
     shows: BROKEN_REGISTER,
   },
+  {
+    name: 'a process with three of five servers counts a majority of three',
+    profile: 'quorum-of-five',
+    seeds: 6,
+    edits: [
+      { file: QUORUM, find: 'if (size !== given)', put: 'if (false)' },
+      { file: QUORUM, find: 'size: given', put: 'size' },
+    ],
+    shows: BROKEN_REGISTER,
+  },
 ];

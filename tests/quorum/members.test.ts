@@ -17,7 +17,7 @@ import { QuorumScene } from './store-scene.js';
 
 const ROUNDS = 400;
 
-const seatOf = ({ quorum, place }: Greeting): Seat => ({ quorum: quorum ?? '', place });
+const seatOf = ({ quorum, place, size }: Greeting): Seat => ({ quorum: quorum ?? '', place, size });
 
 function answered(reply: MemberReply | Refusal): MemberReply {
   if ('isRefused' in reply) throw new Error('Refused.');
@@ -86,14 +86,15 @@ describe.runIf(available('redis', { own: true }))('a member on Redis', () => {
     expect(keptMs).toBeGreaterThan(50_000);
   });
 
-  it('refuses every request under another id or place', async ({ onTestFinished }) => {
+  it('refuses every request under another id, place or number of servers', async ({ onTestFinished }) => {
     const scene = await QuorumScene.open(onTestFinished);
     const [, second] = membersOf(scene.clients, {});
     if (!second) throw new Error('No member.');
     const seat = seatOf(await second.greet());
-    expect(seat.place).toBe(2);
+    expect(seat).toMatchObject({ place: 2, size: 3 });
     for (const wrong of [
       { ...seat, place: 1 },
+      { ...seat, size: 5 },
       { ...seat, quorum: 'other' },
     ]) {
       expect(await second.ask({ kind: 'peek', key: 'k' }, wrong)).toEqual({ isRefused: true, isOnce: true });

@@ -55,6 +55,8 @@ export interface Workload {
   readonly processes: number;
   /** Per process. */
   readonly workers: number;
+  /** The processes were given only so many servers of the quorum, and have to be refused. Default all. */
+  readonly servers?: number;
   readonly behaviour: Behaviour;
 }
 

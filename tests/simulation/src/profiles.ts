@@ -302,7 +302,9 @@ const QUORUM_OF_FIVE: Profile = {
   ...CUT_OFF,
   name: 'quorum-of-five',
   durationMs: 100_000,
-  about: 'five servers with clocks an hour apart, and work longer than the ttl',
+  about:
+    'five servers with clocks an hour apart, work longer than the ttl, and a process with three of the servers',
+  workloads: [...CUT_OFF.workloads, { processes: 1, workers: 1, servers: 3, behaviour: BEHAVIOUR }],
   members: {
     count: 5,
     apartMs: 3_600_000,

@@ -6,36 +6,44 @@ import {
   Quorum,
   QuorumRegister,
   type Register,
-  type Request,
   type Snapshot,
   type Store,
   snapshotOf,
   type Version,
 } from './library.js';
 import type { QuorumServer } from './quorum-server.js';
+import type { SimulatedMember } from './simulated-member.js';
 
 export interface QuorumConnectionParts extends Omit<ConnectionParts, 'server'> {
   readonly server: QuorumServer;
+  /** The servers that this process was given. */
+  readonly given: readonly SimulatedMember[];
   /** The servers that this process cannot reach now. */
   readonly unreachable: ReadonlySet<number>;
 }
 
 export function connectToQuorum(parts: QuorumConnectionParts): Store {
-  const { server, link, variant, onHold, unreachable } = parts;
+  const { server, given, link, variant, onHold, unreachable } = parts;
   const { clock } = link.process;
   const ask = answersOver(parts);
 
-  const members = server.members.map((member): Member => {
+  const members = given.map((member): Member => {
     const request = <T>(keys: readonly string[], work: (isOnce: boolean) => T): Promise<T> =>
       ask(keys, work, {
         isCut: () => unreachable.has(member.place),
         receive: (handle) => member.receive(handle),
       });
+    const size = server.members.length;
     return {
       name: `m${member.place}`,
       greet: () =>
-        request([], () => ({ time: member.time, quorum: 'simulated', place: member.place, reason: '' })),
-      ask: (message: Request) => request([message.key], (isOnce) => ({ ...member.handle(message), isOnce })),
+        request([], () => {
+          return { time: member.time, quorum: 'simulated', place: member.place, size, reason: '' };
+        }),
+      ask: (message, seat) =>
+        request([message.key], (isOnce) =>
+          seat.size === size ? { ...member.handle(message), isOnce } : { isRefused: true, isOnce },
+        ),
     };
   });
   const quorum = new Quorum(members, clock);

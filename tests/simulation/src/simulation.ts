@@ -41,7 +41,11 @@ export class Simulation {
   isEnding = false;
   readonly #decisions: DecisionChecker;
   readonly #liveness: LivenessChecker;
-  readonly #connect: (parts: Omit<ConnectionParts, 'server'>, unreachable: ReadonlySet<number>) => Store;
+  readonly #connect: (
+    parts: Omit<ConnectionParts, 'server'>,
+    unreachable: ReadonlySet<number>,
+    workload: Workload,
+  ) => Store;
   #count = 0;
   onStarted: (client: Client) => void = () => {};
 
@@ -55,7 +59,8 @@ export class Simulation {
       const quorum = new QuorumServer(profile.members, schedule, this.random.fork(), result, onDecision);
       this.members = quorum.members;
       this.server = quorum;
-      this.#connect = (parts, unreachable) => connectToQuorum({ ...parts, server: quorum, unreachable });
+      this.#connect = (parts, unreachable, { servers }) =>
+        connectToQuorum({ ...parts, server: quorum, unreachable, given: quorum.members.slice(0, servers) });
     } else {
       const one = new Server(schedule, onDecision);
       this.members = [];
@@ -96,7 +101,8 @@ export class Simulation {
       if (!client.holds.has(number)) client.holds.set(number, { sinceMs: schedule.nowMs, suspendedMs });
     };
     const unreachable = new Set<number>();
-    const store = this.#connect({ link, schedule, variant: profile.variant, onWakeUp, onHold }, unreachable);
+    const { variant } = profile;
+    const store = this.#connect({ link, schedule, variant, onWakeUp, onHold }, unreachable, workload);
     const locks = openLocks(store, { owner: process.name, namespace: NAMESPACE }, process.clock);
     const client: Client = {
       process,

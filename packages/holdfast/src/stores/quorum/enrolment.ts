@@ -2,8 +2,8 @@
  * Who belongs to the quorum. A server that lost data has forgotten promises, and must not vote before the others have made
  * up for it:
  *
- * 1. Find the members that still vote. At first there are none: then every server notes a new id and its place, and gets
- *    its vote only when all have noted it. Where that is broken off, the next run completes it.
+ * 1. Find the members that still vote. At first there are none: then every server notes a new id, its place and the number
+ *    of servers, and gets its vote only when all have noted it. Where that is broken off, the next run completes it.
  * 2. A majority has to vote. Read every key that any of them has, so that a majority of them accepts its value again:
  *    then nothing that the lost server had accepted is needed any more.
  * 3. Enrol the server at its place.
@@ -13,6 +13,7 @@ import { type ListQuery, StoreError } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import type { RedisClient } from '../redis/clients.js';
 import { scanKeys } from '../redis/key-scan.js';
+import { otherSize } from './member.js';
 import { Quorum } from './quorum.js';
 import type { RedisMember } from './redis-member.js';
 import { QuorumRegister } from './register.js';
@@ -31,7 +32,8 @@ const COPIED_AT_ONCE = 64;
 
 /**
  * Makes the servers one quorum, once, when all of them answer. Later it enrols servers again that lost their data or
- * were replaced, in the place where they are in the list; every other server has to answer then.
+ * were replaced, in the place where they are in the list; every other server has to answer then. Another number of
+ * servers than before is refused.
  */
 export async function enrolMembers(
   clients: readonly RedisClient[],
@@ -54,6 +56,13 @@ export async function enrolMembers(
   if (ids.size > 1)
     throw failed('the servers belong to different quorums: pass those that were enrolled together');
   const [id = systemClock.randomId()] = ids;
+  const size = greetings.find(({ enrolled }) => enrolled === id)?.size ?? members.length;
+  if (size !== members.length) {
+    throw failed(
+      `${otherSize(size, members.length)}. Another number of servers is a new quorum: stop everything that uses this ` +
+        `one, delete the key "${members[0]?.enrolmentKey}" on all its servers, and enrol the new ones under another prefix`,
+    );
+  }
   const wrong = greetings.findIndex(({ enrolled, place }, index) => enrolled === id && place !== index + 1);
   if (wrong !== -1) {
     throw failed(
@@ -63,7 +72,7 @@ export async function enrolMembers(
   const states = greetings.map(({ before }) => before);
   const enrol = async (some: readonly number[], isVoting: boolean): Promise<void> => {
     for (const index of some) {
-      const seat = { quorum: id, place: index + 1 };
+      const seat = { quorum: id, place: index + 1, size: members.length };
       const state = (await members[index]?.enrol(seat, isVoting, states[index] ?? '')) ?? '';
       if (state === '')
         throw failed(`server ${index + 1} was restarted, or enrolled by somebody else, meanwhile: try again`);

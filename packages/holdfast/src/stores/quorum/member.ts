@@ -56,19 +56,24 @@ export interface MemberReply {
   readonly isOnce: boolean;
 }
 
-/** A server introduces itself: which quorum it is enrolled in, and at which place. */
+/** A server introduces itself: which quorum it is enrolled in, at which place, and of how many servers. */
 export interface Greeting {
   readonly time: number;
   /** Null: not enrolled, or its data may be older than its promises. `reason` says which. */
   readonly quorum: string | null;
   readonly place: number;
+  readonly size: number;
   readonly reason: string;
 }
 
-/** A vote: the id of the quorum, and the place in it that the server was enrolled at when it was greeted. */
+/**
+ * A vote: the id of the quorum, the place in it that the server was enrolled at when it was greeted, and the number of
+ * servers that the process was given. Processes with another number count another majority, so the server refuses them.
+ */
 export interface Seat {
   readonly quorum: string;
   readonly place: number;
+  readonly size: number;
 }
 
 /** The server does not have that seat, or not any more. It has not executed the request, unless the client sent it twice. */
@@ -82,6 +87,10 @@ export interface Member {
   readonly name: string;
   greet(): Promise<Greeting>;
   ask(request: Request, seat: Seat): Promise<MemberReply | Refusal>;
+}
+
+export function otherSize(enrolled: number, given: number): string {
+  return `this quorum was enrolled with ${enrolled} servers, and ${given} were given: pass the same ones, in the same order`;
 }
 
 export function counterOf(ballot: Ballot): number {

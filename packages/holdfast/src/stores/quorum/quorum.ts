@@ -6,7 +6,14 @@ import type { Clock } from '../../clock.js';
 import { NotExecutedError } from '../../protocol/index.js';
 import { messageOf, notExecuted } from '../clients/errors.js';
 import { groupedBy } from '../clients/grouped.js';
-import type { Greeting, Member, MemberReply, Request, Seat } from './member.js';
+import {
+  type Greeting,
+  type Member,
+  type MemberReply,
+  otherSize,
+  type Request,
+  type Seat,
+} from './member.js';
 import { QuorumTime } from './quorum-time.js';
 
 /** A majority that has not answered by then is not awaited any longer. The engine waits far less. */
@@ -57,7 +64,7 @@ export class Quorum {
       const seat = this.#seats[index];
       if (request === null || seat === undefined) throw await this.#greeted(index);
       const sentMs = this.clock.monotonicMs();
-      const reply = await member.ask(request, { quorum: id, place: seat.place });
+      const reply = await member.ask(request, { ...seat, quorum: id });
       if ('isRefused' in reply) {
         this.#seats[index] = undefined;
         const error = await this.#greeted(index);
@@ -136,12 +143,14 @@ export class Quorum {
     return answer;
   }
 
-  /** A server that is passed twice has one vote. */
+  /** A server that is passed twice has one vote, and one that was enrolled with more or fewer servers has none. */
   async #greetNow(index: number): Promise<Greeting> {
     const sentMs = this.clock.monotonicMs();
     const greeting = await (this.members[index] as Member).greet();
-    const { quorum, place } = greeting;
+    const { quorum, place, size } = greeting;
     if (quorum === null) return greeting;
+    const given = this.members.length;
+    if (size !== given) throw new NotExecutedError(otherSize(size, given), 'never');
     const twin = this.#seats.findIndex((seat) => seat?.quorum === quorum && seat.place === place);
     if (twin !== -1 && twin !== index) {
       throw new NotExecutedError(
@@ -149,7 +158,7 @@ export class Quorum {
         'never',
       );
     }
-    this.#seats[index] = { quorum, place };
+    this.#seats[index] = { quorum, place, size: given };
     this.time.note(index, sentMs, this.clock.monotonicMs(), greeting.time);
     return greeting;
   }

@@ -2,7 +2,7 @@
  * A Redis server as a member.
  *
  *   PREFIX key: KEY   hash: p promised ballot, a accepted ballot, f '1' where nobody holds the lock, v the state as JSON
- *   PREFIX member     hash: the enrolment: id of the quorum, place in it, run id of the server
+ *   PREFIX member     hash: the enrolment: seat (id of the quorum, place in it, number of its servers), run id of the server
  *
  * Every request is one script, so it is atomic on its server. It first checks the enrolment: a server that was restarted
  * may have lost promises, even if it loaded an older snapshot, so the run id must be the one enrolled. Whether it wrote
@@ -20,28 +20,27 @@ const HEAD_LUA = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local stamp = time[1] .. '.' .. string.format('%06d', time[2])
-local enrolled = redis.call('HMGET', KEYS[1], 'quorum', 'place', 'run')
+local enrolled = redis.call('HMGET', KEYS[1], 'seat', 'run')
 local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
 `;
 
 const GREET_LUA = `${HEAD_LUA}
-return { stamp, enrolled[1] or '', enrolled[2] or '', enrolled[3] or '', run }
+return { stamp, enrolled[1] or '', enrolled[2] or '', run }
 `;
 
 /** Before the run id in the enrolment of a server that has a seat, but no vote yet. */
 const NOTED = 'noted:';
 
-/** ARGV: id of the quorum, place, what comes before the run id, the enrolment before. Returns the one now, or '' if it had changed. */
+/** ARGV: seat, what comes before the run id, the enrolment before. Returns the one now, or '' if it had changed. */
 const ENROL_LUA = `${HEAD_LUA}
-if (enrolled[1] or '') .. ' ' .. (enrolled[3] or '') ~= ARGV[4] then return '' end
-redis.call('HSET', KEYS[1], 'quorum', ARGV[1], 'place', ARGV[2], 'run', ARGV[3] .. run)
-return ARGV[1] .. ' ' .. ARGV[3] .. run
+if (enrolled[1] or '') .. ' ' .. (enrolled[2] or '') ~= ARGV[3] then return '' end
+redis.call('HSET', KEYS[1], 'seat', ARGV[1], 'run', ARGV[2] .. run)
+return ARGV[1] .. ' ' .. ARGV[2] .. run
 `;
 
-/** KEYS: enrolment, record. ARGV: id of the quorum and place, kind, ballot, until, keepMs; when, or next, f and v. */
+/** KEYS: enrolment, record. ARGV: seat, kind, ballot, until, keepMs; when, or next, f and v. */
 const ASK_LUA = `${HEAD_LUA}
-local seat = (enrolled[1] or '') .. ' ' .. (enrolled[2] or '')
-if seat ~= ARGV[1] or enrolled[3] ~= run then return { stamp, 'refused' } end
+if enrolled[1] ~= ARGV[1] or enrolled[2] ~= run then return { stamp, 'refused' } end
 local record = redis.call('HMGET', KEYS[2], 'p', 'a', 'f', 'v')
 local promised, accepted, free, value = record[1] or '', record[2] or '', record[3], record[4] or ''
 local kept = math.max(redis.call('PTTL', KEYS[2]), 0)
@@ -130,12 +129,12 @@ export class RedisMember implements Member {
     await this.#counted(async () => (await this.server()).send('PUBLISH', this.channelOf(inbox), text));
   }
 
-  async ask(request: Request, { quorum, place }: Seat): Promise<MemberReply | Refusal> {
+  async ask(request: Request, seat: Seat): Promise<MemberReply | Refusal> {
     this.connection.checkUsable();
     const keys = [`${this.#prefix}member`, `${this.#prefix}key:${request.key}`];
     const { offlineGuard } = this.connection;
     const breaks = offlineGuard?.breaks;
-    const answer = await this.#counted(() => this.#ask(keys, [`${quorum} ${place}`, ...textsOf(request)]));
+    const answer = await this.#counted(() => this.#ask(keys, [seatText(seat), ...textsOf(request)]));
     const [stamp, done, promised, accepted, value, keptMs] = listOf(answer);
     // Clients send a request again when the connection broke.
     const isOnce = breaks !== undefined && offlineGuard?.breaks === breaks;
@@ -152,8 +151,8 @@ export class RedisMember implements Member {
   }
 
   /** Notes the seat; with `isVoting`, the server votes from now on. The enrolment now, or '' if it was not `before`. */
-  async enrol({ quorum, place }: Seat, isVoting: boolean, before: string): Promise<string> {
-    const texts = [quorum, String(place), isVoting ? '' : NOTED, before];
+  async enrol(seat: Seat, isVoting: boolean, before: string): Promise<string> {
+    const texts = [seatText(seat), isVoting ? '' : NOTED, before];
     return textOf(await this.#enrol([`${this.#prefix}member`], texts));
   }
 
@@ -166,20 +165,22 @@ export class RedisMember implements Member {
   /** With the enrolment as it is stored, whether it still counts or not. */
   async greet(): Promise<FullGreeting> {
     this.connection.checkUsable();
-    const [stamp, quorum, place, runBefore, run] = listOf(
+    const [stamp, seat = '', runBefore, run] = listOf(
       await this.#counted(() => this.#greet([`${this.#prefix}member`], [])),
     ).map(textOf);
-    const isEnrolled = quorum !== undefined && quorum !== '';
+    const [quorum = '', place, size] = seat.split(' ');
+    const isEnrolled = quorum !== '';
     const isCurrent = isEnrolled && runBefore === run;
     const isNoted = isEnrolled && runBefore === `${NOTED}${run}`;
     return {
       time: Number(stamp) * 1_000,
       quorum: isCurrent ? quorum : null,
       place: Number(place),
+      size: Number(size),
       reason: isCurrent ? '' : isEnrolled && !isNoted ? RESTARTED : NOT_ENROLLED,
-      enrolled: quorum ?? '',
+      enrolled: quorum,
       isNoted,
-      before: `${quorum} ${runBefore}`,
+      before: `${seat} ${runBefore}`,
     };
   }
 
@@ -202,6 +203,10 @@ const NOT_ENROLLED =
 const RESTARTED =
   'restarted since it was enrolled, and perhaps without its last changes. Enrol it again: "holdfast migrate", or ' +
   'enrolMembers of holdfast/quorum';
+
+function seatText({ quorum, place, size }: Seat): string {
+  return `${quorum} ${place} ${size}`;
+}
 
 function textsOf(request: Request): readonly string[] {
   if (request.kind === 'peek') return ['peek'];
