@@ -5,7 +5,10 @@
 import { KEEP_MS, STATE_VERSION, WINDOW_MS } from './constants.js';
 import { UnsupportedError } from './errors.js';
 
-/** One process's stay on a key: its random id and a number that rises with every hold it makes. */
+/**
+ * One process's stay on a key: its random id and a number, from 1, that rises with every hold it makes. Ids that are not
+ * random have a colon (`sql:OWNER` of plain SQL): they can be guessed, so the lock service accepts none from its clients.
+ */
 export interface HoldId {
   readonly process: string;
   readonly number: number;

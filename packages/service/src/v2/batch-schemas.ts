@@ -15,7 +15,7 @@ import {
   text,
   time,
 } from '../openapi/schema.js';
-import { STORED_KEY_BYTES_MAX } from './names.js';
+import { PROCESS, STORED_KEY_BYTES_MAX } from './names.js';
 import { PERMITS, SAFE } from './request-schemas.js';
 
 /** Valid Unicode without control characters: stores differ in how they keep others. */
@@ -25,12 +25,11 @@ const key = text('Namespace, slash, name.', { minLength: 1, maxLength: STORED_KE
 const holdId = named(
   'HoldId',
   closed({
-    process: text('The random id of the process. A secret.', {
-      minLength: 1,
-      maxLength: 100,
-      pattern: PLAIN,
+    process: text('The random id of the process. A secret. `v1:` needs the right `admin`.', {
+      // A service that has this one as its store sends the holds of its `/v1`.
+      pattern: `^(v1:)?${PROCESS}$`,
     }),
-    number: large('Rises with every hold of the process.', SAFE),
+    number: large('Rises with every hold of the process.', { ...SAFE, minimum: 1 }),
   }),
 );
 

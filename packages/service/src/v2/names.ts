@@ -20,9 +20,14 @@ export const STORED_KEY_BYTES_MAX = 577;
 const METADATA_DEPTH_MAX = 32;
 const CONTROL = /\p{Cc}/u;
 
+/**
+ * The process in a hold that a client sends, for every route. Without a colon: processes with one are made by other ways to
+ * the lock (`/v1`, plain SQL, records of other software), and clients that could guess them would end locks of others.
+ */
+export const PROCESS = '[A-Za-z0-9_~-]{1,83}';
 /** The process's text, then a number: the hold id of the protocol. */
 const HOLD_LETTERS_MAX = 100;
-const HOLD = /^[A-Za-z0-9_~-]{1,83}\.[1-9][0-9]{0,15}$/;
+const HOLD = new RegExp(`^${PROCESS}\\.[1-9][0-9]{0,15}$`);
 
 /** The namespace of a stored key: the text before the first slash. */
 export function namespaceOfKey(key: string): string {

@@ -26,8 +26,8 @@ export function boundedMs(ms: number): number {
   return Math.min(Math.max(ms, 0), FAR_MS);
 }
 
-/** Processes of Holdfast have random ids, so no hold of theirs equals this one. */
-const FOREIGN: HoldId = { process: 'foreign', number: 0 };
+/** Never stored. No process has this id, and the lock service accepts none with a colon from its clients. */
+const FOREIGN: HoldId = { process: 'foreign:', number: 0 };
 const NAMESPACE = 'default/';
 
 /** A lock held by other software. */
