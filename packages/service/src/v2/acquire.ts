@@ -12,10 +12,11 @@ import { ref } from '../openapi/schema.js';
 import { holdText } from '../waiting/holds.js';
 import type { AcquireRequest, Outcome } from '../waiting/request-queues.js';
 import { forClients, remainingOf } from '../waiting/service-client.js';
-import { holdOf, idempotentHold, keyIn, LOCK_PATH, metadataOf, namespaceOfKey, ttlOf } from './names.js';
+import { holdOf, idempotentHold, keyIn, LOCK_PATH, metadataOf, ttlOf } from './names.js';
 import { acquireHeadersSchema, pathSchema } from './request-schemas.js';
 import { described } from './schemas.js';
 import { busyMembers } from './views.js';
+import { lostRight, WaitingRights } from './waiting-rights.js';
 
 interface AcquireBody {
   readonly ttl: number | string;
@@ -34,6 +35,7 @@ interface AcquireBody {
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,200}$/;
 
 export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
+  const rights = new WaitingRights();
   app.route<{ Body: AcquireBody }>({
     method: 'POST',
     url: `${LOCK_PATH}/acquire`,
@@ -50,12 +52,16 @@ export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
       response: { 200: ref('Grant') },
       problems: ['busy', 'ended', 'superseded', 'reused'],
     }),
-    handler: (request) => acquire(parts, request),
+    handler: (request) => acquire(parts, rights, request),
   });
 }
 
-async function acquire(parts: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): Promise<object> {
-  const wanted = wantedOf(parts, request);
+async function acquire(
+  parts: ServiceParts,
+  rights: WaitingRights,
+  request: FastifyRequest<{ Body: AcquireBody }>,
+): Promise<object> {
+  const wanted = wantedOf(parts, rights, request);
   if (wanted.hold) keepSecret(request, wanted.hold.process);
   const { principal } = request;
   const { key, waitMs } = wanted;
@@ -70,9 +76,9 @@ async function acquire(parts: ServiceParts, request: FastifyRequest<{ Body: Acqu
     const outcome = await parts.queues.acquire(wanted);
     request.note.waitedMs = monotonicMs() - sinceMs;
     request.note.outcome = outcomeName(outcome);
+    if (waitMs > 0) checkStillMay(parts, request, wanted, outcome);
     if (outcome.kind === 'granted') {
       const { hold, reply } = outcome.grant;
-      if (waitMs > 0) checkStillMay(parts, request, wanted, hold);
       // A new grant is for this request: nothing to compare, and the usual case stays one call.
       if (wanted.hold && reply.acquiredAt < reply.now) await checkSame(parts, wanted, reply.token);
       // By what the store says: asked for again, a grant may live longer than is asked for now.
@@ -99,26 +105,20 @@ function outcomeName(outcome: Outcome): string {
   }
 }
 
-/** Aborts when the connection ends before the response was sent. */
-function goneSignal(request: FastifyRequest): AbortSignal {
-  const gone = new AbortController();
-  whenOver(request, (isSent) => {
-    if (!isSent) gone.abort();
-  });
-  return gone.signal;
-}
-
-/** The right to lock may have been revoked while the request waited. */
+/** The right to lock may have been revoked while the request waited: then nothing of it stays, and no holder is shown. */
 function checkStillMay(
   { client }: ServiceParts,
   request: FastifyRequest,
-  { key, ttlMs }: AcquireRequest,
-  hold: HoldId,
+  { key, ttlMs, hold: own }: AcquireRequest,
+  outcome: Outcome,
 ): void {
-  if (request.may('lock', namespaceOfKey(key))) return;
-  client.releases.withdraw(key, hold, ttlMs);
+  const problem = lostRight(request, key);
+  if (!problem) return;
+  const hold = outcome.kind === 'granted' ? outcome.grant.hold : own;
+  // Another request waits with the hold of a superseded one, and may have the right.
+  if (hold && outcome.kind !== 'superseded') client.releases.withdraw(key, hold, ttlMs);
   request.note.outcome = 'forbidden';
-  throw new Problem('forbidden', `${request.principal.id} may no longer lock in this namespace.`, { key });
+  throw problem;
 }
 
 /**
@@ -193,7 +193,11 @@ function answer({ key, owner }: AcquireRequest, outcome: Outcome): object {
   }
 }
 
-function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: AcquireBody }>): AcquireRequest {
+function wantedOf(
+  { limits }: ServiceParts,
+  rights: WaitingRights,
+  request: FastifyRequest<{ Body: AcquireBody }>,
+): AcquireRequest {
   const { body, principal } = request;
   const key = keyIn(request);
   const minHoldMs = body.minHold === undefined ? 0 : durationMs(body.minHold, 'minHold', 0, limits.ttlMsMax);
@@ -211,7 +215,7 @@ function wantedOf({ limits }: ServiceParts, request: FastifyRequest<{ Body: Acqu
     minHoldMs,
     hold: holdIn(request, key, minHoldMs),
     // Without waiting there is nothing to abort.
-    signal: waitMs > 0 ? goneSignal(request) : undefined,
+    signal: waitMs > 0 ? rights.signalOf(request, key) : undefined,
     since: wallMs(),
   };
 }

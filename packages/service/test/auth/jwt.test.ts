@@ -85,6 +85,17 @@ describe('a token', () => {
     await expect(guarded(from, { skewMs: 60_001 })).rejects.toThrow(/skewMs/);
   });
 
+  it('that expires while its request waits ends the waiting, and is shown no holder', async () => {
+    const from = await issuer();
+    const scene = await guarded(from, { skewMs: 0 });
+    const bob = await from.token({ sub: 'bob' });
+    await scene.post(`${LOOK}/acquire`, { ttl: '20m' }, bearer(bob));
+    const ada = await from.token({ exp: now() + 4 });
+    const { status, text } = await scene.post(`${LOOK}/acquire`, { ttl: '30s', wait: '10m' }, bearer(ada));
+    expect(status).toBe(403);
+    expect(text).not.toContain('bob');
+  });
+
   it('that is unsigned, or says "alg": "none" in any spelling, is refused', async () => {
     const from = await issuer();
     const scene = await guarded(from);

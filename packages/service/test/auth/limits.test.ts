@@ -277,6 +277,38 @@ describe('a key that is revoked while its request waits', () => {
     await until(async () => JSON.stringify(await look()) === '[]', 'the lock is free again');
     writeFileSync(path, '{}');
   });
+
+  it.each([{}, { hold: 'the-own-hold-of-ada.1' }])(
+    'is answered soon, waits no longer, and is shown no holder (%j)',
+    async (own) => {
+      const { path, keys } = await keyFile({ ada: ['lock:own'], bob: ['lock:own'] });
+      const { post, call } = await stage({ auth: createAuth({ apiKeys: path }) });
+      const metadata = { customer: 'secret' };
+      await post('/v2/locks/own/a/acquire', { ttl: '20m', owner: 'bob', metadata }, bearer(keys.bob));
+      const wanted = { ttl: '30s', wait: '10m', ...own };
+      const waiting = post('/v2/locks/own/a/acquire', wanted, bearer(keys.ada));
+      const waiters = async (): Promise<unknown> =>
+        (await call('GET', '/v2/locks/own/a', undefined, bearer(keys.bob))).body.waiters;
+      await until(async () => JSON.stringify(await waiters()).includes('ada'), 'ada waits');
+      await revokeApiKeys({ path, by: 'test' }, 'ada');
+      const { status, text } = await waiting;
+      expect(status).toBe(403);
+      expect(text).not.toMatch(/bob|secret/);
+      await until(async () => JSON.stringify(await waiters()) === '[]', 'nobody waits');
+    },
+  );
+
+  it('is shown no holder when its time is over', async () => {
+    const store = memoryStore();
+    await (await stage({ store })).acquire('own/a', { owner: 'bob' });
+    let checks = 0;
+    const may = (): boolean => checks++ === 0;
+    const principal = { id: 'key:ada', owner: 'ada', may, prefixes: () => [] };
+    const { post } = await stage({ store, auth: { authenticate: () => principal } });
+    const { status, text } = await post('/v2/locks/own/a/acquire', { ttl: '30s', wait: '100ms' });
+    expect(status).toBe(403);
+    expect(text).not.toContain('bob');
+  });
 });
 
 it('many principals on one connection, as behind a proxy, are no reason to warn', async () => {
