@@ -17,7 +17,7 @@ export interface HolderInfo {
   readonly acquiredAt: Date;
   /** By the store's clock, unless it is renewed. */
   readonly expiresAt: Date;
-  /** As the holder gave it. */
+  /** As the holder gave it. Undefined also where other software stored no JSON object. */
   readonly metadata: Metadata | undefined;
   /** Released inside its `minHold`: nobody gets the key before `expiresAt`. */
   readonly resting: boolean;

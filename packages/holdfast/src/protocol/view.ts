@@ -1,6 +1,7 @@
 /** A key as anybody may see it. Hold ids and inboxes are capabilities and stay out. */
 import type { HolderView } from './commands.js';
 import type { HolderInfo, Metadata } from './holder-info.js';
+import { isObject } from './is-object.js';
 import { type Holder, missedItsWindow, type Rest, type State } from './state.js';
 import type { Snapshot } from './store.js';
 
@@ -20,8 +21,16 @@ export function holderInfo(view: HolderView): HolderInfo {
   };
 }
 
+/** Undefined also for text that is no JSON object: another program may have stored anything, and must not keep others from reading. */
 export function readMetadata(text: string | null): Metadata | undefined {
-  return text === null ? undefined : (JSON.parse(text) as Metadata);
+  if (text === null) return undefined;
+  try {
+    const metadata: unknown = JSON.parse(text);
+    return isObject(metadata) && !Array.isArray(metadata) ? metadata : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
 }
 
 /** Null when nobody holds the key and nobody waits for it. */

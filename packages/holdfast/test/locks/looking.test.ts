@@ -133,6 +133,25 @@ test('list goes on behind the very key that it gave: other software may have lef
   for await (const { key } of locks.list({ after: odd })) throw new Error(`${key} is listed again`);
 });
 
+test.each(['not json {', '', 'null', '7', '"text"', '[1]', '{"a":1'])(
+  'a holder whose metadata other software stored as %j is shown without metadata, and keeps nobody from reading or waiting',
+  async (metadata) => {
+    const { clock, memory, open } = stage();
+    const { locks } = open();
+    const hold = { process: 'p', number: 1 };
+    const claim = { kind: 'claim', key: 'default/k', hold, owner: 'x', permits: 1, capacity: 1 } as const;
+    await Promise.all(memory.apply([{ ...claim, ttlMs: 10_000, queue: true, inbox: null, metadata }]));
+    const shown = { owner: 'x', metadata: undefined };
+    expect((await locks.inspect('k'))?.holders).toMatchObject([shown]);
+    for await (const { holders } of locks.list()) expect(holders).toMatchObject([shown]);
+    expect(await locks.tryAcquire('k')).toBeNull();
+    expect(await locks.tryWithLock('k', () => undefined)).toMatchObject({ holders: [shown] });
+    const waiting = locks.acquire('k', { wait: '1m' });
+    await clock.advance(11_000);
+    await (await waiting).release();
+  },
+);
+
 test('watch tells what appears, changes and goes', async () => {
   const { clock, open } = stage();
   const { locks } = open({ owner: 'a' });

@@ -50,13 +50,13 @@ export function batchSchemas(limits: Limits): readonly Schema[] {
   const commands = [
     command('claim', {
       hold,
-      owner: text('Who asks, for people to read.', { maxLength: 256, pattern: PLAIN }),
+      owner: text('Who asks, for people to read.', { minLength: 1, maxLength: 256, pattern: PLAIN }),
       permits: count('How many permits to take.', PERMITS),
       capacity: count('How many permits there are.', PERMITS),
       ttlMs,
       queue: flag('Whether to take a place in the queue.'),
       inbox: orNull('string', 'Where wake-ups go.', { maxLength: 200, pattern: PLAIN }),
-      metadata: orNull('string', 'JSON as text.', { maxLength: 4_096, pattern: PLAIN }),
+      metadata: orNull('string', 'An object as JSON text.', { maxLength: 4_096, pattern: PLAIN }),
     }),
     command('renew', { hold, ttlMs, block: flag('Whether to reserve more tokens.'), added }, ['added']),
     command('release', {

@@ -53,6 +53,17 @@ export function metadataOf(metadata: object): string {
   throw new InvalidArgumentError(`metadata is nested deeper than ${METADATA_DEPTH_MAX} levels.`);
 }
 
+/** Metadata in a command of the store protocol: JSON as text, as the library makes it. */
+export function metadataText(text: string): string {
+  let metadata: unknown;
+  try {
+    metadata = JSON.parse(text);
+  } catch (cause) {
+    throw new InvalidArgumentError('metadata is not JSON: send an object as JSON text, or null.', { cause });
+  }
+  return checkMetadata(metadata);
+}
+
 function isShallow(value: unknown, levels: number): boolean {
   if (typeof value !== 'object' || value === null) return true;
   return levels > 0 && Object.values(value).every((member) => isShallow(member, levels - 1));

@@ -99,6 +99,32 @@ describe('problems', () => {
     expect(await store.read('a/b')).toBeNull();
   });
 
+  it('owners and metadata that the library would refuse are refused in a batch, and nothing is stored', async () => {
+    const { post, get, store } = await stage();
+    const claim = { kind: 'claim', key: 'a/b', hold: { process: 'p', number: 1 }, owner: 'o', permits: 1 };
+    const full = { ...claim, capacity: 1, ttlMs: 9_000, queue: false, inbox: null, metadata: null };
+    const codeOf = async (more: object): Promise<unknown> => {
+      const { body } = await post('/v2/batch', { commands: [{ ...full, ...more }] });
+      const [reply] = (body.replies ?? []) as { problem?: { code: string } }[];
+      return body.code ?? reply?.problem?.code;
+    };
+    for (const metadata of [
+      'not json {',
+      '',
+      'null',
+      '7',
+      '"text"',
+      '[1]',
+      JSON.stringify({ a: 'é'.repeat(2_100) }),
+    ])
+      expect([metadata, await codeOf({ metadata })]).toEqual([metadata, 'invalid-argument']);
+    for (const owner of ['', 'é'.repeat(200)])
+      expect([owner, await codeOf({ owner })]).toEqual([owner, 'invalid-argument']);
+    expect(await store.read('a/b')).toBeNull();
+    expect(await codeOf({ metadata: '{"a":{"b":[1]}}' })).toBeUndefined();
+    expect((await get('/v2/locks/a/b')).body.holders).toMatchObject([{ metadata: { a: { b: [1] } } }]);
+  });
+
   it('names that the library would refuse are 400', async () => {
     const { post } = await stage();
     for (const path of [
