@@ -3,18 +3,22 @@
  * is read for this alone only when the last answer is too old. `/readyz` is public, so it must cost the store next to
  * nothing.
  */
+import { UnsupportedError } from 'holdfast';
 import { monotonicMs } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import type { ServiceClient } from '../waiting/service-client.js';
 
 /** A key that nobody uses: reading it is cheap, and reaches the store. */
 const UNUSED_KEY = 'holdfast/readyz';
+/** The same for layouts of other software without namespaces, which have the namespace `default` alone. */
+const UNUSED_DEFAULT_KEY = 'default/holdfast-readyz';
 /** How long a failure counts. */
 const FAILED_MS = 1_000;
 
 export class Readiness {
   readonly #client: ServiceClient;
   readonly #readyMs: number;
+  #key = UNUSED_KEY;
   #isDraining = false;
   #answeredMs = Number.NEGATIVE_INFINITY;
   #failure: { readonly error: unknown; readonly atMs: number } | null = null;
@@ -50,11 +54,20 @@ export class Readiness {
 
   async #read(): Promise<void> {
     try {
-      await this.#client.read(UNUSED_KEY);
+      await this.#readUnused();
       this.#failure = null;
     } catch (error) {
       this.#failure = { error, atMs: monotonicMs() };
       throw error;
+    }
+  }
+  async #readUnused(): Promise<void> {
+    try {
+      await this.#client.read(this.#key);
+    } catch (error) {
+      if (!(error instanceof UnsupportedError) || this.#key === UNUSED_DEFAULT_KEY) throw error;
+      await this.#client.read(UNUSED_DEFAULT_KEY);
+      this.#key = UNUSED_DEFAULT_KEY;
     }
   }
 }

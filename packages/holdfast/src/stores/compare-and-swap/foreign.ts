@@ -108,7 +108,7 @@ export function bareNameOf(key: string, layout: string): string {
   if (key.startsWith(NAMESPACE)) return key.slice(NAMESPACE.length);
   throw new UnsupportedError(
     `The layout ${layout} has no namespaces, so the other software cannot know the lock "${key}". ` +
-      'Leave the namespace out of createLocks, and use the names that the other software uses.',
+      'Leave the namespace out of createLocks, or name it "default", and use the names that the other software uses.',
     { key },
   );
 }
