@@ -53,7 +53,7 @@ export function metadataOf(metadata: object): string {
   throw new InvalidArgumentError(`metadata is nested deeper than ${METADATA_DEPTH_MAX} levels.`);
 }
 
-/** Metadata in a command of the store protocol: JSON as text, as the library makes it. */
+/** Metadata in a command of the store protocol: JSON as text, checked and kept as it is. */
 export function metadataText(text: string): string {
   let metadata: unknown;
   try {
@@ -61,7 +61,8 @@ export function metadataText(text: string): string {
   } catch (cause) {
     throw new InvalidArgumentError('metadata is not JSON: send an object as JSON text, or null.', { cause });
   }
-  return checkMetadata(metadata);
+  checkMetadata(metadata);
+  return text;
 }
 
 function isShallow(value: unknown, levels: number): boolean {
