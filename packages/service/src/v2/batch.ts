@@ -1,6 +1,6 @@
 /** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Claim, type Command, checkOwner, checkReason, type Evict, type Reply } from 'holdfast/protocol';
+import { type Command, checkOwner, checkReason, type Evict, type Reply } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
 import { auditEviction, type NoteEvicted } from '../http/audit.js';
 import { Problem, type ProblemBody, problemOf } from '../http/problem.js';
@@ -8,7 +8,7 @@ import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
 import { holdText } from '../waiting/holds.js';
 import { batchSchemas } from './batch-schemas.js';
-import { checkStoredKey, metadataText, namespaceOfKey } from './names.js';
+import { checkMetadataText, checkStoredKey, namespaceOfKey } from './names.js';
 import { noteRelease } from './renew-release-evict.js';
 import { described } from './schemas.js';
 
@@ -133,21 +133,13 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
     if (command.kind !== 'claim') return { command };
     const shared = command.permits < command.capacity;
     const undertaking = { key, waitMs: 0, hold: holdText(command.hold), shared };
-    const checked = checkedClaim(command);
-    return { command: checked, finish: await principal.undertake?.(undertaking, parts.client.tokensOf) };
+    // Everybody who looks at the lock reads them, so the library's rules hold for other clients too.
+    checkOwner(command.owner);
+    if (command.metadata !== null) checkMetadataText(command.metadata);
+    return { command, finish: await principal.undertake?.(undertaking, parts.client.tokensOf) };
   } catch (error) {
     return { command, problem: problemOf(error) };
   }
-}
-
-/** Everybody who looks at the lock reads owner and metadata. So the rules of the library hold for other clients too. */
-function checkedClaim(claim: Claim): Claim {
-  const { metadata } = claim;
-  return {
-    ...claim,
-    owner: checkOwner(claim.owner),
-    metadata: metadata === null ? null : metadataText(metadata),
-  };
 }
 
 type HoldCommand = Exclude<Command, Evict>;

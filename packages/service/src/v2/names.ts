@@ -53,8 +53,8 @@ export function metadataOf(metadata: object): string {
   throw new InvalidArgumentError(`metadata is nested deeper than ${METADATA_DEPTH_MAX} levels.`);
 }
 
-/** Metadata in a command of the store protocol: JSON as text, checked and kept as it is. */
-export function metadataText(text: string): string {
+/** Metadata in a command of the store protocol: JSON as text, which is stored as it is. */
+export function checkMetadataText(text: string): void {
   let metadata: unknown;
   try {
     metadata = JSON.parse(text);
@@ -62,7 +62,6 @@ export function metadataText(text: string): string {
     throw new InvalidArgumentError('metadata is not JSON: send an object as JSON text, or null.', { cause });
   }
   checkMetadata(metadata);
-  return text;
 }
 
 function isShallow(value: unknown, levels: number): boolean {
