@@ -139,18 +139,19 @@ export async function faultyWorld(): Promise<FaultyWorld> {
   };
 }
 
-/** The operations that came in while this ran. */
-export async function operationsOf(faults: HttpFaults, work: () => Promise<unknown>): Promise<string[]> {
-  return (await callsDuring(faults, work)).map(({ operation }) => operation);
-}
-
-/** Without questions for the time: a process that stood still on a busy machine asks again. */
+/** The operations on locks that came in while this ran. */
 export async function lockOperationsOf(faults: HttpFaults, work: () => Promise<unknown>): Promise<string[]> {
   const calls = await callsDuring(faults, work);
-  return calls.filter(({ body }) => !body.includes('holdfast-time')).map(({ operation }) => operation);
+  return calls.filter((call) => !isTimeCall(call)).map(({ operation }) => operation);
 }
 
-async function callsDuring(faults: HttpFaults, work: () => Promise<unknown>): Promise<HttpFaults['calls']> {
+/** A question for the time. A process that stood still on a busy machine asks again. */
+export const isTimeCall = ({ body }: HttpFaults['calls'][number]): boolean => body.includes('holdfast-time');
+
+export async function callsDuring(
+  faults: HttpFaults,
+  work: () => Promise<unknown>,
+): Promise<HttpFaults['calls']> {
   const before = faults.calls.length;
   await work();
   return faults.calls.slice(before);
