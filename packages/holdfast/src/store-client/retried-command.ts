@@ -106,13 +106,15 @@ export class RetriedCommand implements Task, PendingCommand {
 
   rejected(attempt: PendingCommand, cause: unknown): void {
     if (!mayBeExecuted(cause)) this.unanswered -= 1;
-    if (!this.open || attempt !== this.#awaited) return;
+    if (!this.open) return;
     const known = this.known(cause);
+    // Also where it comes after the attempt counted as unanswered.
     if (this.#listener.onRefused && isPermanent(known)) {
       this.stop();
       this.#listener.onRefused(known, this);
       return;
     }
+    if (attempt !== this.#awaited) return;
     this.#awaited = null;
     const { clock, timers } = this.#sender;
     const pauseMs = Math.min(this.#boundMs(REJECTED_MS), REJECTED_MS_MAX) * (0.5 + clock.random() / 2);

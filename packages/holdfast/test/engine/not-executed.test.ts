@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { openLocks } from '../../src/locks.js';
+import { ATTEMPT_MS } from '../../src/protocol/constants.js';
 import { NotExecutedError, type Retry, StoreError } from '../../src/protocol/errors.js';
 import type { Store } from '../../src/protocol/store.js';
 import { memoryStore } from '../../src/stores/memory.js';
@@ -8,12 +9,17 @@ import { FakeClock, StagedStore, settle, watchOf } from './stage.js';
 /** A store that executes nothing for as long as `down` says why. */
 class DownStore extends StagedStore {
   down: Retry | null = null;
+  /** It says so only after this. */
+  silence: Promise<void> = Promise.resolve();
 
   override apply(...[commands]: Parameters<Store['apply']>): ReturnType<StagedStore['apply']> {
     const { down } = this;
     if (!down) return super.apply(commands);
     this.applied.push(...commands);
-    return commands.map(() => Promise.reject(new NotExecutedError('nothing listens there', down)));
+    return commands.map(async () => {
+      await this.silence;
+      throw new NotExecutedError('nothing listens there', down);
+    });
   }
 }
 
@@ -58,6 +64,15 @@ describe('a store that says that it executed nothing', () => {
     expect(store.countOf('claim')).toBeGreaterThan(2);
     await clock.advance(1);
     expect(waiting.error).toMatchObject({ message: WORDS, outcome: 'not-executed' });
+  });
+
+  it('is believed also when it says so after the attempt counted as unanswered', async () => {
+    const { clock, store, locks } = scene('never');
+    store.silence = new Promise((resolve) => clock.timer(ATTEMPT_MS + 1, resolve));
+    const waiting = watchOf(locks.acquire('job', { wait: '10s' }));
+    await clock.advance(ATTEMPT_MS + 1);
+    expect(waiting.error).toMatchObject({ message: WORDS, outcome: 'not-executed' });
+    expect(store.countOf('claim')).toBe(1);
   });
 
   it('gives the lock to a caller who waits, once it is there', async () => {
