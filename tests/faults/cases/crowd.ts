@@ -14,6 +14,8 @@ import type { Server, World } from '../world.js';
 const PROCESSES = ['a', 'b', 'c', 'd'];
 const STORM_MS = 11_000;
 const TTL_MS = 1_000;
+/** However busy the machine is, everybody had a turn by then unless something hangs. */
+const HANG_MS = 120_000;
 /** Every so many turns one lasts longer than a lease, and lives on renewals. */
 const LONG = { longMs: 1_300, longEvery: 25 } as const;
 const MISHAPS = { way: 5, suspended: 2, killed: 2 } as const;
@@ -123,7 +125,7 @@ export function crowdFaults(world: World, openWay: OpenWay): void {
         ...corners.map((corner, at) => corner.storm(untilMs, firsts[at] ?? 'way')),
       ]);
       // Afterwards all of them go on by themselves, and one that is killed is missed for no longer than its lease.
-      await Promise.all(corners.map(({ child }) => child.more(1, 40_000)));
+      await Promise.all(corners.map(({ child }) => child.more(1, HANG_MS)));
       const [first, ...others] = corners;
       if (first) await scene.kill(first.child);
       await Promise.race(others.map(({ child }) => child.more(1, TTL_MS + SOON_MS)));

@@ -103,7 +103,7 @@ export const contract: readonly CaseDefinition[] = [
       const base = `${key()}:`;
       const names = awkwardKeys(base);
       const own = process();
-      const replies = await sendAll(
+      const replies = await sendUntilAnswered(
         store,
         names.map((name, index) =>
           claimOf(name, { process: own, number: index + 1 }, { owner: String(index), ttlMs: 600_000 }),
