@@ -1,5 +1,6 @@
 /**
- * Packs the packages as they are published: `npm run pack -- FOLDER`. Prints the names of the tarballs.
+ * Packs the packages as they are published: `npm run pack -- FOLDER`. Makes the folder where it is missing, and prints the tarballs
+ * with their sizes and files as JSON.
  *
  * 1. Each package is copied to a temporary folder: in the repository nothing changes, and tests may run beside it.
  * 2. The library's modules are minified one by one, so that a stack trace still names the module. Declarations that no export
@@ -161,6 +162,7 @@ async function pack(name, folder) {
 }
 
 const folder = resolve(process.argv[2] ?? '.');
+mkdirSync(folder, { recursive: true }); // npm pack makes none
 const packed = [];
 for (const name of ['holdfast', 'service', 'cli']) packed.push(await pack(name, folder));
 console.log(
