@@ -54,6 +54,14 @@ it('without a key, with a wrong one, or in a foreign namespace, locks and views 
   await expect(foreign).rejects.toBeInstanceOf(UnsupportedError);
   await expect(storeOf(theirs).read('ours/k')).rejects.toBeInstanceOf(UnsupportedError);
   expect(await storeOf(ours).read('ours/k')).toMatchObject({ key: 'ours/k' });
+  const keysOf = async (apiKey: string, prefix: string) => {
+    const found: string[] = [];
+    for await (const { key } of storeOf(apiKey).list({ prefix })) found.push(key);
+    return found;
+  };
+  expect(await keysOf(ours, 'ours/')).toEqual(['ours/k']);
+  await expect(keysOf(theirs, 'ours/')).rejects.toBeInstanceOf(UnsupportedError);
+  expect(await keysOf(theirs, '')).toEqual([]);
 });
 
 it('a key that is revoked gets no lock any more; what it held is not lost by that, but by its ttl', async () => {

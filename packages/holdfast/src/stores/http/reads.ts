@@ -29,7 +29,7 @@ export function reads(connection: Connection): Pick<Store, 'read' | 'list'> {
       let last = after;
       while (left > 0) {
         const size = String(Math.min(left, PAGE_MAX));
-        const query = { prefix, limit: size, ...(last !== undefined && { after: last }) };
+        const query = { ...scopeOf(prefix), limit: size, ...(last !== undefined && { after: last }) };
         const { locks, next }: Page = await page(query);
         for (const lock of locks) {
           if (left <= 0) return;
@@ -41,6 +41,12 @@ export function reads(connection: Connection): Pick<Store, 'read' | 'list'> {
       }
     },
   };
+}
+
+/** Names the namespace, where the prefix has a whole one: without a right on it, the list is then refused, and not empty. */
+function scopeOf(prefix: string): Readonly<Record<string, string>> {
+  const [, namespace, start] = /^([\w.-]{1,64})\/(.*)$/s.exec(prefix) ?? [];
+  return namespace === undefined || start === undefined ? { prefix } : { namespace, prefix: start };
 }
 
 function snapshotIn(lock: unknown): Snapshot {
