@@ -22,7 +22,7 @@ export type Duration = number | `${number}ms` | `${number}s` | `${number}m` | `$
 export interface AcquireOptions {
   /** How long the lease lives without renewal. Default 30 s. */
   readonly ttl?: Duration;
-  /** How long to wait for the lock. Default 10 s for `acquire` and `withLock`, 0 for `tryAcquire`. */
+  /** How long to wait for the lock. Default 10 s for `acquire` and `withLock`, 0 for `tryAcquire` and `tryWithLock`. */
   readonly wait?: Duration;
   /** Ends the waiting: the call rejects with the signal's reason. It does not end a lease. Default none. */
   readonly signal?: AbortSignal;

@@ -79,7 +79,7 @@ export const OPTIONS = {
   'max-hold': value('TIME', 'end COMMAND after this time: TERM the grace before, KILL then. Default: never'),
   tick: value(
     'TIME',
-    'run once per TIME, on whichever machine: the clock rounded down to TIME is locked, too',
+    'run once per TIME (counted in UTC), on one of the machines that start it; the others exit 0',
   ),
   restart: flag('when COMMAND ends by itself, resign and take part again'),
   limit: value('N', 'at most N keys. Default: all'),

@@ -65,11 +65,12 @@ function describe(holders: readonly HolderView[]): string {
   if (!first) return 'others were in the queue before this caller';
   const { owner, resting, acquiredAt, expiresAt } = first;
   const who = resting
-    ? `${owner} released it, but it is in its cool-down (minHold) until ${clockTime(expiresAt)}`
-    : `held by ${owner} since ${clockTime(acquiredAt)}, at least until ${clockTime(expiresAt)} unless released`;
+    ? `${owner} released it, but it is in its cool-down (minHold) until ${dateTime(expiresAt)}`
+    : `held by ${owner} since ${dateTime(acquiredAt)}, at least until ${dateTime(expiresAt)} unless released`;
   return others.length > 0 ? `${who}, and by ${others.length} more` : who;
 }
 
-function clockTime(ms: number): string {
-  return new Date(ms).toISOString().slice(11, 23);
+/** With its date and zone: a lock may be held for days, and readers are in other zones. */
+function dateTime(ms: number): string {
+  return new Date(ms).toISOString();
 }

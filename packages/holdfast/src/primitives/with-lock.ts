@@ -121,7 +121,9 @@ function lateError(lease: Lease, result: unknown): LeaseLostError {
 
 export function checkWork(work: unknown): void {
   if (typeof work === 'function') return;
-  throw new InvalidArgumentError('The work to do under the lock has to be a function.');
+  throw new InvalidArgumentError(
+    'The work to do under the lock has to be a function. It comes before the options.',
+  );
 }
 
 /** What is no object is told by whoever checks the other options. */

@@ -63,6 +63,7 @@ function periodicTicks(everyMs: number): Ticks {
  */
 function cronTicks(expression: string, timeZone: string): Ticks {
   const { Cron } = loadCroner();
+  checkTimeZone(timeZone);
   const nextBy = (zone: string): Ticks['after'] => {
     const cron = new Cron(expression, { timezone: zone, paused: true });
     return (ms) => cron.nextRun(new Date(ms))?.getTime() ?? null;
@@ -76,8 +77,18 @@ function cronTicks(expression: string, timeZone: string): Ticks {
     return { after, upTo: (ms) => lastUpTo(ms, after) };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
+    throw new InvalidArgumentError(`The cron expression ${show(expression)} is not usable: ${why}`, {
+      cause,
+    });
+  }
+}
+
+function checkTimeZone(timeZone: string): void {
+  try {
+    new Intl.DateTimeFormat('en-US', { timeZone });
+  } catch (cause) {
     throw new InvalidArgumentError(
-      `The cron expression ${show(expression)} in the time zone ${show(timeZone)} is not usable: ${why}`,
+      `timeZone is ${show(timeZone)}, but has to be the name of a time zone, such as 'Europe/Berlin'.`,
       { cause },
     );
   }
