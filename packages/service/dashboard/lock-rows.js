@@ -39,7 +39,11 @@ class LockRow {
     this.lock = lock;
     const [first] = lock.holders;
     const others = lock.holding - 1;
-    setText(this.owner, first ? `${first.owner}${others > 0 ? ` and ${others} more` : ''}` : 'nobody');
+    const coolDown = first?.resting ? ' (cooling down)' : '';
+    setText(
+      this.owner,
+      first ? `${first.owner}${coolDown}${others > 0 ? ` and ${others} more` : ''}` : 'nobody',
+    );
     const token = Math.max(...lock.holders.map((holder) => holder.token));
     setText(this.token, first ? `token ${token}` : '');
     setText(this.line, lock.waiting > 0 ? `${lock.waiting} waiting` : '');
