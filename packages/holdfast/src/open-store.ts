@@ -3,6 +3,7 @@
  * needs. Unknown schemes and options are refused: a misspelt option must not be ignored.
  */
 import { InvalidArgumentError, type Store } from './protocol/index.js';
+import { show } from './protocol/names.js';
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Migration, MigrationOptions } from './stores/clients/migration.js';
 
@@ -86,7 +87,12 @@ export async function migrationOf(url: string, options: MigrationOptions = {}): 
 
 /** Messages never quote the URL: it may contain a password. */
 function schemeOf(url: string): { readonly scheme: string; readonly rest: string } {
-  const [, scheme, rest] = (typeof url === 'string' && /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url)) || [];
+  if (typeof url !== 'string') {
+    throw new InvalidArgumentError(
+      `The URL of the store is ${show(url)}, but has to be a string, such as 'redis://HOST' or 'sqlite:PATH'.`,
+    );
+  }
+  const [, scheme, rest] = /^([a-z][a-z0-9+.-]*):(.*)$/is.exec(url) ?? [];
   if (scheme === undefined || rest === undefined) {
     throw new InvalidArgumentError(`This is not the URL of a store: expected ${KNOWN}.`);
   }

@@ -81,9 +81,8 @@ async function create(apiKeys: ApiKeys, name: string, options: Options, terminal
   }
   terminal.err(`API key ${info.id} of "${name}", rights ${info.rights.join(', ')}. It is shown only once:`);
   terminal.out(text);
-  terminal.err(
-    `Its hash is in ${printable(keysPath(options))}; start the service with holdfast serve --api-keys FILE.`,
-  );
+  const file = printable(keysPath(options));
+  terminal.err(`Its hash is in ${file}; start the service with holdfast serve --api-keys ${file}`);
 }
 
 async function revoke(apiKeys: ApiKeys, which: string, options: Options, terminal: Terminal): Promise<void> {

@@ -40,6 +40,7 @@ it.each([
   ['', /not the URL of a store: expected memory:, sqlite:PATH, redis:.* postgres:.* nats:.* or https:/],
   ['locks.db', /not the URL of a store/],
   ['/var/lib/locks.db', /not the URL of a store/],
+  [undefined as never, /is undefined, but has to be a string/],
   ['mongo://x', /no store for "mongo:": expected memory:, sqlite:PATH, redis:/],
   ['memory:x', /takes nothing after it/],
   ['sqlite:', /path is missing/],
