@@ -10,6 +10,9 @@ import { checkKey, checkMetadata, checkOwner, isPlainText, show } from './protoc
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Permits } from './queue/request.js';
 
+/** Shown in the list of options; `withLock` has taken it out before. */
+const WORK_OPTION = 'reentrant (of withLock and tryWithLock)';
+
 export const OPTION_NAMES: readonly string[] = [
   'ttl',
   'wait',
@@ -42,7 +45,7 @@ export function requestOf(
   known: ReadonlySet<string> = KNOWN_OPTIONS,
 ): LeaseRequest {
   const name = isPlainText(key) ? key : checkKey(key);
-  if (options !== undefined && !areKnown(options, known)) checkOptionNames(options, [...known]);
+  if (options !== undefined && !areKnown(options, known)) checkOptionNames(options, [...known, WORK_OPTION]);
   const { signal, metadata, owner, ttl, wait, minHold, maxHold, renew, queue } = options ?? NO_OPTIONS;
   if (signal !== undefined) checkSignal(signal);
   return {
