@@ -58,7 +58,7 @@ function row(title, sizes) {
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-sizes-'));
 try {
   const packed = JSON.parse(
-    execFileSync(process.execPath, ['packages/pack.js', folder], { cwd: ROOT, encoding: 'utf8' }),
+    execFileSync(process.execPath, ['packages/pack.js', folder, '--json'], { cwd: ROOT, encoding: 'utf8' }),
   );
   const home = join(folder, 'node_modules/holdfast');
   mkdirSync(home, { recursive: true });

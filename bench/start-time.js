@@ -41,7 +41,9 @@ function install() {
   for (const name of readdirSync(join(ROOT, 'node_modules'))) {
     if (!name.startsWith('holdfast')) symlinkSync(join(ROOT, 'node_modules', name), join(modules, name));
   }
-  for (const { name, filename } of JSON.parse(run(process.execPath, ['packages/pack.js', folder]))) {
+  for (const { name, filename } of JSON.parse(
+    run(process.execPath, ['packages/pack.js', folder, '--json']),
+  )) {
     mkdirSync(join(modules, name));
     run('tar', ['-xzf', join(folder, filename), '-C', join(modules, name), '--strip-components=1']);
   }

@@ -1,6 +1,6 @@
 /**
- * Packs the packages as they are published: `npm run pack -- FOLDER`. Makes the folder where it is missing, and prints the tarballs
- * with their sizes and files as JSON.
+ * Packs the packages as they are published: `npm run pack -- FOLDER`. Makes the folder where it is missing, and prints the
+ * tarballs; with `--json` their sizes and files, too.
  *
  * 1. Each package is copied to a temporary folder: in the repository nothing changes, and tests may run beside it.
  * 2. The library's modules are minified one by one, so that a stack trace still names the module. Declarations that no export
@@ -14,6 +14,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { dirname, join, posix, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
 import { build } from 'esbuild';
 import { bundleCommand, NODE } from './command-bundle.js';
 
@@ -161,18 +162,21 @@ async function pack(name, folder) {
   }
 }
 
-const folder = resolve(process.argv[2] ?? '.');
+const { values, positionals } = parseArgs({ options: { json: { type: 'boolean' } }, allowPositionals: true });
+const folder = resolve(positionals[0] ?? '.');
 mkdirSync(folder, { recursive: true }); // npm pack makes none
 const packed = [];
 for (const name of ['holdfast', 'service', 'cli']) packed.push(await pack(name, folder));
 console.log(
-  JSON.stringify(
-    packed.map(({ name, filename, size, unpackedSize, files }) => ({
-      name,
-      filename,
-      size,
-      unpackedSize,
-      files: files.map(({ path }) => path),
-    })),
-  ),
+  values.json
+    ? JSON.stringify(
+        packed.map(({ name, filename, size, unpackedSize, files }) => ({
+          name,
+          filename,
+          size,
+          unpackedSize,
+          files: files.map(({ path }) => path),
+        })),
+      )
+    : packed.map(({ filename }) => join(folder, filename)).join('\n'),
 );

@@ -14,7 +14,9 @@ export interface Packed {
 
 /** Packs all packages into this folder, as they are published. */
 export async function packInto(folder: string): Promise<readonly Packed[]> {
-  return JSON.parse(await run(process.execPath, [join(root, 'packages/pack.js'), folder], { cwd: root }));
+  return JSON.parse(
+    await run(process.execPath, [join(root, 'packages/pack.js'), folder, '--json'], { cwd: root }),
+  );
 }
 
 export class Projects {
