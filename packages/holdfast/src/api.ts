@@ -313,7 +313,10 @@ export interface Locks {
   list(options?: ListOptions): AsyncIterable<KeyInfo>;
   /** Yields a change for each key in use now, and then every change that a read finds. */
   watch(options?: WatchOptions): AsyncIterable<KeyChange>;
-  /** Ends the leases of the key's holders; resolves to their number. Waiters stay, and the next one gets the lock. */
+  /**
+   * Ends the leases of the key's holders; resolves to their number. Waiters stay, and the next one gets the lock. Where a reply of
+   * the store was lost, the command is sent again, and the number may be 0 although their leases were ended.
+   */
   evict(key: string, options?: EvictOptions): Promise<number>;
   /** Returns a function that unsubscribes. */
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void;
