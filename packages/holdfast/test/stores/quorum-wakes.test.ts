@@ -43,4 +43,22 @@ describe('listening at a quorum', () => {
     await vi.advanceTimersByTimeAsync(10_000);
     expect(attempts).toBe(2);
   });
+
+  it('leaves nothing behind where no server can be listened to: the engine listens again by itself', async () => {
+    vi.useFakeTimers();
+    let attempts = 0;
+    let isAway = true;
+    const client = (): RedisClient =>
+      clientWith(async () => {
+        attempts += 1;
+        if (isAway) throw new Error('It is away.');
+      });
+    const store = quorumStore([client(), client(), client()]);
+    await expect(store.listen?.('inbox', () => undefined)).rejects.toThrow();
+    expect(attempts).toBe(3);
+    isAway = false;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(attempts).toBe(3);
+    await store.close();
+  });
 });

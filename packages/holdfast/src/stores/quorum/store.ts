@@ -183,15 +183,20 @@ class QuorumWakes {
       };
       systemClock.timer(LISTEN_AGAIN_MS, again).keepAlive(false);
     };
-    await Promise.any(
-      this.#listeners.map((listener, member) =>
-        join(listener, member).catch((error: unknown) => {
-          this.#note(error);
-          joinLater(listener, member);
-          throw error;
-        }),
-      ),
+    const joining = this.#listeners.map((listener, member) =>
+      join(listener, member).catch((error: unknown) => {
+        this.#note(error);
+        joinLater(listener, member);
+        throw error;
+      }),
     );
+    try {
+      await Promise.any(joining);
+    } catch (error) {
+      // The caller listens again by itself: two would hear every wake-up twice, and try servers that are away twice as often.
+      isStopped = true;
+      throw error;
+    }
     return async () => {
       isStopped = true;
       await Promise.all([...stops.values()].map((stop) => stop()));
