@@ -15,7 +15,13 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterEach, expect, it } from 'vitest';
 import { InvalidArgumentError, UnsupportedError } from '../../src/protocol/index.js';
-import { loadDriver, loadPackage, resultCode, SQLITE_BUSY } from '../../src/stores/sqlite/database.js';
+import {
+  loadDriver,
+  loadPackage,
+  type OwnDatabase,
+  resultCode,
+  SQLITE_BUSY,
+} from '../../src/stores/sqlite/database.js';
 import { sqliteStore } from '../../src/stores/sqlite/index.js';
 import {
   ask,
@@ -284,3 +290,20 @@ it('an error of SQLite that has no result code, as some have on Deno, is known b
   expect(resultCode(bare('no such table: x'))).toBe(1);
   expect(resultCode(new Error('database is locked'))).toBeNull();
 });
+
+it.each([{ readBigInts: true }, { returnArrays: true }])(
+  'a connection of the user with %o shares locks with all others',
+  async (options) => {
+    const file = freshFile();
+    const database = new (Driver as new (path: string, options: object) => OwnDatabase)(file, options);
+    const store = sqliteStore(database);
+    const other = storeAt(file);
+    expect((await ask(store, claimOf('key', 'a', 1))).kind).toBe('granted');
+    expect((await ask(other, claimOf('key', 'b', 1))).kind).toBe('busy');
+    expect(await store.read('key')).toMatchObject({ holders: [{ owner: 'a' }], waiters: [{ owner: 'b' }] });
+    expect((await ask(store, claimOf('key', 'c', 1))).kind).toBe('busy');
+    expect((await store.probe()).server).toContain(file);
+    await store.close();
+    database.close();
+  },
+);

@@ -46,6 +46,25 @@ export function loadPackage(require: (name: string) => unknown): SqliteDriver {
   }
 }
 
+/** Options of a connection that a statement can change. */
+interface FormedStatement extends SqliteStatement {
+  setReadBigInts?(yes: boolean): unknown;
+  setReturnArrays?(yes: boolean): unknown;
+}
+
+/** The same database, with rows in the form that is expected here, whatever the options of the user's connection are. */
+export function withPlainRows(database: SqliteDatabase): SqliteDatabase {
+  return {
+    exec: (sql) => database.exec(sql),
+    prepare(sql) {
+      const statement: FormedStatement = database.prepare(sql);
+      statement.setReadBigInts?.(false);
+      statement.setReturnArrays?.(false);
+      return statement;
+    },
+  };
+}
+
 /** SQLite's result codes that are distinguished. */
 const SQLITE_ERROR = 1;
 export const SQLITE_BUSY = 5;

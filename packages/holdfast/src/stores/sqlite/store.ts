@@ -33,7 +33,14 @@ import {
 import { isError } from '../../protocol/is-error.js';
 import { firstOf } from '../clients/listed.js';
 import { batches } from './batch.js';
-import { immediately, resultCode, SQLITE_BUSY, SQLITE_FULL, type SqliteDatabase } from './database.js';
+import {
+  immediately,
+  resultCode,
+  SQLITE_BUSY,
+  SQLITE_FULL,
+  type SqliteDatabase,
+  withPlainRows,
+} from './database.js';
 import { type Findings, type Liveness, liveness } from './liveness.js';
 import { explained, prepareDatabase, unusable } from './open.js';
 import { probe } from './probe.js';
@@ -63,7 +70,8 @@ export interface StoreParts {
 /** How often the first waiters ask, so that a death is noticed within 250 ms. */
 const LIVENESS_POLL_MS = 200;
 
-export function storeOn(database: SqliteDatabase, parts: StoreParts): SqliteStore {
+export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
+  const database = withPlainRows(given);
   const { file } = prepareDatabase(database);
   const table = parts.table ?? explained(file, systemProcessTable);
   // A database in memory has one process, whose own clock will do.
