@@ -1,8 +1,9 @@
 /** The bucket: how it is made, which ones are refused, and what a bad beginning leaves behind. */
 import type { NatsConnection } from '@nats-io/transport-node';
-import { InvalidArgumentError, UnsupportedError } from 'holdfast';
+import { createLocks, InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { bucketConfig, createBucket, natsStore } from 'holdfast/nats';
 import type { Reply } from 'holdfast/protocol';
+import { acquireTick } from 'holdfast/schedule';
 import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { api, claimOf, connectTo, releaseOf, say } from './store-scene.js';
@@ -45,7 +46,7 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
       discard: 'new',
       allow_rollup_hdrs: true,
       allow_direct: true,
-      max_age: 4 * 86_400 * NS_PER_S,
+      max_age: 15 * 86_400 * NS_PER_S,
     });
     expect(await createBucket(connection, { bucket: 'fresh' })).toEqual({ created: false });
     expect(await createBucket(connection, { bucket: 'made' })).toEqual({ created: true });
@@ -89,7 +90,18 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     expect(findings.map(({ text }) => text).join(' ')).toContain('has no max_age');
   });
 
+  it('one that the store makes takes every ttl, and ticks of a schedule that are remembered for a week', async () => {
+    const store = natsStore(connection, { bucket: 'longest' });
+    expect((await say(store, claimOf('k', 'p', { ttlMs: 7 * 86_400_000 }))).kind).toBe('granted');
+    const locks = createLocks(store);
+    const tick = new Date();
+    expect(await acquireTick(locks, 'nightly', tick, { late: '6d' })).toBe(true);
+    expect(await acquireTick(locks, 'nightly', tick, { late: '6d' })).toBe(false);
+    await locks.close();
+  });
+
   it('a lock may be taken for half of the time that records are kept, and not longer', async () => {
+    await make('ages', { max_age: 4 * 86_400 * NS_PER_S });
     const store = natsStore(connection, { bucket: 'ages' });
     const longest = 2 * 86_400_000;
     const claim = claimOf('k', 'p', { ttlMs: longest });

@@ -43,7 +43,7 @@ describe.runIf(available('nats'))('probing NATS', () => {
 
   it('says that TTLs of keys are not needed, and after which time leftovers go', () => {
     expect(textOf('good')).toMatch(/Nothing depends on TTLs of single keys/);
-    expect(textOf('good')).toMatch(/crashed processes leave go after 96 hours/);
+    expect(textOf('good')).toMatch(/crashed processes leave go after 360 hours/);
   });
 
   it('has nothing to warn of where all is well', () => {

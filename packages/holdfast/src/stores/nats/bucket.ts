@@ -3,6 +3,7 @@
  * is missing, refused where locks would not be safe in it. A failure is not kept: the next command checks again (P6).
  */
 import { systemClock } from '../../clock.js';
+import { TTL_MS_MAX } from '../../protocol/durations.js';
 import { KEEP_MS, UnsupportedError } from '../../protocol/index.js';
 import { SharedCall } from '../compare-and-swap/shared-call.js';
 import {
@@ -18,8 +19,8 @@ import { comparesTooEarly } from './versions.js';
 
 const NS_PER_MS = 1_000_000;
 const DAY_MS = 86_400_000;
-/** Records that crashed processes leave are deleted after this. Half of it is more than the day that `/v1` allows. */
-const MAX_AGE_MS = 4 * DAY_MS;
+/** Records that crashed processes leave are deleted after this. Half of it is more than the longest ttl and `minHold`. */
+const MAX_AGE_MS = 2 * TTL_MS_MAX + DAY_MS;
 /** How long the server remembers message ids (versions.ts): much longer than a request waits for its answer. */
 const DUPLICATES_MS = 10_000;
 /** A record has to outlive its marks by far. */
@@ -261,7 +262,7 @@ function wrongWith(config: StreamConfig, replicas: number, bucket: string): stri
   if (ageMs > 0 && ageMs < MAX_AGE_MS_MIN) {
     return (
       `its records are deleted after ${Math.floor(ageMs / 1_000)} s (max_age), which has to be at least ` +
-      `${MAX_AGE_MS_MIN / 1_000} s. (nats stream edit ${stream} --max-age 2d)`
+      `${MAX_AGE_MS_MIN / 1_000} s. (nats stream edit ${stream} --max-age 15d)`
     );
   }
   if (config.sealed === true) return 'it is sealed: nothing can be written to it.';

@@ -134,7 +134,7 @@ function ageFinding({ max_age }: StreamConfig): Finding {
   const hours = Math.round((max_age / 3_600_000_000_000) * 10) / 10;
   return max_age === 0
     ? note(
-        'The bucket has no max_age: records that crashed processes leave stay for ever. Remedy: a max_age of 2 days.',
+        'The bucket has no max_age: records that crashed processes leave stay for ever. Remedy: a max_age of 15 days.',
       )
     : good(
         `Records that crashed processes leave go after ${hours} hours; a lock may be taken for half of that at a time.`,
