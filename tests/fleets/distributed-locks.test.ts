@@ -313,6 +313,11 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     await fleet.pool.query('CREATE TABLE zoneless (lock_name text PRIMARY KEY, expires_at timestamp)');
     const zoneless = migrate(fleet.pool, { ...place, table: 'zoneless' });
     await expect(zoneless).rejects.toThrow(/"zoneless" has times without a time zone.*timestamptz/);
+    await fleet.pool.query('CREATE TABLE rounded (lock_name text PRIMARY KEY, expires_at timestamptz(0))');
+    const rounded = migrate(fleet.pool, { ...place, table: 'rounded' });
+    await expect(rounded).rejects.toThrow(
+      /"rounded" has times that are not exact to the millisecond.*timestamptz/,
+    );
     for (const options of [
       { layout: 'distributed-locks' },
       { layout: { ...distributedLocks, store: 'dynamodb' } },

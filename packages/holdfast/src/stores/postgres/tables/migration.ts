@@ -24,6 +24,13 @@ BEGIN
       USING ERRCODE = 'feature_not_supported',
         HINT = 'Change them to timestamptz first: ALTER TABLE … ALTER COLUMN … TYPE timestamptz.';
   END IF;
+  -- A row with other times than were written counts as one of the other software.
+  IF EXISTS (SELECT FROM pg_attribute WHERE attrelid = to_regclass(${quoteText(name)}) AND NOT attisdropped
+    AND atttypid = 'timestamptz'::regtype AND atttypmod BETWEEN 0 AND 2 AND attname IN (${columns})) THEN
+    RAISE EXCEPTION 'The table % has times that are not exact to the millisecond. Nothing was changed.', ${quoteText(name)}
+      USING ERRCODE = 'feature_not_supported',
+        HINT = 'Change them first: ALTER TABLE … ALTER COLUMN … TYPE timestamptz.';
+  END IF;
   IF to_regclass(${quoteText(name)}) IS NULL THEN
 ${layout.create(name).replaceAll(/^/gm, '    ')}
   END IF;
