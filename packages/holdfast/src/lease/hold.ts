@@ -14,7 +14,7 @@
 import type { Moment } from '../clock.js';
 import type { Granted, Renewed, Reply } from '../protocol/commands.js';
 import { DRIFT_MS, DRIFT_SHARE, TOKEN_BLOCK } from '../protocol/constants.js';
-import type { LossReason } from '../protocol/errors.js';
+import { type LossReason, UnsupportedError } from '../protocol/errors.js';
 import type { HoldId } from '../protocol/state.js';
 import { isExclusive } from '../queue/request.js';
 import { RetriedCommand, type RetryListener } from '../store-client/retried-command.js';
@@ -72,7 +72,9 @@ export interface HoldOwner {
   drop(hold: Hold): void;
 }
 
-type RenewalCallback = (outcome: 'renewed' | 'lost') => void;
+/** An error: the store does not take the ttl that was wanted. */
+type RenewalOutcome = 'renewed' | 'lost' | UnsupportedError;
+type RenewalCallback = (outcome: RenewalOutcome) => void;
 
 const NO_CALLBACKS: readonly RenewalCallback[] = [];
 
@@ -303,7 +305,12 @@ export class Hold implements Task, RetryListener {
     if (this.user === null && !this.ended) this.owner.onRenewed(this);
   }
 
-  onUnknown(cause: unknown): void {
+  onUnknown(cause: unknown, { command }: RetriedCommand): void {
+    const isStretch = command.kind === 'renew' && command.ttlMs > this.request.ttlMs;
+    if (isStretch && cause instanceof UnsupportedError) {
+      this.#onStretchRefused(cause);
+      return;
+    }
     this.inJeopardy = true;
     this.failure = cause;
     const { user, request } = this;
@@ -315,7 +322,18 @@ export class Hold implements Task, RetryListener {
     }
   }
 
-  #settle(outcome: 'renewed' | 'lost'): void {
+  /** The hold goes on with its own ttl: sent again and again, the other would keep its renewals back until the deadline. */
+  #onStretchRefused(error: UnsupportedError): void {
+    this.#renewal?.stop();
+    this.#renewal = null;
+    const isWanted = this.#wantedTtlMs !== null;
+    this.#wantedTtlMs = null;
+    if (isWanted) this.#send(renewalTtlMs(this.request));
+    this.client.timers.schedule(this, this.#nextMs());
+    this.#settle(error);
+  }
+
+  #settle(outcome: RenewalOutcome): void {
     const callbacks = this.#callbacks;
     this.#callbacks = NO_CALLBACKS;
     for (const callback of callbacks) callback(outcome);

@@ -8,7 +8,7 @@ import { LeaseLostError } from '../protocol/errors.js';
 import type { Metadata } from '../protocol/holder-info.js';
 import type { Store } from '../protocol/store.js';
 import { readMetadata } from '../protocol/view.js';
-import { storeError } from '../store-client/store-error.js';
+import { storeError, unsupportedError } from '../store-client/store-error.js';
 import { handoffText } from './handoff.js';
 import type { Hold, HoldUser, Loss } from './hold.js';
 import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
@@ -207,7 +207,7 @@ export class HeldLease implements Lease, HoldUser {
       hold.renew(ttlMs, (outcome) => {
         timers.cancel(timer);
         if (outcome === 'renewed') resolve();
-        else reject(this.#overError());
+        else reject(outcome === 'lost' ? this.#overError() : unsupportedError(this.key, outcome));
       });
     });
   }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { LeaseLostError, StoreError } from '../../src/index.js';
+import { LeaseLostError, StoreError, UnsupportedError } from '../../src/index.js';
 import { settle, stage, watchOf } from './stage.js';
 
 test('a held lease renews itself when two thirds of its ttl are left', async () => {
@@ -162,4 +162,44 @@ test('ten thousand leases are one timer and a few batches', async () => {
   expect((store.batches - before) / 10).toBeLessThan(20);
   expect(store.countOf('renew')).toBeGreaterThan(20_000);
   expect(clock.timers.size).toBe(1);
+});
+
+test('a ttl that the store does not take is refused at once, and the lease goes on with its own', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const lease = await locks.acquire('k', { ttl: 3_000 });
+  const apply = store.apply.bind(store);
+  store.apply = (commands) =>
+    commands.flatMap((command) =>
+      command.kind === 'renew' && command.ttlMs > 10_000
+        ? Promise.reject(new UnsupportedError('too long for this bucket', { key: command.key }))
+        : apply([command]),
+    );
+  const refused = expect(lease.renew('1h')).rejects.toMatchObject({ code: 'unsupported', key: 'k' });
+  await clock.advance(60_000);
+  expect(lease.held).toBe(true);
+  await refused;
+  await lease.renew('5s');
+  expect(lease.remainingMs).toBeGreaterThan(4_000);
+});
+
+test('a ttl that is refused while a renewal is on its way, too', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const lease = await locks.acquire('k', { ttl: 3_000 });
+  store.fate = (command) => (command.kind === 'renew' ? 'kept' : 'pass');
+  await clock.advance(1_050);
+  const apply = store.apply.bind(store);
+  store.apply = (commands) =>
+    commands.flatMap((command) =>
+      command.kind === 'renew' && command.ttlMs > 10_000
+        ? Promise.reject(new UnsupportedError('too long for this bucket'))
+        : apply([command]),
+    );
+  const refused = expect(lease.renew('1h')).rejects.toBeInstanceOf(UnsupportedError);
+  store.fate = () => 'pass';
+  store.deliver();
+  await clock.advance(60_000);
+  expect(lease.held).toBe(true);
+  await refused;
 });
