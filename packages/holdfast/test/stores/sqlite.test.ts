@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, statSync } from 'node:fs';
 import { afterEach, expect, it } from 'vitest';
-import { KEEP_MS, UnsupportedError } from '../../src/protocol/index.js';
+import { KEEP_MS, NotExecutedError, UnsupportedError } from '../../src/protocol/index.js';
 import { sqliteStore } from '../../src/stores/sqlite/index.js';
 import {
   ask,
@@ -241,4 +241,24 @@ it('P23: a file removed or replaced in use is refused: two files would mean two 
   const fresh = storeAt(file);
   expect((await ask(fresh, claimOf('k', 'b'))).kind).toBe('granted');
   await expect(ask(store, renewOf(claimOf('k', 'a')))).rejects.toThrow(/removed or replaced/);
+});
+
+it('a full disk is told as that: nothing was executed, what is held stays held, and room is enough to go on', async () => {
+  const database = connection(freshFile());
+  const store = sqliteStore(database);
+  const held = claimOf('held', 'a');
+  await ask(store, held);
+  const { page_count: pages } = database.prepare('PRAGMA page_count').get() as { page_count: number };
+  database.exec(`PRAGMA max_page_count = ${pages}`);
+  const large = claimOf('large', 'a', 2, { metadata: JSON.stringify({ text: 'x'.repeat(20_000) }) });
+  const refusal = await ask(store, large).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(NotExecutedError);
+  expect(refusal).toMatchObject({
+    message: expect.stringContaining('the disk is full'),
+    retry: 'while-waiting',
+  });
+  expect((await ask(store, renewOf(held))).kind).toBe('renewed');
+  database.exec('PRAGMA max_page_count = 100000');
+  expect((await ask(store, large)).kind).toBe('granted');
+  await store.close();
 });

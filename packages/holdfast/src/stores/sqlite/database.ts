@@ -119,11 +119,12 @@ export function immediately<T>(database: SqliteDatabase, work: () => T): T {
   }
 }
 
-/** After a full disk SQLite has rolled back already, and the rollback fails: report both errors. */
+/** SQLite may have undone the transaction by itself, as on a full disk. A rollback that fails otherwise is reported, too. */
 function undo(database: SqliteDatabase, error: unknown): void {
   try {
     database.exec('ROLLBACK');
   } catch (second) {
+    if (isError(second) && second.message.includes('no transaction is active')) return;
     throw new AggregateError([error, second], error instanceof Error ? error.message : String(error));
   }
 }
