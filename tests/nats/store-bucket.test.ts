@@ -115,6 +115,19 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     expect(await store.read('longer')).toBeNull();
   });
 
+  it('a cool-down is kept for as long as the bucket keeps records: the release of a lock is never refused', async () => {
+    await make('cooling', { max_age: 240 * NS_PER_S });
+    const store = natsStore(connection, { bucket: 'cooling' });
+    const claim = claimOf('k', 'p', { ttlMs: 1_000 });
+    expect((await say(store, claim)).kind).toBe('granted');
+    const release = { ...releaseOf(claim), minHoldMs: 200_000 };
+    expect(await say(store, release)).toMatchObject({ kind: 'released', held: true });
+    const snapshot = await store.read('k');
+    expect(snapshot?.holders).toMatchObject([{ resting: true }]);
+    const [rest] = snapshot?.holders ?? [];
+    expect((rest?.expiresAt ?? 0) - (rest?.acquiredAt ?? 0)).toBe(200_000);
+  });
+
   it('P6: a server that is away at first poisons nothing: the same store works once it is there', async () => {
     const own = await startNats({ own: true });
     const early = await connectTo(own.url);

@@ -138,8 +138,8 @@ function storedForMs(command: Command, now: () => number): number {
       return command.ttlMs;
     case 'renew':
       return command.added ? command.added.expiresAt + command.added.ms - now() : command.ttlMs;
+    // A release is never refused: the lock would be free when its ttl is over, long before its cool-down or the record is.
     case 'release':
-      return command.minHoldMs;
     case 'evict':
       return 0;
   }
