@@ -1,5 +1,5 @@
 /** Reads and writes the table of keys and their states. Decides nothing. */
-import { checkVersion, EMPTY_STATE, expendableAt, type State } from '../../protocol/index.js';
+import { checkVersion, EMPTY_STATE, expendableAt, KEEP_MS, type State } from '../../protocol/index.js';
 import { isFree } from '../compare-and-swap/contention.js';
 import type { SqliteDatabase } from './database.js';
 
@@ -14,8 +14,8 @@ export function records(database: SqliteDatabase) {
      ON CONFLICT (key) DO UPDATE SET state = excluded.state, decided_at = excluded.decided_at,
        expendable_at = excluded.expendable_at, in_use = excluded.in_use`,
   );
-  const expendable = database.prepare(
-    'SELECT key FROM holdfast_records WHERE expendable_at <= ? ORDER BY expendable_at LIMIT ?',
+  const firstToGo = database.prepare(
+    'SELECT key, expendable_at FROM holdfast_records ORDER BY expendable_at LIMIT ?',
   );
   const remove = database.prepare('DELETE FROM holdfast_records WHERE key = ?');
   // Keeps the time that a deleted record had reached: a later boot must not start below it, or tokens would fall.
@@ -28,6 +28,9 @@ export function records(database: SqliteDatabase) {
     'SELECT 1 FROM holdfast_records WHERE in_use = 1 AND instr(state, ?) > 0 LIMIT 1',
   );
 
+  /** No record is expendable before this time: one that is written from now on is kept for longer. */
+  let nextCleanUp = 0;
+
   return {
     load(key: string): State | null {
       const row = select.get(key) as { state: string } | undefined;
@@ -37,11 +40,14 @@ export function records(database: SqliteDatabase) {
       const decidedAt = Math.floor(state.decision / 1_000);
       upsert.run(key, pack(state), decidedAt, expendableAt(state), isFree(state) ? 0 : 1);
     },
-    /** Deletes up to `count` expired records. */
+    /** Deletes up to `count` expendable records. */
     cleanUp(now: number, count: number): void {
-      const rows = expendable.all(now, count) as { key: string }[];
-      if (rows.length === 0) return;
-      for (const { key } of rows) remove.run(key);
+      if (now < nextCleanUp) return;
+      const rows = firstToGo.all(count + 1) as { key: string; expendable_at: number }[];
+      const expendable = rows.filter(({ expendable_at }) => expendable_at <= now).slice(0, count);
+      nextCleanUp = Math.min(rows[expendable.length]?.expendable_at ?? now + KEEP_MS, now + KEEP_MS);
+      if (expendable.length === 0) return;
+      for (const { key } of expendable) remove.run(key);
       reached.run(now);
     },
     /**
@@ -57,17 +63,21 @@ export function records(database: SqliteDatabase) {
   };
 }
 
-/** Leaves empty lists out: most records are of released keys, and should stay small. */
-function pack({ holders, rests, waiters, ended, evictions, ...numbers }: State): string {
-  const ifAny = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
-  const lists = {
+/** Empty lists are left out: most records are of released keys, and should stay small. */
+const ifAny = <T>(list: readonly T[]): readonly T[] | undefined => (list.length > 0 ? list : undefined);
+
+/** Member by member: with spreads it takes three times as long. */
+function pack({ version, token, decision, holders, rests, waiters, ended, evictions }: State): string {
+  return JSON.stringify({
+    version,
+    token,
+    decision,
     holders: ifAny(holders),
     rests: ifAny(rests),
     waiters: ifAny(waiters),
     ended: ifAny(ended),
     evictions: ifAny(evictions),
-  };
-  return JSON.stringify({ ...numbers, ...lists });
+  });
 }
 
 function unpack(key: string, text: string): State {
