@@ -36,6 +36,23 @@ it('a command that has run for --max-hold gets TERM a grace before, however well
   expect(status).toBe(76);
 });
 
+it.runIf(process.platform === 'linux')(
+  'a shell that TERM ends takes along what it runs: nothing goes on after --max-hold',
+  async () => {
+    // Two commands: a shell does not replace itself by the first one.
+    const script = 'sh -c "echo \\$\\$; sleep 60; echo late"; echo later';
+    const limits = ['--max-hold', '6s', '--grace', '4s'];
+    const running = place.start(['run', 'job', ...limits, '--', 'sh', '-c', script]);
+    const [, inner] = await running.said(/(\d+)/);
+    // Its output stays open while the inner shell or its `sleep` lives: it would end in a minute.
+    const { status, stdout, stderr } = await running.ended;
+    expect(status).toBe(76);
+    expect(stderr).toMatch(/the command was ended \(status 143\)$/m);
+    expect(stdout).toBe(`${inner}\n`);
+    expect(isAlive(Number(inner))).toBe(false);
+  },
+);
+
 describe('a lease that cannot be renewed', () => {
   it('gives the command TERM a grace before the deadline, so that it can clean up; exits 76', async () => {
     const script = 'trap "echo cleaned; exit 0" TERM; echo in; while :; do sleep 0.05; done';

@@ -11,8 +11,16 @@ export interface Child {
   /** Exit status, 128 + n when signal n ended it. Never rejects. */
   readonly ended: Promise<number>;
   signal(name: NodeJS.Signals): void;
-  /** Sends KILL to the command and to every process under it. */
+  /** Sends TERM to the command. The processes under it are remembered: those of a shell outlive it. */
+  terminate(): void;
+  /** Sends KILL to the command, to every process under it, and to those remembered. Also after the command has ended. */
   kill(): void;
+}
+
+/** A process id may be used again, by a process that starts later. */
+interface Remembered {
+  readonly pid: number;
+  readonly startedAt: string | null;
 }
 
 /** Rejects with the shell's 126 or 127 when the command cannot be started. */
@@ -39,12 +47,20 @@ function spawnChild(command: string, args: readonly string[], env: NodeJS.Proces
     const signal = (name: NodeJS.Signals): void => void child.kill(name);
     child.once('spawn', () => {
       const pid = child.pid as number;
+      let remembered: readonly Remembered[] = [];
+      const terminate = (): void => {
+        remembered = descendantsOf(pid).map((each) => ({ pid: each, startedAt: startOf(each) }));
+        signal('SIGTERM');
+      };
       const kill = (): void => {
-        const descendants = descendantsOf(pid);
+        const left = remembered.filter((each) => startOf(each.pid) === each.startedAt);
+        const hasEnded = child.exitCode !== null || child.signalCode !== null;
+        const descendants = hasEnded ? [] : descendantsOf(pid);
+        for (const each of left) descendants.push(each.pid, ...descendantsOf(each.pid));
         signal('SIGKILL');
         for (const descendant of descendants) sendKill(descendant);
       };
-      resolve({ pid, ended, signal, kill });
+      resolve({ pid, ended, signal, terminate, kill });
     });
   });
 }
@@ -75,8 +91,9 @@ export function descendantsOf(pid: number): number[] {
   if (process.platform !== 'linux') return [];
   const children = new Map<number, number[]>();
   for (const name of readdirSync('/proc')) {
-    const parent = /^\d+$/.test(name) ? parentOf(name) : null;
-    if (parent !== null) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
+    const stat = /^\d+$/.test(name) ? statOf(name) : null;
+    const parent = Number(stat?.[1]);
+    if (stat) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
   }
   const found: number[] = [];
   const seen = [pid];
@@ -89,12 +106,17 @@ export function descendantsOf(pid: number): number[] {
   return found;
 }
 
-/** Null when the process has ended meanwhile, or is hidden. */
-function parentOf(pid: string): number | null {
+/** When the process started, in ticks since the system did. Null when it has ended. */
+function startOf(pid: number): string | null {
+  return statOf(String(pid))?.[19] ?? null;
+}
+
+/** The third and later fields of /proc/PID/stat. Null when the process has ended meanwhile, or is hidden. */
+function statOf(pid: string): readonly string[] | null {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
     // The name in brackets may contain anything, brackets and spaces too.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch (error) {
     if (codeOf(error) === undefined) throw error;
     return null;

@@ -58,6 +58,8 @@ async function supervise(supervision: Supervision, reasons: Reasons): Promise<nu
   guard.stop();
   over.abort();
   const failure = lossOf(status, held, guard, reasons);
+  // TERM ends a shell, and not the program that it runs.
+  if (guard.intervened) child.kill();
   relay.passTo(null);
   if (failure) throw failure;
   return status;
@@ -67,7 +69,7 @@ function endable({ held, terminal }: Supervision, child: Child, reasons: Reasons
   return {
     terminate(remainingMs: number): void {
       // Before the warning, which may fail or be slow.
-      child.signal('SIGTERM');
+      child.terminate();
       const why = reasons.ending();
       terminal.warn(
         `${quoted(keysOf(held))} ${why}; sending TERM to the command, KILL in ${formatDuration(remainingMs)}`,
