@@ -60,6 +60,26 @@ describe('the audit in the log of holdfast serve', () => {
   });
 });
 
+describe.runIf(process.platform === 'linux')('a pipe as the audit log of holdfast serve', () => {
+  it('that is full does not stop the service: evictions are refused until it is read', async () => {
+    const pipe = await fullPipe(place, 'audit');
+    const service = await serve(place, ['--audit', 'audit']);
+    expect(await evict(service.url)).toEqual(REFUSED);
+    expect(await holdersOf(service.url)).toBe(1);
+    pipe.drain();
+    expect(await evict(service.url)).toEqual([200, 1]);
+    expect(eventsIn(pipe.drain())).toEqual(['evict', 'evicted']);
+    expect((await end(service)).status).toBe(0);
+    pipe.close();
+  });
+
+  it('that nobody reads is refused at the start', async () => {
+    await place.startOther('mkfifo', ['audit']).ended;
+    const { status, stderr } = await place.run(['serve', '--port', '0', '--audit', 'audit']);
+    expect([status, stderr]).toEqual([64, expect.stringContaining('The audit log audit cannot be written')]);
+  });
+});
+
 describe.runIf(process.platform === 'linux')('a stdout of holdfast serve that cannot be written', () => {
   it('because the disk is full, does not end it: evictions are refused, everything else goes on', async () => {
     const service = await served(`exec ${HOLDFAST} serve --port 0 > /dev/full`);

@@ -1,5 +1,5 @@
 /** The audit log as a file: one JSON line per entry, only ever appended to, readable by its owner alone. */
-import { appendFileSync } from 'node:fs';
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { InvalidArgumentError } from 'holdfast';
 import { wallMs } from '../clock.js';
 import type { Audit } from '../http/audit.js';
@@ -20,7 +20,14 @@ export function auditFile(path: string): Audit {
 
 function append(path: string, text: string): void {
   try {
-    appendFileSync(path, text, { mode: 0o600 });
+    const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
+    // A pipe such as /dev/stdout that nobody reads fails: waiting for its reader would stop the whole service.
+    const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
+    try {
+      writeFileSync(fd, text);
+    } finally {
+      closeSync(fd);
+    }
   } catch (error) {
     throw new InvalidArgumentError(`The audit log ${path} cannot be written: ${reasonOf(error)}.`, {
       cause: error,
