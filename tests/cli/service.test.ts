@@ -19,6 +19,10 @@ it('a service is a store, and its key goes on to commands that lock, too', async
       environment,
     );
     expect(both).toMatchObject({ status: 0, stdout: 'inner\nouter\n', stderr: '' });
+    const inUrl = environment.HOLDFAST_STORE.replace('//', `//${text}@`);
+    const renewed = await place.run(['renew'], { HOLDFAST_STORE: inUrl, HOLDFAST_HANDOFF: 'none' });
+    expect(renewed.stderr).toMatch(/\(store: http:\/\/\*\*\*@127\.0\.0\.1:\d+\)$/m);
+    expect(renewed.stdout + renewed.stderr).not.toContain(text);
     const nobody = await place.run(['ls'], { ...environment, HOLDFAST_API_KEY: '' });
     expect([nobody.status, nobody.stderr]).toEqual([69, expect.stringContaining('HOLDFAST_API_KEY')]);
   } finally {

@@ -15,6 +15,9 @@ it.each([
   ['nats://hunter2@host:4222/locks', 'nats://***@host:4222/locks'],
   ['nats+tls://hunter2@a:4222,b:4222', 'nats+tls://***@a:4222,b:4222'],
   ['nats://a:4222,b:4222/locks?token=hunter2', 'nats://a:4222,b:4222/locks?token=***'],
+  ['https://hunter2@locks.example.com', 'https://***@locks.example.com'],
+  ['http://hunter2@a:8080,b:8080/locks', 'http://***@a:8080,b:8080/locks'],
+  ['https://locks.example.com:8080', 'https://locks.example.com:8080'],
   [
     'dynamodb://key:hunter2@eu-west-1/locks?endpoint=http://h:8000',
     'dynamodb://key:***@eu-west-1/locks?endpoint=http://h:8000',

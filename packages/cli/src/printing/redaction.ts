@@ -15,8 +15,8 @@ export function redact(url: string): string {
 function shownUpTo(url: string, { start, colon, at }: Record<'start' | 'colon' | 'at', number>): string {
   if (at <= start) return url;
   if (colon !== -1 && colon < at) return `${url.slice(0, colon)}:***${url.slice(at)}`;
-  // A single word before the host is a token in NATS URLs, as secret as a password.
-  return /^nats/i.test(url) ? `${url.slice(0, start)}***${url.slice(at)}` : url;
+  // A single word before the host is a token in NATS URLs, and an API key in those of a service: as secret as a password.
+  return /^(?:nats|https?:)/i.test(url) ? `${url.slice(0, start)}***${url.slice(at)}` : url;
 }
 
 /** Database clients quote the URL in their messages. */
