@@ -1,9 +1,21 @@
 /**
  * The file of API keys: JSON, `{ "version": 1, "keys": [{ id, name, hash, rights, createdAt, expiresAt?, revokedAt? }] }`,
- * readable by its owner alone. It has no secrets, only their hashes. It is replaced as a whole, by a rename, so a
- * reader sees the old or the new one. Revoked API keys stay in it for the list; an invalid file is refused.
+ * readable by its owner alone, until the operator lets others read it. It has no secrets, only their hashes. It is replaced as
+ * a whole, by a rename, so a reader sees the old or the new one; its owner and its readers stay the same. Revoked API keys stay in it for the list; an invalid file is refused.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  fchmodSync,
+  fchownSync,
+  fstatSync,
+  fsyncSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { InvalidArgumentError } from 'holdfast';
 import { isHash, KEY_ID } from './api-key.js';
@@ -24,6 +36,7 @@ export interface StoredApiKey {
 /** A user, a host, a job: no spaces, so that it is one word in logs. */
 export const KEY_NAME = /^[A-Za-z0-9_.@-]{1,64}$/;
 const FILE_MODE = 0o600;
+const OTHERS_READ = 0o044;
 const MEMBERS = ['id', 'name', 'hash', 'rights', 'createdAt', 'expiresAt', 'revokedAt'];
 
 export function isAlive({ expiresAt, revokedAt }: StoredApiKey, now: number): boolean {
@@ -100,11 +113,14 @@ function checkRights(rights: readonly string[], fail: (what: string) => never): 
 export function writeApiKeyFile(path: string, keys: readonly StoredApiKey[], unique: string): void {
   const draft = `${path}.${unique}.draft`;
   try {
-    writeFileSync(draft, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`, {
-      mode: FILE_MODE,
-      flag: 'wx',
-      flush: true,
-    });
+    const fd = openSync(draft, 'wx', FILE_MODE);
+    try {
+      writeFileSync(fd, `${JSON.stringify({ version: 1, keys }, null, 2)}\n`);
+      keepAccess(path, fd);
+      fsyncSync(fd);
+    } finally {
+      closeSync(fd);
+    }
     renameSync(draft, path);
   } catch (error) {
     rmSync(draft, { force: true });
@@ -119,6 +135,15 @@ export function writeApiKeyFile(path: string, keys: readonly StoredApiKey[], uni
   } finally {
     closeSync(folder);
   }
+}
+
+/** A service may run as another user than the operator. One that can no longer read its API keys lets nobody in. */
+function keepAccess(path: string, draft: number): void {
+  const before = statSync(path, { throwIfNoEntry: false });
+  if (!before) return;
+  const { uid, gid } = fstatSync(draft);
+  if (uid !== before.uid || gid !== before.gid) fchownSync(draft, before.uid, before.gid);
+  fchmodSync(draft, FILE_MODE | (before.mode & OTHERS_READ));
 }
 
 export function reasonOf(error: unknown): string {

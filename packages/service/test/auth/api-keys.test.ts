@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { digestIn, hashOf, idIn, isKeyOf, newKey } from '../../src/auth/api-key.js';
@@ -43,6 +43,21 @@ describe('the file of keys', () => {
     });
     expect(statSync(path).mode & 0o777).toBe(0o600);
     expect(readdirSync(dirname(path))).toEqual(['keys.json']);
+  });
+
+  it('stays readable for whom it was when it changes, and nobody else may write it', async () => {
+    const { path } = await keyFile({ one: ['read:*'] });
+    chmodSync(path, 0o664);
+    await createApiKey({ path, by: 'ada' }, { name: 'two', rights: ['read:*'] });
+    expect(statSync(path).mode & 0o777).toBe(0o644);
+  });
+
+  it.runIf(process.getuid?.() === 0)('keeps its owner when root changes it', async () => {
+    const { path } = await keyFile({ one: ['read:*'] });
+    chownSync(path, 1_000, 1_001);
+    await revokeApiKeys({ path, by: 'root' }, 'one');
+    expect(statSync(path)).toMatchObject({ uid: 1_000, gid: 1_001 });
+    expect(statSync(path).mode & 0o777).toBe(0o600);
   });
 
   it('is listed without secrets and without hashes', async () => {
