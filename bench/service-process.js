@@ -4,7 +4,7 @@
  * parent, and ends with it.
  */
 import { randomUUID } from 'node:crypto';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fastify from 'fastify';
@@ -25,9 +25,9 @@ async function authOf(folder) {
 }
 
 /** As much is logged as the service logs, by its own output; both throw it away at the last moment. */
-const { openLog } = await import(`${SERVICE}/log-output.js`);
+const { openLog } = await import(`${SERVICE}/service-log.js`);
 /** @type {import('pino').Logger} */
-const log = openLog('info', '/dev/null').log;
+const log = openLog('info', createWriteStream('/dev/null')).log;
 
 /** @param {import('holdfast-service').Authenticator} auth @param {string} url */
 async function startService(auth, url) {
