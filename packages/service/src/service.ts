@@ -27,7 +27,7 @@ import { RequestQueues } from './waiting/request-queues.js';
 import { ServiceClient } from './waiting/service-client.js';
 
 export interface ServiceOptions {
-  /** Keeps the locks. Its opener closes it, after the service. */
+  /** Keeps the locks. Its opener closes it, after the service. An SQLite store needs `liveness: false`. */
   readonly store: Store;
   /** Authentication. Without it everybody may do everything, and the service listens on loopback only. */
   readonly auth?: Authenticator;
@@ -71,8 +71,18 @@ export interface Service {
 const noAudit: Audit = () => undefined;
 const PARTS: readonly Part[] = [v1, v2, health, metrics];
 
+/** Locks belong to clients, which outlive the service: two would hold one that its death had freed. */
+function checkStore({ name, traits }: Store): void {
+  if (traits.livenessPollMs === null) return;
+  throw new InvalidArgumentError(
+    `The store ${name} frees the locks of a process that has died, and the service would take those of its clients along. ` +
+      'Open it with `liveness: false`, or with `?liveness=off` in its URL.',
+  );
+}
+
 export function createService(options: ServiceOptions): Service {
   const { store, auth, insecure = false, allowedHosts = [], drainMs = 0, tls, trustProxy = [] } = options;
+  checkStore(store);
   const log = options.log ?? pino({ enabled: false });
   const limits = limitsOf(options.limits ?? {});
   const events = new ServiceEvents();

@@ -1,8 +1,10 @@
+import { sqliteStore } from 'holdfast/sqlite';
 import { afterEach, describe, expect, it } from 'vitest';
 import { configFrom } from '../../src/config/index.js';
 import { serve } from '../../src/serve.js';
+import { createService } from '../../src/service.js';
 import { AUDIENCE, bearer, issuer, keyFile } from '../auth/issuer.js';
-import { atTheEnd, clearScene } from '../scene.js';
+import { atTheEnd, clearScene, freshFile } from '../scene.js';
 
 afterEach(clearScene);
 
@@ -24,6 +26,26 @@ async function served(
     return status;
   };
 }
+
+describe('a store that frees the locks of a dead process', () => {
+  const refusal = /frees the locks of a process that has died.*`liveness: false`/;
+
+  it('is refused: the death of the service would free those of its clients', async () => {
+    const store = sqliteStore(freshFile());
+    atTheEnd(() => store.close());
+    expect(() => createService({ store })).toThrow(refusal);
+    const quiet = sqliteStore(freshFile(), { liveness: false });
+    atTheEnd(() => quiet.close());
+    expect(() => createService({ store: quiet })).not.toThrow();
+  });
+
+  it('is refused by its URL, too; without options the service sees to it', async () => {
+    const file = freshFile();
+    await expect(served({ flags: { store: `sqlite:${file}?liveness=on` } })).rejects.toThrow(refusal);
+    const acquire = await served({ flags: { store: `sqlite:${file}` } });
+    expect(await acquire('own')).toBe(200);
+  });
+});
 
 describe('what is configured is what runs', () => {
   it('tokens: without rights of their own they have those of the configuration', async () => {
