@@ -1,3 +1,5 @@
+import { join } from 'node:path';
+import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
 import { type Running, usePlace } from './holdfast.js';
 
@@ -47,6 +49,23 @@ describe('holdfast ls', () => {
     expect(await keysOf(['ls', '--limit', '1'])).toEqual(['a:1']);
     expect(await keysOf(['ls', '--limit', '1', '--after', 'a:1'])).toEqual(['a:2']);
     expect(await keysOf(['ls', '--namespace', 'elsewhere'])).toEqual([]);
+  });
+
+  it('shows the keys around records of a newer format, names those, and exits 69', async () => {
+    await Promise.all(['a', 'b', 'c', 'd'].map((key) => hold(key, 'x')));
+    const database = new DatabaseSync(join(place.folder, 'locks.db'));
+    const spoil = database.prepare(
+      "UPDATE holdfast_records SET state = json_set(state, '$.version', 99) WHERE key = ?",
+    );
+    for (const key of ['default/a', 'default/c']) spoil.run(key);
+    database.close();
+    const { status, stdout, stderr } = await place.run(['ls']);
+    expect(stdout).toMatch(/^KEY.*\nb +x .*\nd +x .*\n$/);
+    expect(stderr).toMatch(
+      /^holdfast: The record of "default\/a" has format 99.*\nholdfast: .*"default\/c".*\n$/,
+    );
+    expect(status).toBe(69);
+    expect((await place.run(['ls', '--limit', '1', '--after', 'a'])).status).toBe(0);
   });
 
   it('ends quietly when its reader has seen enough', async () => {

@@ -5,7 +5,7 @@ import { endable } from './lease/endable.js';
 import { Pause } from './lease/pause.js';
 import type { Context } from './primitives/single.js';
 import { durationMs } from './protocol/durations.js';
-import { InvalidArgumentError } from './protocol/errors.js';
+import { InvalidArgumentError, UnsupportedError } from './protocol/errors.js';
 import { checkAfter, checkKey, checkPrefix, checkReason, show } from './protocol/names.js';
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Snapshot } from './protocol/store.js';
@@ -38,6 +38,11 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
       if (next.done) return;
       yield keyInfo(context, next.value);
     }
+  } catch (error) {
+    if (!(error instanceof UnsupportedError) || error.key === undefined) throw error;
+    // A record that cannot be read, by the name that its user knows: to list on behind it.
+    const key = error.key.slice(context.defaults.prefix.length);
+    throw new UnsupportedError(error.message, { key, cause: error.cause ?? error });
   } finally {
     // Not awaited: a store that hangs would never answer.
     void Promise.allSettled([snapshots.return?.()]);

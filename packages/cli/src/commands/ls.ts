@@ -1,5 +1,5 @@
 /** `holdfast ls`: which keys are held or waited for. */
-import type { KeyInfo } from 'holdfast';
+import { type KeyInfo, type ListOptions, type Locks, UnsupportedError } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { keyJson, keyTable } from '../printing/describe.js';
@@ -21,17 +21,44 @@ export const ls: Command = {
     const limit = options.count('limit', Number.MAX_SAFE_INTEGER);
     const after = options.text('after');
     return inSession(options, terminal, async (session) => {
-      const keys: KeyInfo[] = [];
       const query = {
         prefix: operands[0] ?? '',
         ...(limit !== undefined && { limit }),
         ...(after !== undefined && { after }),
       };
-      for await (const info of session.locks.list(query)) keys.push(info);
+      const { keys, refusals } = await read(session.locks, query);
       if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
-      else if (keys.length === 0) terminal.err('No key is held or waited for.');
-      else for (const line of keyTable(terminal, keys)) terminal.out(line);
-      return EXIT.ok;
+      else if (keys.length === 0 && refusals.length === 0) terminal.err('No key is held or waited for.');
+      else if (keys.length > 0) for (const line of keyTable(terminal, keys)) terminal.out(line);
+      for (const { message } of refusals) terminal.warn(message);
+      return refusals.length === 0 ? EXIT.ok : EXIT.unavailable;
     });
   },
 };
+
+interface Listed {
+  readonly keys: readonly KeyInfo[];
+  /** Why records could not be read, such as those of a newer format. They hide no other key. */
+  readonly refusals: readonly UnsupportedError[];
+}
+
+async function read(
+  locks: Locks,
+  { limit = Number.MAX_SAFE_INTEGER, ...query }: ListOptions,
+): Promise<Listed> {
+  const keys: KeyInfo[] = [];
+  const refusals: UnsupportedError[] = [];
+  let { after } = query;
+  while (keys.length < limit) {
+    try {
+      const rest = { ...query, limit: limit - keys.length, ...(after !== undefined && { after }) };
+      for await (const info of locks.list(rest)) keys.push(info);
+      break;
+    } catch (error) {
+      if (!(error instanceof UnsupportedError) || error.key === undefined || error.key === after) throw error;
+      refusals.push(error);
+      after = error.key;
+    }
+  }
+  return { keys, refusals };
+}

@@ -73,6 +73,15 @@ describe('the options', () => {
     });
   });
 
+  it('a refusal names the key of the record, to list on behind it', async () => {
+    const problem = { code: 'unsupported', detail: 'A newer Holdfast wrote it.', key: 'default/newer' };
+    const store = httpStore({ url: 'http://a', fetch: recording(() => json(problem, 501)).fetch });
+    await expect(store.read('default/newer')).rejects.toMatchObject({
+      name: 'UnsupportedError',
+      key: 'default/newer',
+    });
+  });
+
   it('a function that returns the JWT is called for every request; without one nothing is sent', async () => {
     const { asked, fetch } = recording();
     const jwts = ['one', 'two', 'th ree'];

@@ -7,6 +7,7 @@ import { messageOf, notExecuted } from '../clients/errors.js';
 export interface Problem {
   readonly code: string;
   readonly detail: string;
+  readonly key?: string | undefined;
 }
 
 /** The request as a whole was refused before anything was executed. Parts of it may pass. */
@@ -41,7 +42,7 @@ export function errorOf({ code, detail }: Problem, key?: string): Error {
 export function problemIn(body: unknown): Problem | null {
   if (!isObject(body) || typeof body.code !== 'string') return null;
   const detail = typeof body.detail === 'string' ? body.detail : 'no reason given';
-  return { code: body.code, detail };
+  return { code: body.code, detail, key: typeof body.key === 'string' ? body.key : undefined };
 }
 
 export interface FailedResponse {
@@ -70,7 +71,7 @@ export function errorOfStatus({ url, status, location, text, problem }: FailedRe
   if (status === 403) {
     return new UnsupportedError(`The service at ${url} does not allow this${because}. ${FORBIDDEN_REMEDY}`);
   }
-  if (problem?.code === 'unsupported') return new UnsupportedError(problem.detail);
+  if (problem?.code === 'unsupported') return new UnsupportedError(problem.detail, { key: problem.key });
   if (status === 404 || status === 405 || status === 406 || status === 501) {
     return new UnsupportedError(
       `There is no Holdfast service at ${url}, or it has another version: status ${status}${because}. Check the url.`,
