@@ -5,7 +5,8 @@
  *    as the lock. Warnings and errors are written at once, with all lines before them.
  * 2. While a write is under way, lines are kept: up to 8 MiB, and what does not fit is dropped.
  * 3. The lines of a failed write are dropped. The next lines are a new attempt.
- * 4. The first write that succeeds afterwards is followed by a warning with the number of dropped lines.
+ * 4. Dropped lines are reported at once, elsewhere than in the log: the log itself may be stuck for hours. The first write
+ *    that succeeds afterwards is followed by a warning with their number.
  *
  * An audit entry is a line whose writer learns whether it was written. A process that is killed may lose the lines of its
  * last turn, but no audit entry that an eviction relied on.
@@ -25,6 +26,16 @@ const ENTRY_MS = 2_000;
 /** Where the log is written. `write` neither blocks nor throws, and calls back once: after the text was written, or with the error. */
 export interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown;
+  /** Called when lines begin to be dropped; again only after lines could be written meanwhile. Default nobody is told. */
+  onDropping?(): void;
+}
+
+/** Who is told of dropped lines. */
+export interface DropListener {
+  /** With the number of lines, whenever some are dropped. */
+  onDrop(lines: number): void;
+  /** With the number of lines dropped since the start, when lines can be written again. */
+  onRecovered(total: number): void;
 }
 
 export class LogOutput implements DestinationStream {
@@ -32,7 +43,7 @@ export class LogOutput implements DestinationStream {
   readonly [symbols.needsMetadataGsym] = true;
   lastLevel = 0;
   readonly #output: Output;
-  readonly #onDropped: (total: number) => void;
+  readonly #listener: DropListener;
   #lines: string[] = [];
   #letters = 0;
   /** Called when `#lines` were written, or with the error. */
@@ -44,15 +55,14 @@ export class LogOutput implements DestinationStream {
   #dropped = 0;
   #droppedTold = 0;
 
-  /** `onDropped` is called with the number of lines dropped since the start, when lines can be written again. */
-  constructor(output: Output, onDropped: (total: number) => void) {
+  constructor(output: Output, listener: DropListener) {
     this.#output = output;
-    this.#onDropped = onDropped;
+    this.#listener = listener;
   }
 
   write(line: string): void {
     if (!this.#keep(line)) {
-      this.#dropped += 1;
+      this.#drop(1);
       return;
     }
     if (this.lastLevel > INFO || this.#letters > TURN_LETTERS_MAX) this.flush();
@@ -85,7 +95,7 @@ export class LogOutput implements DestinationStream {
     this.#output.write(text, (error = null) => {
       this.#isWriting = false;
       this.#hasFailed = error !== null;
-      if (error) this.#dropped += lines.length;
+      if (error) this.#drop(lines.length);
       for (const settle of entries) settle(error);
       if (!error) this.#tellDropped();
       if (this.#isWriting) return;
@@ -114,10 +124,16 @@ export class LogOutput implements DestinationStream {
     this.#letters -= line.length;
   }
 
+  #drop(lines: number): void {
+    if (this.#dropped === this.#droppedTold) this.#output.onDropping?.();
+    this.#dropped += lines;
+    this.#listener.onDrop(lines);
+  }
+
   #tellDropped(): void {
     if (this.#dropped === this.#droppedTold) return;
     this.#droppedTold = this.#dropped;
-    this.#onDropped(this.#dropped);
+    this.#listener.onRecovered(this.#dropped);
   }
 
   #flushSoon(): void {

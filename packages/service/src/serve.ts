@@ -62,6 +62,8 @@ async function serveWith(config: ServiceConfig, serviceLog: ServiceLog): Promise
       ...(auth && { auth }),
       ...(tls && { tls }),
     });
+    const { events } = service;
+    serviceLog.onDrop((lines) => events.emit('dropped', { lines }));
     stopChecking = await checkStore(service, log);
     const url = await service.listen({ host: config.host, port: config.port });
     log.info(startOf(config, url), 'listening');

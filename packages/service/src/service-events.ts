@@ -38,6 +38,8 @@ export interface ServiceEventDetails {
     readonly upToToken: number;
     readonly reason: string | null;
   };
+  /** Lines of the log could not be written. */
+  readonly dropped: { readonly lines: number };
   /** A request through this process may have changed the holders or waiters of a key. */
   readonly touched: { readonly key: string };
 }

@@ -11,24 +11,32 @@ export interface ServiceLog {
   readonly log: Logger;
   /** Writes a line at once, whatever the level is. Rejects when it cannot be written in time. */
   append(line: string): Promise<void>;
+  /** Calls back with the number of lines, whenever some are dropped. One caller at a time. */
+  onDrop(run: (lines: number) => void): void;
   /** Writes all lines so far, for a limited time, and no longer follows the end of the process. */
   close(): Promise<void>;
 }
 
 /** A log on an output. Its last lines are written when the process exits. */
 export function openLog(level: string, output: Output): ServiceLog {
-  const lines = new LogOutput(output, (dropped) =>
-    log.warn(
-      { dropped },
-      'lines of this log could not be written: the number of lines dropped since the start',
-    ),
-  );
+  let count: (lines: number) => void = ignore;
+  const lines = new LogOutput(output, {
+    onDrop: (dropped) => count(dropped),
+    onRecovered: (dropped) =>
+      log.warn(
+        { dropped },
+        'lines of this log could not be written: the number of lines dropped since the start',
+      ),
+  });
   const log = pino({ name: 'holdfast', level }, lines);
   const flush = (): void => lines.flush();
   process.once('exit', flush);
   return {
     log,
     append: (line) => lines.append(line),
+    onDrop(run) {
+      count = run;
+    },
     async close() {
       await within(CLOSE_MS, lines.flushed(), undefined);
       process.removeListener('exit', flush);

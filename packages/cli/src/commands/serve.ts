@@ -37,7 +37,9 @@ loopback only, unless --insecure is given. TERM, INT and HUP end it, after open 
       return EXIT.ok;
     }
     const stopped = nextSignal();
-    const running = await started(service, config, { write: terminal.log });
+    const onDropping = (): void =>
+      terminal.err('holdfast: the log cannot be written: lines are dropped until its reader goes on');
+    const running = await started(service, config, { write: terminal.log, onDropping });
     terminal.err(
       `holdfast: ${running.url}${running.open ? ' (no authentication: everybody may do everything)' : ''}`,
     );

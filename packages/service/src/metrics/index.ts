@@ -71,6 +71,7 @@ function countersOf(registry: Registry, events: ServiceEvents): void {
     'Locks that were lost: their holder found them ended when it renewed them.',
   );
   const evicted = counter('evicted_total', 'Holders that an operator evicted.');
+  const dropped = counter('log_dropped_total', 'Lines of the log that could not be written.');
   const asked = seconds('store', 'Duration of calls to the store.', FAST, ['operation', 'outcome']);
   const answered = seconds(
     'http_request',
@@ -85,6 +86,7 @@ function countersOf(registry: Registry, events: ServiceEvents): void {
   events.on('released', ({ held }) => released.inc({ held: String(held) }));
   events.on('lost', () => lost.inc());
   events.on('evicted', ({ count }) => evicted.inc(count ?? 0));
+  events.on('dropped', ({ lines }) => dropped.inc(lines));
   events.on('store', ({ operation, ok, durationMs }) =>
     asked.observe({ operation, outcome: ok ? 'ok' : 'unknown' }, durationMs / 1_000),
   );

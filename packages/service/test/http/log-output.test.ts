@@ -15,7 +15,7 @@ function written() {
         done();
       },
     },
-    () => undefined,
+    { onDrop: () => undefined, onRecovered: () => undefined },
   );
   return { log: pino({}, output), output, texts: () => writes.map(messagesOf) };
 }
@@ -23,8 +23,13 @@ function written() {
 /** A log whose writes are under way until the next one of them is told its outcome. */
 function stalled() {
   const writes: { text: string; done: (error?: Error | null) => void }[] = [];
-  const output = new LogOutput({ write: (text, done) => writes.push({ text, done }) }, (dropped) =>
-    log.warn(`dropped ${dropped}`),
+  const told: string[] = [];
+  const output = new LogOutput(
+    { write: (text, done) => writes.push({ text, done }), onDropping: () => told.push('dropping') },
+    {
+      onDrop: (lines) => told.push(`dropped ${lines}`),
+      onRecovered: (dropped) => log.warn(`dropped ${dropped}`),
+    },
   );
   const log = pino({}, output);
   /** Ends the first write, and returns its text. */
@@ -34,7 +39,7 @@ function stalled() {
     await turn();
     return write?.text ?? '';
   }
-  return { log, output, end, count: () => writes.length };
+  return { log, output, end, told, count: () => writes.length };
 }
 
 const FULL = new Error('The disk is full.');
@@ -105,6 +110,20 @@ describe('the log of a running service', () => {
     log.warn('four');
     expect(await end()).toMatch(/^\n\{.*"four"\}\n$/);
     expect(await end()).toMatch(/^\{.*"dropped 3"\}\n$/);
+  });
+
+  it('tells elsewhere of dropped lines at once: that they are dropped, once until it recovers, and each time how many', async () => {
+    const { log, end, told } = stalled();
+    log.warn('one');
+    for (let line = 0; line < 11; line += 1) log.info(LONG);
+    expect(told).toEqual(['dropping', 'dropped 1', 'dropped 1']);
+    await end(FULL);
+    expect(told).toEqual(['dropping', 'dropped 1', 'dropped 1', 'dropped 1']);
+    await end();
+    await end();
+    log.warn('two');
+    await end(FULL);
+    expect(told.slice(4)).toEqual(['dropping', 'dropped 1']);
   });
 });
 
