@@ -40,8 +40,8 @@ const SMALL_BLOCKS: Edit = {
 const BLOCKS_OF_OLDER_ANSWERS: readonly Edit[] = [
   {
     file: RETRIED_COMMAND,
-    find: 'this.unanswered -= 1;\n        if (!this.open)',
-    put: "this.unanswered -= 1;\n        if (!this.open && this.command.kind !== 'renew')",
+    find: 'answered(reply, sent) {\n        this.unanswered -= 1;\n        if (!this.open)',
+    put: "answered(reply, sent) {\n        this.unanswered -= 1;\n        if (!this.open && this.command.kind !== 'renew')",
   },
   { file: HOLD, find: 'if (block && block.token >= this.nextToken)', put: 'if (block)' },
 ];

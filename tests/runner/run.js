@@ -80,7 +80,11 @@ try {
       say('', 'No second run: an error belongs to no test.');
     } else if (files.length > 0 && files.length <= AGAIN_MAX) {
       say('', 'Once more, alone:', ...files.map((file) => `  ${file}`));
-      process.exitCode = await run([...args, '--maxWorkers=1', ...files]);
+      process.exitCode = await run([
+        ...args.filter((arg) => !arg.startsWith('--shard')),
+        '--maxWorkers=1',
+        ...files,
+      ]);
       if (process.exitCode === 0) {
         say('', 'Passed only alone:', ...failed.flatMap(failuresOf).map((failure) => `  ${failure}`));
       }
