@@ -1,8 +1,16 @@
 /** POST /v2/batch: the store's own commands, for the library's `httpStore`. Permission is checked key by key. */
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { type Command, checkOwner, checkReason, type Evict, type Reply } from 'holdfast/protocol';
+import {
+  type Command,
+  checkOwner,
+  checkReason,
+  type Evict,
+  type Release,
+  type Reply,
+} from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
 import { auditEviction, type NoteEvicted } from '../http/audit.js';
+import type { Principal } from '../http/principal.js';
 import { Problem, type ProblemBody, problemOf } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
@@ -113,7 +121,9 @@ function bounded(answers: readonly Answer[]): readonly Answer[] {
   });
 }
 
-async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Command): Promise<Entry> {
+async function entryOf(parts: ServiceParts, request: FastifyRequest, given: Command): Promise<Entry> {
+  const { principal } = request;
+  const command = given.kind === 'release' ? bearable(given, principal) : given;
   try {
     const key = checkStoredKey(command.key);
     const role = isForAdmins(command) ? 'admin' : 'lock';
@@ -128,7 +138,6 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
       if (typeof command.reason === 'string') checkReason(command.reason);
       return { command, noteEvicted: await auditEviction(parts, request, command) };
     }
-    const { principal } = request;
     principal.checkTtl?.(key, lifeOf(command));
     if (command.kind !== 'claim') return { command };
     const shared = command.permits < command.capacity;
@@ -143,6 +152,14 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, command: Co
 }
 
 type HoldCommand = Exclude<Command, Evict>;
+
+/**
+ * A `minHold` keeps the lock like a ttl does, so the same limit applies. The library sends it with the release only: refused, that
+ * would leave the lock held, and free when its ttl is over. So it is cut to the limit.
+ */
+function bearable(release: Release, { ttlMsMax = Number.POSITIVE_INFINITY }: Principal): Release {
+  return release.minHoldMs > ttlMsMax ? { ...release, minHoldMs: ttlMsMax } : release;
+}
 
 /** How long the command keeps the lock from now on, for the limits of its principal. */
 function lifeOf(command: HoldCommand): number {

@@ -130,3 +130,15 @@ describe('renewals of what is not held', () => {
     expect(openMax).toBe(1);
   });
 });
+
+it('a release over httpStore with a minHold beyond the limit keeps the lock for as long as the limit', async () => {
+  const store = memoryStore();
+  const { url, apiKey } = await tenant({ ttlMsMax: 60_000 }, store);
+  const locks = createLocks(httpStore({ url, apiKey }), { namespace: 'own' });
+  atTheEnd(() => locks.close());
+  const lease = await locks.acquire('a', { ttl: '10s', minHold: '2m' });
+  await lease.release();
+  expect((await store.read('own/a'))?.holders).toEqual([
+    expect.objectContaining({ resting: true, expiresAt: lease.acquiredAt.getTime() + 60_000 }),
+  ]);
+});
