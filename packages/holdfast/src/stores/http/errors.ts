@@ -29,12 +29,8 @@ const REFUSED_CODES = new Set([
   'unsupported',
 ]);
 
-const FORBIDDEN_REMEDY =
-  'Choose a namespace on which this API key or JWT has the right, or use another API key or JWT.';
-
 /** The error of one command of a batch, or of a whole request. */
 export function errorOf({ code, detail }: Problem, key?: string): Error {
-  if (code === 'forbidden') return new UnsupportedError(`${detail} ${FORBIDDEN_REMEDY}`, { key });
   if (REFUSED_CODES.has(code)) return new UnsupportedError(detail, { key });
   return new Error(`The service did not answer the command: ${detail} (${code})`);
 }
@@ -69,7 +65,10 @@ export function errorOfStatus({ url, status, location, text, problem }: FailedRe
     );
   }
   if (status === 403) {
-    return new UnsupportedError(`The service at ${url} does not allow this${because}. ${FORBIDDEN_REMEDY}`);
+    return new UnsupportedError(
+      `The service at ${url} does not allow this${because}. ` +
+        'Choose a namespace on which this API key or JWT has the right, or use another API key or JWT.',
+    );
   }
   if (problem?.code === 'unsupported') return new UnsupportedError(problem.detail, { key: problem.key });
   if (status === 404 || status === 405 || status === 406 || status === 501) {
