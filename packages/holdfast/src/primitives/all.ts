@@ -16,7 +16,7 @@ export function all(context: Context, keys: readonly string[]): Lockable<LeaseGr
   const ordered = distinctKeys(keys).sort();
   return verbs<LeaseGroup, AcquireOptions>(
     (options, waitMs) => acquireAll(context, ordered, options, waitMs),
-    () => outerGroup(context, ordered),
+    (options) => outerGroup(context, ordered, options),
     context.defaults.waitMs,
   );
 }
@@ -57,8 +57,12 @@ async function acquireAll(
 }
 
 /** Null unless the running work holds all of them. */
-function outerGroup(context: Context, keys: readonly string[]): LeaseGroup | null {
-  const leases = keys.flatMap((key) => outerOf(context, key, ALONE) ?? []);
+function outerGroup(
+  context: Context,
+  keys: readonly string[],
+  options: AcquireOptions | undefined,
+): LeaseGroup | null {
+  const leases = keys.flatMap((key) => outerOf(context, key, options, ALONE) ?? []);
   return leases.length === keys.length ? new HeldGroup(leases) : null;
 }
 

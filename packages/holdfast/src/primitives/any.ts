@@ -11,14 +11,18 @@ export function any(context: Context, keys: readonly string[]): Lockable<Lease> 
   const distinct = distinctKeys(keys);
   return verbs<Lease, AcquireOptions>(
     (options, waitMs) => acquireAny(context, distinct, options, waitMs),
-    () => outerOfAny(context, distinct),
+    (options) => outerOfAny(context, distinct, options),
     context.defaults.waitMs,
   );
 }
 
-function outerOfAny(context: Context, keys: readonly string[]): Lease | null {
+function outerOfAny(
+  context: Context,
+  keys: readonly string[],
+  options: AcquireOptions | undefined,
+): Lease | null {
   for (const key of keys) {
-    const lease = outerOf(context, key, ALONE);
+    const lease = outerOf(context, key, options, ALONE);
     if (lease) return lease;
   }
   return null;

@@ -20,7 +20,7 @@ export function semaphore(
   const permitsOf = ({ permits = 1 }: SharedOptions = {}): Permits => checkPermits(permits, capacity);
   return verbs<Lease, SharedOptions>(
     (given, waitMs) => acquireOne(context, name, given, permitsOf(given), waitMs, SHARED_OPTION_NAMES),
-    (given) => outerOf(context, name, permitsOf(given)),
+    (given) => outerOf(context, name, given, permitsOf(given), SHARED_OPTION_NAMES),
     context.defaults.waitMs,
   );
 }

@@ -35,15 +35,24 @@ export function outcomeOf(waited: Waited<HeldLease>): Outcome<HeldLease> {
 export function lockable(context: Context, key: string, permits: Permits): Lockable<Lease> {
   return verbs<Lease, AcquireOptions>(
     (options, waitMs) => acquireOne(context, key, options, permits, waitMs),
-    () => outerOf(context, checkKey(key), permits),
+    (options) => outerOf(context, checkKey(key), options, permits),
     context.defaults.waitMs,
   );
 }
 
 /** The lease on this key that the running work holds, as work inside it gets it. */
-export function outerOf({ leases, defaults }: Context, key: string, permits: Permits): Lease | null {
+export function outerOf(
+  { leases, defaults }: Context,
+  key: string,
+  options: AcquireOptions | undefined,
+  permits: Permits,
+  optionNames?: ReadonlySet<string>,
+): Lease | null {
   const lease = outerLease(leases.client.store, defaults.prefix + key, permits);
-  return lease && innerLease(lease);
+  if (!lease) return null;
+  // Wrong options are wrong whoever holds the lock. Of the others only the signal counts: the lease is there already.
+  requestOf(key, options, permits, defaults, 0, optionNames).signal?.throwIfAborted();
+  return innerLease(lease);
 }
 
 export async function acquireOne(

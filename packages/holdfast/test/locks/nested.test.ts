@@ -111,3 +111,20 @@ test('every call ends in one event: acquired, or not-acquired with the reason', 
   ]);
   expect([timedOut.state, aborted.error]).toEqual(['failed', reason]);
 });
+
+test('reentrant: options of the inner call are checked, and one that was aborted does not run', async () => {
+  const locks = createLocks(memoryStore());
+  const run = (more: object): Promise<string> =>
+    locks.withLock('k', () => locks.withLock('k', () => 'ran', { reentrant: true, ...more }));
+  expect(await run({ ttl: '1m', signal: new AbortController().signal })).toBe('ran');
+  await expect(run({ ttl: 'soon' })).rejects.toBeInstanceOf(InvalidArgumentError);
+  await expect(run({ tll: '1m' })).rejects.toThrow(/tll/);
+  await expect(run({ signal: AbortSignal.abort('over') })).rejects.toBe('over');
+  const semaphore = locks.semaphore('s', { capacity: 3 });
+  const inner = { reentrant: true, permits: 1, wait: 0 };
+  expect(await semaphore.withLock(() => semaphore.withLock(() => 'ran', inner))).toBe('ran');
+  const group = locks.all(['a', 'b']);
+  const aborted = { reentrant: true, signal: AbortSignal.abort('over') };
+  await expect(group.withLock(() => group.withLock(() => 'ran', aborted))).rejects.toBe('over');
+  await locks.close();
+});
