@@ -54,6 +54,7 @@ describe('holdfast ls', () => {
   it('shows the keys around records of a newer format, names those, and exits 69', async () => {
     await Promise.all(['a', 'b', 'c', 'd'].map((key) => hold(key, 'x')));
     const database = new DatabaseSync(join(place.folder, 'locks.db'));
+    database.exec('PRAGMA busy_timeout = 5000');
     const spoil = database.prepare(
       "UPDATE holdfast_records SET state = json_set(state, '$.version', 99) WHERE key = ?",
     );
