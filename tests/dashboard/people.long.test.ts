@@ -38,6 +38,7 @@ describe.runIf(available('chromium'))('evicting', () => {
     await dialog.getByRole('button', { name: 'Keep' }).click();
     await dialog.waitFor({ state: 'hidden' });
     await page.getByRole('button', EVICT).click();
+    await dialog.waitFor();
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
     expect(await page.locator('.holders').textContent()).toContain('stuck');
