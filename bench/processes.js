@@ -22,13 +22,18 @@ function startChild(task) {
   child.stderr?.on('data', (chunk) => {
     complaint += chunk;
   });
+  /** The keys whose leases it lost. @type {Set<string>} */
+  const lost = new Set();
   const limit = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX);
   /** @type {Promise<Answer>} */
   const done = new Promise((resolve, reject) => {
     /** @type {Answer | undefined} */
     let answer;
     child.on('message', (message) => {
-      if (message !== 'ready') answer = /** @type {Answer} */ (message);
+      if (message === 'ready') return;
+      const told = /** @type {Answer | { readonly lost: string }} */ (message);
+      if ('lost' in told) lost.add(told.lost);
+      else answer = told;
     });
     child.on('error', reject);
     child.on('close', (code, signal) => {
@@ -44,7 +49,7 @@ function startChild(task) {
     done.catch(reject);
   });
   for (const told of [ready, done]) told.catch(() => 'told to whoever awaits it');
-  return { ready, done, kill: () => child.kill('SIGKILL') };
+  return { ready, done, lost, kill: () => child.kill('SIGKILL') };
 }
 
 /** @param {Omit<Task, 'startAt'>} task @returns {Promise<Figures>} */
@@ -128,10 +133,10 @@ async function killHolders(task) {
     }
     const { turns = [] } = await waiter.done;
     const timesMs = keysOf.flatMap((keys, victim) =>
-      keys.map(
-        (_, index) =>
-          (turns[victim * keys.length + index]?.grantedAt ?? Number.NaN) - (killedAt[victim] ?? 0),
-      ),
+      keys.flatMap((key, index) => {
+        if (holders[victim]?.lost.has(key)) return [];
+        return (turns[victim * keys.length + index]?.grantedAt ?? Number.NaN) - (killedAt[victim] ?? 0);
+      }),
     );
     return {
       p50Ms: quantile(timesMs, 0.5),

@@ -8,7 +8,7 @@ const SETTLE_MS = 300;
 export async function killed({ hold, wait }, { keys = [], part }) {
   if (!hold || !wait) throw new Error('This contender does not hold or wait.');
   if (part === 'holder') {
-    await Promise.all(keys.map((key) => hold(key)));
+    await Promise.all(keys.map(async (key) => tellLoss(key, await hold(key))));
     process.send?.('ready');
     return new Promise(() => undefined);
   }
@@ -21,4 +21,10 @@ export async function killed({ hold, wait }, { keys = [], part }) {
   await sleep(SETTLE_MS);
   process.send?.('ready');
   return { figures: {}, turns: await Promise.all(turns) };
+}
+
+/** One that lost its lease before it was killed had no lock to leave behind. @param {string} key @param {unknown} lease */
+function tellLoss(key, lease) {
+  const { signal } = /** @type {{ readonly signal?: AbortSignal }} */ (lease ?? {});
+  signal?.addEventListener('abort', () => process.send?.({ lost: key }));
 }

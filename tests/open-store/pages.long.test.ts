@@ -12,7 +12,7 @@ function outline(report: string): readonly string[] {
 }
 
 async function examine(page: string, url: string): Promise<void> {
-  const shown = blocks.find((block) => block.page === page && /^ +ok +Reachable/m.test(block.code));
+  const shown = blocks.find((block) => block.page === page && /^ +good +Reachable/m.test(block.code));
   const { status, stdout } = await place.run(['doctor', '--store', url]);
   expect(status).toBe(0);
   expect(outline(shown?.code ?? '')).toEqual(outline(stdout));

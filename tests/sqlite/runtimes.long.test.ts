@@ -139,10 +139,10 @@ it.each(NAMES.flatMap((one) => NAMES.map((other) => [one, other] as const)))(
   },
 );
 
-it('Deno without the permission to read the clock is refused, and told which one', async () => {
+it('Deno without the permission to read /proc is refused, and told which one', async () => {
   const permissions = ['--allow-read', '--allow-write', '--allow-env', '--allow-sys', '--no-prompt'];
   const asker = new Child(ASKER, [file], [], denoWith(permissions));
   others.push(asker);
   expect(await asker.finish()).not.toBe(0);
-  expect(asker.errors).toMatch(/UnsupportedError: .*boot_id.*--allow-all/);
+  expect(asker.errors).toMatch(/UnsupportedError: .*\/proc.*--allow-all/);
 });

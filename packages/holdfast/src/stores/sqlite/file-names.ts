@@ -5,6 +5,7 @@
  */
 import { readFileSync, realpathSync, type Stats } from 'node:fs';
 import { UnsupportedError } from '../../protocol/index.js';
+import { unlessUnreadable } from './process-table.js';
 
 /** The mounts that this process sees; Linux only. */
 const MOUNTS = '/proc/self/mountinfo';
@@ -26,18 +27,9 @@ export function refuseOtherNames(file: string, found: Stats): void {
 }
 
 function mountPoints(): readonly string[] {
-  const lines = mountLines().split('\n');
+  const lines = (unlessUnreadable(() => readFileSync(MOUNTS, 'utf8')) ?? '').split('\n');
   // The fifth word. Spaces in it are written as \040.
   return lines.map((line) => (line.split(' ')[4] ?? '').replaceAll(/\\(\d{3})/g, unescaped));
 }
 
 const unescaped = (_: string, octal: string): string => String.fromCharCode(Number.parseInt(octal, 8));
-
-function mountLines(): string {
-  try {
-    return readFileSync(MOUNTS, 'utf8');
-  } catch (error) {
-    if (error instanceof Error && 'code' in error) return '';
-    throw error;
-  }
-}

@@ -86,7 +86,8 @@ export function parseStat(line: string): ProcessStat | null {
   return { started, zombie: (state === 'Z' || state === 'X') && threads <= 1 };
 }
 
-function unlessUnreadable<T>(read: () => T): T | null {
+/** Null for what this system does not have or show. */
+export function unlessUnreadable<T>(read: () => T): T | null {
   try {
     return read();
   } catch (error) {
