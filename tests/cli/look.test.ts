@@ -67,6 +67,10 @@ describe('holdfast ls', () => {
     );
     expect(status).toBe(69);
     expect((await place.run(['ls', '--limit', '1', '--after', 'a'])).status).toBe(0);
+    const watching = place.start(['watch', '--every', '50ms']);
+    await watching.said(/b {2}held by x[\s\S]*d {2}held by x/);
+    watching.kill('SIGINT');
+    await watching.ended;
   });
 
   it('ends quietly when its reader has seen enough', async () => {

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { available, startRedis } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
 import { BINARY, type Running, SIGNAL_TELLER, sleep, usePlace } from './holdfast.js';
 
@@ -119,5 +120,22 @@ describe.runIf(hasTerminals)('at a terminal', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('\u001b[36malice\u001b[39m');
     expect(stdout.lastIndexOf('\u001b[?25h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[?25l'));
+  });
+
+  it.runIf(available('redis', { own: true }))('F7: watch outlasts an outage of the store', async () => {
+    const server = await startRedis({ own: true });
+    try {
+      const session = atTerminal(`watch --every 50ms --store '${server.url}'`);
+      await session.said(/No key is held or waited for/);
+      await server.kill();
+      await session.said(/Not read since then: /);
+      await server.restart();
+      // The line after the title is empty again.
+      await session.said(/Not read[\s\S]+in use[^\n]*\n[^\nN]*\n/);
+      session.child.stdin?.write('\u0003');
+      expect((await session.ended).status).toBe(0);
+    } finally {
+      await server.stop();
+    }
   });
 });

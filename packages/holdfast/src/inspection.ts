@@ -6,6 +6,8 @@ import { Pause } from './lease/pause.js';
 import type { Context } from './primitives/single.js';
 import { durationMs } from './protocol/durations.js';
 import { InvalidArgumentError, UnsupportedError } from './protocol/errors.js';
+import { ignore } from './protocol/ignore.js';
+import { listAround } from './protocol/keys.js';
 import { checkAfter, checkKey, checkPrefix, checkReason, show } from './protocol/names.js';
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Snapshot } from './protocol/store.js';
@@ -49,7 +51,10 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
   }
 }
 
-/** Lists again and again, and yields what differs. Changes that come and go between two lists are not seen. */
+/**
+ * Lists again and again, and yields what differs. Changes that come and go between two lists are not seen, nor are records that
+ * cannot be read.
+ */
 export function watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
   return endable(
     context.leases,
@@ -74,7 +79,8 @@ async function* changes(
   let known = new Map<string, KeyInfo>();
   while (!ending.aborted) {
     const seen = new Map<string, KeyInfo>();
-    for await (const info of list(context, listed)) {
+    // A record that cannot be read would hide all others.
+    for await (const info of listAround((from) => list(context, from), listed, ignore)) {
       if (ending.aborted) return;
       seen.set(info.key, info);
     }

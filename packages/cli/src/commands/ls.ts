@@ -1,5 +1,6 @@
 /** `holdfast ls`: which keys are held or waited for. */
-import { type KeyInfo, type ListOptions, type Locks, UnsupportedError } from 'holdfast';
+import type { KeyInfo, ListOptions, Locks, UnsupportedError } from 'holdfast';
+import { listAround } from 'holdfast/protocol';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { keyJson, keyTable } from '../printing/describe.js';
@@ -48,17 +49,14 @@ async function read(
 ): Promise<Listed> {
   const keys: KeyInfo[] = [];
   const refusals: UnsupportedError[] = [];
-  let { after } = query;
-  while (keys.length < limit) {
-    try {
-      const rest = { ...query, limit: limit - keys.length, ...(after !== undefined && { after }) };
-      for await (const info of locks.list(rest)) keys.push(info);
-      break;
-    } catch (error) {
-      if (!(error instanceof UnsupportedError) || error.key === undefined || error.key === after) throw error;
-      refusals.push(error);
-      after = error.key;
-    }
+  const all = listAround(
+    (from: ListOptions) => locks.list(from),
+    { ...query, limit },
+    (refusal) => refusals.push(refusal),
+  );
+  for await (const info of all) {
+    keys.push(info);
+    if (keys.length === limit) break;
   }
   return { keys, refusals };
 }

@@ -1,5 +1,13 @@
 /** `holdfast watch`: a live view on a terminal, a line per change elsewhere. */
-import type { KeyChange, KeyInfo, Locks, WatchOptions } from 'holdfast';
+import {
+  type KeyChange,
+  type KeyInfo,
+  type ListOptions,
+  type Locks,
+  StoreError,
+  type WatchOptions,
+} from 'holdfast';
+import { listAround } from 'holdfast/protocol';
 import { pause, wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
@@ -81,14 +89,29 @@ function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo)
   return `${name}  ${held}${waiters.length === 0 ? '' : `, ${waiters.length} waiting: ${waiting}`}`;
 }
 
+/** What the last read that was answered found. */
+interface View {
+  readonly atMs: number;
+  readonly keys: readonly KeyInfo[];
+  /** How many records could not be read. `holdfast ls` says why. */
+  readonly unreadable: number;
+}
+
 /** Reads all keys each time: durations grow even when nothing changes. */
 async function drawLive(locks: Locks, query: Query, url: string, terminal: Terminal): Promise<void> {
   terminal.raw(BEGIN + CLEAR_SCREEN);
+  let view: View | undefined;
   try {
     while (!query.signal.aborted && !terminal.failed()) {
-      const keys: KeyInfo[] = [];
-      for await (const info of locks.list({ prefix: query.prefix })) keys.push(info);
-      terminal.raw(frame(terminal, keys, url));
+      let trouble: string | undefined;
+      try {
+        view = await read(locks, query.prefix);
+      } catch (error) {
+        // Who watches an outage wants to see its end. A store that has never answered is another matter.
+        if (!view || !(error instanceof StoreError)) throw error;
+        trouble = error.message;
+      }
+      terminal.raw(frame(terminal, view, url, trouble));
       await pause(query.every, query.signal);
     }
   } finally {
@@ -96,12 +119,33 @@ async function drawLive(locks: Locks, query: Query, url: string, terminal: Termi
   }
 }
 
-function frame(terminal: Terminal, keys: readonly KeyInfo[], url: string): string {
-  const title = `${printable(url)}  ${formatTime(new Date(wallMs()))}  ${keys.length} in use`;
+async function read(locks: Locks, prefix: string): Promise<View> {
+  const keys: KeyInfo[] = [];
+  let unreadable = 0;
+  const count = (): void => {
+    unreadable += 1;
+  };
+  for await (const info of listAround((from: ListOptions) => locks.list(from), { prefix }, count))
+    keys.push(info);
+  return { atMs: wallMs(), keys, unreadable };
+}
+
+function frame(terminal: Terminal, view: View, url: string, trouble: string | undefined): string {
+  const { atMs, keys, unreadable } = view;
+  const title = `${printable(url)}  ${formatTime(new Date(atMs))}  ${keys.length} in use`;
+  const warnings = [
+    ...(trouble === undefined ? [] : [`Not read since then: ${printable(trouble)}`]),
+    ...(unreadable === 0 ? [] : [`${unreadable} more cannot be read: holdfast ls says why.`]),
+  ];
   const lines = keys.length === 0 ? ['No key is held or waited for.'] : keyTable(terminal, keys);
-  const room = Math.max(1, terminal.rows - 4);
+  const room = Math.max(1, terminal.rows - 4 - warnings.length);
   const hidden = lines.length - room;
   const shown = hidden > 0 ? [...lines.slice(0, room), `… and ${hidden} more lines`] : lines;
-  const all = [terminal.paint('dim', title), '', ...shown];
+  const all = [
+    terminal.paint('dim', title),
+    ...warnings.map((line) => terminal.paint('yellow', line)),
+    '',
+    ...shown,
+  ];
   return HOME + all.map((line) => `${line}${CLEAR_LINE_END}\n`).join('') + CLEAR_BELOW;
 }

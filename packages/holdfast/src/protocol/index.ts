@@ -4,7 +4,7 @@ export * from './constants.js';
 export { type Decision, decide } from './decide.js';
 export { durationMs, parseDuration, TTL_MS_MAX, TTL_MS_MIN } from './durations.js';
 export * from './errors.js';
-export { compareKeys, keysInOrder } from './keys.js';
+export { compareKeys, keysInOrder, listAround } from './keys.js';
 export { checkKey, checkMetadata, checkNamespace, checkOwner, checkPrefix, checkReason } from './names.js';
 export {
   checkVersion,

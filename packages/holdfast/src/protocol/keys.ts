@@ -1,4 +1,5 @@
-/** The one order of keys, and which of them a list goes through. */
+/** The one order of keys, which of them a list goes through, and a list around those that cannot be read. */
+import { UnsupportedError } from './errors.js';
 import type { ListQuery } from './store.js';
 
 /**
@@ -17,4 +18,27 @@ export function keysInOrder(keys: Iterable<string>, { prefix, after }: ListQuery
   return [...keys]
     .filter((key) => key.startsWith(prefix) && (after === undefined || compareKeys(key, after) > 0))
     .sort(compareKeys);
+}
+
+/**
+ * A list rejects at a record that cannot be read, such as one of a newer format. This one tells why, and goes on behind it. A limit of
+ * the query counts again from there.
+ */
+export async function* listAround<T, Q extends { readonly after?: string }>(
+  list: (query: Q) => AsyncIterable<T>,
+  query: Q,
+  onRefused: (refusal: UnsupportedError) => void,
+): AsyncGenerator<T> {
+  for (let from = query; ; ) {
+    try {
+      yield* list(from);
+      return;
+    } catch (error) {
+      if (!(error instanceof UnsupportedError) || error.key === undefined || error.key === from.after) {
+        throw error;
+      }
+      onRefused(error);
+      from = { ...from, after: error.key };
+    }
+  }
 }

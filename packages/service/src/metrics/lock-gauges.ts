@@ -57,7 +57,7 @@ export class LockGauges {
     const agesMs: number[] = [];
     let keys = 0;
     let waiting = 0;
-    await this.#parts.client.each({ prefix: '', limit: KEYS_MAX }, ({ holders, waiters, now }) => {
+    await this.#parts.client.eachReadable({ prefix: '', limit: KEYS_MAX }, ({ holders, waiters, now }) => {
       for (const { acquiredAt } of holders) agesMs.push(now - acquiredAt);
       waiting += waiters.length;
       keys += 1;

@@ -48,6 +48,8 @@ export class WaitingRights {
 
 /** Null while the principal may lock this key. */
 export function lostRight(request: FastifyRequest, key: string): Problem | null {
-  if (request.may('lock', namespaceOfKey(key))) return null;
-  return new Problem('forbidden', `${request.principal.id} may no longer lock in this namespace.`, { key });
+  const namespace = namespaceOfKey(key);
+  if (request.may('lock', namespace)) return null;
+  const text = `${request.principal.id} may no longer lock in the namespace "${namespace}".`;
+  return new Problem('forbidden', text, { key });
 }

@@ -143,7 +143,7 @@ export class Watch {
     try {
       const query = { prefix: this.#prefix, limit: PAGE };
       const from = this.#last === undefined ? query : { ...query, after: this.#last };
-      await this.#parts.client.each(from, (snapshot) => {
+      await this.#parts.client.eachReadable(from, (snapshot) => {
         count += 1;
         this.#last = snapshot.key;
         this.#update(snapshot.key, snapshot);

@@ -2,7 +2,16 @@
 import { type Store, StoreError } from 'holdfast';
 import { systemClock } from 'holdfast/clock';
 import { StoreClient } from 'holdfast/engine';
-import type { Command, Granted, Guarantees, ListQuery, Renewed, Reply, Snapshot } from 'holdfast/protocol';
+import {
+  type Command,
+  type Granted,
+  type Guarantees,
+  type ListQuery,
+  listAround,
+  type Renewed,
+  type Reply,
+  type Snapshot,
+} from 'holdfast/protocol';
 import { monotonicMs, soon, within } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import { measured, type OnReply, observedStore } from './observed-store.js';
@@ -65,9 +74,25 @@ export class ServiceClient extends StoreClient {
   };
 
   /** One by one, in the order of their keys, until `take` returns false. Rejects in time, and then takes no more. */
-  async each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+  each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+    return this.#feed(this.store.list(query), take);
+  }
+
+  /** The same around records that cannot be read, such as those of a newer format. */
+  eachReadable(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+    return this.#feed(
+      listAround(
+        (from) => this.store.list(from),
+        query,
+        () => undefined,
+      ),
+      take,
+    );
+  }
+
+  async #feed(list: AsyncIterable<Snapshot>, take: (snapshot: Snapshot) => boolean): Promise<void> {
     let isAwaited = true;
-    const listed = (): Promise<void> => feed(this.store, query, (snapshot) => isAwaited && take(snapshot));
+    const listed = (): Promise<void> => feed(list, (snapshot) => isAwaited && take(snapshot));
     try {
       await measured(this.#events, 'list', () => this.within(listed(), 'list'));
     } finally {
@@ -97,9 +122,9 @@ export function forClients(error: StoreError, key: string | undefined): StoreErr
   return new StoreError(message, { key, cause, operation, outcome });
 }
 
-async function feed(store: Store, query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
+async function feed(list: AsyncIterable<Snapshot>, take: (snapshot: Snapshot) => boolean): Promise<void> {
   let sinceMs = monotonicMs();
-  for await (const snapshot of store.list(query)) {
+  for await (const snapshot of list) {
     if (!take(snapshot)) return;
     if (monotonicMs() - sinceMs < LISTING_MS_MAX) continue;
     // A store in this process gives all of them at once: renewals must not wait for the last one.

@@ -1,6 +1,7 @@
 import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import { clearScene, open, stage, until } from '../scene.js';
+import { fill, withNewer } from '../v2/full-store.js';
 
 afterEach(clearScene);
 
@@ -54,6 +55,13 @@ describe('/metrics', () => {
     expect(seriesIn(text, 'holdfast_waiting_here')).toBe(1);
     expect(seriesIn(text, 'holdfast_hold_age_seconds_count')).toBe(2);
     leave();
+  });
+
+  it('counts the holders around a record of a newer format', async () => {
+    const store = withNewer(memoryStore(), 'a/newer');
+    const { get } = await stage({ store });
+    await fill(store, [{ key: 'a/a' }, { key: 'a/newer' }, { key: 'a/z' }]);
+    expect(seriesIn((await get('/metrics')).text, 'holdfast_held')).toBe(2);
   });
 
   it('counts acquires, releases and losses of a library like those of others', async () => {

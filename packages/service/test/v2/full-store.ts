@@ -1,5 +1,5 @@
 /** Stores with many locks in them, which keep a record of what they are asked. */
-import type { Store } from 'holdfast';
+import { type Store, UnsupportedError } from 'holdfast';
 import type { ListQuery } from 'holdfast/protocol';
 import { allows, prefixesOf, rightsOf } from '../../src/auth/rights.js';
 import type { Authenticator } from '../../src/index.js';
@@ -71,3 +71,16 @@ export const byRights: Authenticator = {
     };
   },
 };
+
+/** A store in which a newer version wrote the record of this key: a list rejects at it. */
+export function withNewer(inner: Store, newer: string): Store {
+  return {
+    ...inner,
+    async *list(query) {
+      for await (const snapshot of inner.list(query)) {
+        if (snapshot.key === newer) throw new UnsupportedError('It has format 99.', { key: newer });
+        yield snapshot;
+      }
+    },
+  };
+}

@@ -4,7 +4,7 @@ import { memoryStore } from 'holdfast/memory';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isLongRun } from '../../../../tests/long-run.js';
 import { clearScene, type EventStream, listen, pause, stage, until } from '../scene.js';
-import { byRights, fill, observed } from './full-store.js';
+import { byRights, fill, observed, withNewer } from './full-store.js';
 
 afterEach(clearScene);
 
@@ -13,8 +13,8 @@ const has = ({ events }: EventStream, event: string, key?: string): boolean =>
 const keysOf = ({ events }: EventStream): unknown[] =>
   events.filter(({ event }) => event === 'appeared').map(({ data }) => data.key);
 
-async function scene() {
-  const store = observed(memoryStore());
+async function scene(inner = memoryStore()) {
+  const store = observed(inner);
   const { url, call } = await stage({ store, auth: byRights });
   const watched = async (rights: string, query = ''): Promise<EventStream> => {
     const stream = await listen(url, `/v2/events${query}`, { 'x-rights': rights });
@@ -78,6 +78,19 @@ describe('whoever watches', () => {
     expect(keysOf(stream).sort()).toEqual(['ann/a', 'eve/a', 'team-1/a']);
     expect(stream.events.map(({ event }) => event)).toEqual(['appeared', 'appeared', 'appeared', 'ready']);
     expect(prefixes()).toEqual(['ann/', 'eve/', 'team-']);
+  });
+
+  it('is told of the keys around a record of a newer format', async () => {
+    const { store, watched } = await scene(withNewer(memoryStore(), 'eve/b'));
+    await fill(
+      store,
+      ['eve/a', 'eve/b', 'eve/c'].map((key) => ({ key })),
+    );
+    const eve = await watched('read:eve');
+    expect(keysOf(eve)).toEqual(['eve/a', 'eve/c']);
+    await fill(store, [{ key: 'eve/d' }]);
+    await until(() => has(eve, 'appeared', 'eve/d'), 'it goes on');
+    expect(has(eve, 'trouble')).toBe(false);
   });
 
   it('without any right is ready at once without a look', async () => {
