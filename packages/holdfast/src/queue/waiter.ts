@@ -72,6 +72,7 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
   isListed = false;
   readonly #owner: WaiterOwner<Waiter<R, G>>;
   #settled = false;
+  #awaitsClaim = false;
   #resolve: (outcome: Outcome<G>) => void = unresolved;
   #failure: unknown;
 
@@ -131,10 +132,17 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
       if (this.#settled) return;
     }
     const { clock, timers } = this.#owner.client;
-    // A claim of its own that is on its way decides, for as long as a first attempt is awaited.
-    const byMs = this.#answerByMs() + (this.contender?.isAsking ? ATTEMPT_MS : 0);
-    if (clock.monotonicMs() < byMs) {
-      timers.schedule(this, byMs, true);
+    const nowMs = clock.monotonicMs();
+    const answerByMs = this.#answerByMs();
+    if (nowMs < answerByMs) {
+      timers.schedule(this, answerByMs, true);
+      return;
+    }
+    // A claim of its own that is on its way decides, for as long as a first attempt is awaited. From now on: after a pause of
+    // the process its reply may have come already.
+    if (this.contender?.isAsking && !this.#awaitsClaim) {
+      this.#awaitsClaim = true;
+      timers.schedule(this, nowMs + ATTEMPT_MS, true);
       return;
     }
     this.fail(this.#failure);

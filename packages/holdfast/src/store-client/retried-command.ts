@@ -63,6 +63,7 @@ export class RetriedCommand implements Task, PendingCommand {
   readonly #ttlMs: number;
   readonly #listener: RetryListener;
   #attempts = 1;
+  #wasTooLate = false;
   /** The attempt awaited now; null in the pause before the next. */
   #awaited: PendingCommand | null = this;
 
@@ -132,6 +133,10 @@ export class RetriedCommand implements Task, PendingCommand {
     const { clock, timers } = this.#sender;
     const nowMs = clock.monotonicMs();
     if (this.#awaited) {
+      if (this.#isTooLate(nowMs - this.#awaited.monotonicMs)) {
+        timers.schedule(this, nowMs + ATTEMPT_MS_MIN);
+        return;
+      }
       this.#awaited = null;
       timers.schedule(this, nowMs + clock.random() * JITTER_MS);
       this.#listener.onUnknown(new Error('The store did not answer in time.'), this);
@@ -142,6 +147,14 @@ export class RetriedCommand implements Task, PendingCommand {
     this.unanswered += 1;
     this.#awaited = new Repetition(this, nowMs, clock.wallMs());
     this.#sender.batch.send(this.#awaited);
+  }
+
+  /** Once: after a pause of the process the reply may have come already, and is read before this is due again. */
+  #isTooLate(awaitedMs: number): boolean {
+    const limitMs = this.#awaited === this ? firstAttemptMs(this.#ttlMs) : this.#boundMs(ATTEMPT_MS);
+    if (this.#wasTooLate || awaitedMs - limitMs < ATTEMPT_MS_MIN) return false;
+    this.#wasTooLate = true;
+    return true;
   }
 
   #boundMs(baseMs: number): number {

@@ -94,6 +94,22 @@ test('P1: tryAcquire and a wait of 0 really claim, once', async () => {
   expect(store.countOf('claim')).toBe(1);
 });
 
+test('F1: a wait that ends while the process stands still is decided by the claim that is on its way', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  await open().locks.acquire('k', { ttl: 60_000 });
+  const waiting = watchOf(locks.acquire('k', { wait: 5_000 }));
+  await clock.advance(100);
+  const before = store.countOf('claim');
+  store.fate = () => 'kept';
+  for (let step = 0; step < 40 && store.countOf('claim') === before; step++) await clock.advance(50);
+  clock.pause(6_000);
+  await clock.advance(1);
+  store.deliver();
+  await settle();
+  expect(waiting.error).toBeInstanceOf(AcquireTimeoutError);
+});
+
 test('F18, P19: a thousand waiters of one process are one contender, with a slow safety poll', async () => {
   const { clock, open } = stage();
   const a = open();

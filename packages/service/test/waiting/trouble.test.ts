@@ -318,14 +318,24 @@ describe('what concerns one request alone', () => {
     expect((await renewed).status).toBe(200);
   });
 
-  it('a wait that ends while its claim is on its way is answered by that claim', async () => {
+  it.each([
+    ['while its claim is on its way', 0],
+    ['so, and meanwhile the process stands still,', 400],
+  ])('a wait that ends %s is answered by that claim', async (_, blockedMs) => {
     const inner = memoryStore();
     let claims = 0;
+    let blockedFromMs = performance.now() + 2_250;
     const slow: Store = {
       ...inner,
       apply: (commands) => {
         if (commands.some(({ kind }) => kind === 'claim')) claims += 1;
         const isSlow = claims > 2;
+        if (performance.now() > blockedFromMs) {
+          blockedFromMs = Number.POSITIVE_INFINITY;
+          void pause(50).then(() => {
+            for (const untilMs = performance.now() + blockedMs; performance.now() < untilMs; );
+          });
+        }
         return inner.apply(commands).map((reply) => (isSlow ? pause(100).then(() => reply) : reply));
       },
     };
