@@ -82,7 +82,7 @@ describe.runIf(available('chromium'))('evicting', () => {
     const problem = {
       status: 403,
       code: 'forbidden',
-      detail: 'key:ada has no right "admin" on the namespace "a".',
+      detail: 'key:ada has no right "admin" on "a".',
     };
     await page.route('**/v2/batch', (route) => route.fulfill({ json: { replies: [{ problem }] } }));
     await page.getByRole('dialog').getByRole('button', { name: 'Evict' }).click();

@@ -66,13 +66,7 @@ function denial(request: FastifyRequest, { needs, scope }: Partial<Needs>): Prob
  * Refuses a namespace on which the principal lacks the right. The store is not read, so neither text nor response time shows
  * whether a lock is held.
  */
-export function refusal(
-  request: FastifyRequest,
-  role: Role,
-  namespace: string,
-  key?: string,
-): Problem | undefined {
+export function refusal(request: FastifyRequest, role: Role, namespace: string): Problem | undefined {
   if (request.may(role, namespace)) return undefined;
-  const text = `${request.principal.id} has no right "${role}" on the namespace "${namespace}".`;
-  return new Problem('forbidden', text, { ...(key !== undefined && { key }) });
+  return new Problem('forbidden', `${request.principal.id} has no right "${role}" on this namespace.`);
 }

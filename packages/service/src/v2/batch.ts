@@ -9,10 +9,9 @@ import {
   type Reply,
 } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
-import { refusal } from '../http/access.js';
 import { auditEviction, type NoteEvicted } from '../http/audit.js';
 import type { Principal } from '../http/principal.js';
-import { type Problem, type ProblemBody, problemOf } from '../http/problem.js';
+import { Problem, type ProblemBody, problemOf } from '../http/problem.js';
 import type { ServiceParts } from '../http/service-parts.js';
 import { ref } from '../openapi/schema.js';
 import { holdText } from '../waiting/holds.js';
@@ -65,10 +64,10 @@ async function answersTo(
   request: FastifyRequest,
   commands: readonly Command[],
 ): Promise<readonly Answer[]> {
-  const overLimit = refusalOf(request, commands);
+  const refusal = refusalOf(request, commands);
   const entries = await Promise.all(
     commands.map((command) => {
-      if (overLimit && isLimited(command)) return { command, problem: overLimit };
+      if (refusal && isLimited(command)) return { command, problem: refusal };
       return entryOf(parts, request, command);
     }),
   );
@@ -128,8 +127,12 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, given: Comm
   try {
     const key = checkStoredKey(command.key);
     const role = isForAdmins(command) ? 'admin' : 'lock';
-    const problem = refusal(request, role, namespaceOfKey(key), key);
-    if (problem) throw problem;
+    const namespace = namespaceOfKey(key);
+    if (!request.may(role, namespace)) {
+      throw new Problem('forbidden', `${request.principal.id} has no right "${role}" on "${namespace}".`, {
+        key,
+      });
+    }
     if (command.kind === 'evict') {
       // The schema counts characters, and the limit is in bytes.
       if (typeof command.reason === 'string') checkReason(command.reason);

@@ -48,8 +48,6 @@ export class WaitingRights {
 
 /** Null while the principal may lock this key. */
 export function lostRight(request: FastifyRequest, key: string): Problem | null {
-  const namespace = namespaceOfKey(key);
-  if (request.may('lock', namespace)) return null;
-  const text = `${request.principal.id} may no longer lock in the namespace "${namespace}".`;
-  return new Problem('forbidden', text, { key });
+  if (request.may('lock', namespaceOfKey(key))) return null;
+  return new Problem('forbidden', `${request.principal.id} may no longer lock in this namespace.`, { key });
 }
