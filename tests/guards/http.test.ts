@@ -281,7 +281,7 @@ describe('fencedFetch', () => {
   });
 
   it('sends nothing once the lease is over, and aborts a request when the lease is lost', async () => {
-    const own = await createLocks(memoryStore()).acquire('order:42', { ttl: 200, renew: false });
+    const own = await createLocks(memoryStore()).acquire('order:42', { ttl: 2_000, renew: false });
     let requests = 0;
     const url = await listening(
       createServer(() => {

@@ -153,10 +153,10 @@ describe.runIf(available('nats'))('calls to NATS', () => {
 
   it('a take-over is preceded by a look at the time, unless that was asked for a moment ago', async () => {
     const key = newKey();
-    await say(other, claimOf(key, 'other', { ttlMs: 50 }));
+    await say(other, claimOf(key, 'other', { ttlMs: 1_000 }));
     const claim = claimOf(key, 'p', { queue: false });
     await say(store, claim);
-    await new Promise((resolve) => setTimeout(resolve, 1_200));
+    await new Promise((resolve) => setTimeout(resolve, 2_200));
     const { reply, calls } = await callsOf(claim);
     expect(reply.kind).toBe('granted');
     const clock = calls.indexOf('$KV.holdfast.=clock');

@@ -56,7 +56,7 @@ describe.runIf(available('dynamodb'))('the rights that docs/stores/dynamodb.md a
     const locks = createLocks(store);
     const other = createLocks(dynamodbStore(client, { table, queue: true }));
     const locking = await callsOf(async () => {
-      const lease = await locks.acquire('job', { ttl: 1_000, renew: false });
+      const lease = await locks.acquire('job', { ttl: '30s', renew: false });
       await lease.renew();
       expect(await other.tryAcquire('job', { wait: 500 })).toBeNull();
       await lease.release();
