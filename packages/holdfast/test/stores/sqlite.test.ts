@@ -87,9 +87,14 @@ it('a busy database rejects with a plain error after a short while, and serves a
   const began = performance.now();
   await expect(ask(store, claimOf('k', 'a'))).rejects.toThrow(/busy/);
   const first = performance.now() - began;
-  await expect(ask(store, claimOf('k', 'a'))).rejects.not.toBeInstanceOf(UnsupportedError);
-  // The second is not waited for as long: the event loop has other work.
-  expect(performance.now() - began - first).toBeLessThan(first + 20);
+  const laterMs: number[] = [];
+  for (let attempt = 0; attempt < 4; attempt++) {
+    const sinceMs = performance.now();
+    await expect(ask(store, claimOf('k', 'a'))).rejects.not.toBeInstanceOf(UnsupportedError);
+    laterMs.push(performance.now() - sinceMs);
+  }
+  // They are not waited for as long: the event loop has other work.
+  expect(Math.min(...laterMs)).toBeLessThan(first);
   writer.exec('ROLLBACK');
   expect((await ask(store, claimOf('k', 'a'))).kind).toBe('granted');
 });
