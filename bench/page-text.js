@@ -69,9 +69,9 @@ export const SERVERS_READING = `### Reading the figures of the engines on a serv
   Firestore, NATS, etcd, MySQL, a quorum and in the tables of other software there is no script: it is decided in the process, and written if the record is still the one that was seen.
 - **Many in flight travel together** on Redis and PostgreSQL. On PostgreSQL a batch is one statement and one sync of the disk, which is where the
   factor comes from. On Redis there is no sync to share: what is saved is the client's work a command.
-  DynamoDB and NATS take every record by itself. There the question is what Holdfast adds to the calls: on NATS less than
-  it saves, since answers to writes come over one subscription of its own instead of the client's \`request\`, which makes an
-  error with its stack for each of them; on DynamoDB mostly a longer condition, and an item that comes back.
+  DynamoDB and NATS take every record by itself. There the question is what Holdfast adds to the calls: on NATS a record with more in it, and the work of deciding and
+  encoding it; less than it would be, since answers to writes come over one subscription of its own instead of the client's \`request\`, which
+  makes an error with its stack for each of them. On DynamoDB it is mostly a longer condition, and an item that comes back.
 - **Contended within a process, the server is hardly asked,** as on the other stores. The peers wait for their next look.
 - **Between processes** the release wakes the next waiter, and the server pushes that. A hand-over is one release and one
   claim; on PostgreSQL each of them waits for the disk. The peers find out when they look again. On DynamoDB nobody pushes:
