@@ -193,6 +193,11 @@ export class TickSchedule implements Schedule {
     });
     if (!lease) return;
     run.lease = lease;
+    // Granted in the moment of `stop`, which has not seen the lease.
+    if (signal.aborted) {
+      await lease.release();
+      return;
+    }
     await runUnder(lease, (held) => this.#work(held, new Date(tickMs)));
   }
 

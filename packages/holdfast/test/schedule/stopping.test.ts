@@ -38,6 +38,33 @@ describe('stopping', () => {
     expect(made.errors).toEqual([]);
   });
 
+  it.each(Array.from({ length: 16 }, (_, steps) => steps))(
+    'at once leaves no work whose lock was granted in that moment, %i steps before',
+    async (steps) => {
+      const { time, open } = world();
+      const instance = open();
+      const { store, locks } = instance;
+      const made = noted(instance, { every: '1m' }, {}, HOUR_MS);
+      let kept = 0;
+      store.fate = ({ kind, key }) => {
+        if (kind !== 'claim' || !key.endsWith('/job')) return 'pass';
+        kept += 1;
+        return 'kept';
+      };
+      for (let step = 0; step < 1_000 && kept === 0; step++) await time.advance(100);
+      expect(kept).toBe(1);
+      store.fate = () => 'pass';
+      store.deliver();
+      for (let step = 0; step < steps; step++) await Promise.resolve();
+      const stopped = watchOf(made.schedule.stop({ drain: 0 }).then(() => made.ticks.length));
+      await time.advance(1_000);
+      expect(stopped).toMatchObject({ state: 'done', value: made.ticks.length });
+      expect(made.leases.filter(({ signal }) => !signal.aborted)).toEqual([]);
+      expect(await locks.inspect('job')).toBeNull();
+      expect(made.errors).toEqual([]);
+    },
+  );
+
   it('by its own work waits for the others only, and leaves that work its lease', async () => {
     const { time, open } = world();
     const { locks, clock } = open();
