@@ -10,6 +10,8 @@ export const FULL = {
   repetitions: 3,
   // Long enough for the engine of the language to have compiled what runs often.
   warmUpMs: 1_000,
+  warmUpCycles: 6_000,
+  warmUpMsMax: 6_000,
   measureMs: 1_000,
   inFlight: 64,
   otherKeys: 1_000_000,
@@ -30,6 +32,8 @@ export const FULL = {
 export const QUICK = {
   repetitions: 1,
   warmUpMs: 50,
+  warmUpCycles: 0,
+  warmUpMsMax: 50,
   measureMs: 100,
   // An emulator that has just started cannot answer more on a busy machine.
   inFlight: 16,

@@ -96,6 +96,9 @@ export interface Contender {
 export interface Sizes {
   readonly repetitions: number;
   readonly warmUpMs: number;
+  /** For as many cycles, but not for longer than `warmUpMsMax`, where a process measures alone. */
+  readonly warmUpCycles: number;
+  readonly warmUpMsMax: number;
   readonly measureMs: number;
   readonly inFlight: number;
   /** That are there besides, where there are many. */

@@ -27,12 +27,12 @@ export async function sequential(session, { sizes }) {
     await cycle();
     timesMs.push(performance.now() - startedAt);
   };
-  const { figures } = await rateOf([timed], sizes);
+  const { figures } = await rateOf([timed], sizes, sizes.warmUpCycles);
   const cycles = timesMs.length;
   return {
     figures: {
       ...figures,
-      p50Us: quantile(timesMs.slice(Math.floor(cycles / 4)), 0.5) * 1_000,
+      p50Us: quantile(timesMs.slice(figures.cyclesCold), 0.5) * 1_000,
       coldP50Us: quantile(timesMs.slice(0, COLD_CYCLES), 0.5) * 1_000,
       ...(callsBefore !== undefined && {
         callsPerCycle: ((session.storeCalls?.() ?? 0) - callsBefore) / cycles,
@@ -46,7 +46,7 @@ export async function inFlight(session, { sizes }) {
   const cycles = Array.from({ length: sizes.inFlight }, (_, index) =>
     session.cycle(`in-flight-${index}`, undefined),
   );
-  return rateOf(cycles, sizes);
+  return rateOf(cycles, sizes, sizes.warmUpCycles);
 }
 
 /** Every cycle on a key of its own, one after the other. @param {Session} session @param {Task} task @returns {Promise<Answer>} */
@@ -123,18 +123,23 @@ function turnOfTheLoop() {
 }
 
 /**
- * Runs every cycle in a loop of its own; only what ends between warm-up and deadline counts.
+ * Runs every cycle in a loop of its own; only what ends between warm-up and deadline counts. A slow engine makes few cycles in the
+ * time of the warm-up: it is given more time, for the engine of the language to compile what they run.
  * @param {(() => Promise<void>)[]} cycles
  * @param {import('../types.d.ts').Sizes} sizes
- * @returns {Promise<Answer>}
+ * @param {number} [warmUpCycles] at least so many go before, of all loops together
+ * @returns {Promise<Answer & { readonly figures: { readonly cyclesCold: number } }>}
  */
-async function rateOf(cycles, { warmUpMs, measureMs }) {
-  const from = performance.now() + warmUpMs;
-  const until = from + measureMs;
+async function rateOf(cycles, { warmUpMs, warmUpMsMax, measureMs }, warmUpCycles = 0) {
+  const startedAt = performance.now();
   const cpuBefore = process.cpuUsage();
   /** Of the processor, when the first of them had warmed up. @type {NodeJS.CpuUsage | undefined} */
   let cpuWarm;
+  let from = Number.POSITIVE_INFINITY;
+  let cyclesCold = 0;
   let cyclesMade = 0;
+  const isWarm = (/** @type {number} */ now) =>
+    now >= startedAt + warmUpMs && (cyclesMade >= warmUpCycles || now >= startedAt + warmUpMsMax);
   const counts = await Promise.all(
     cycles.map(async (cycle) => {
       let count = 0;
@@ -142,13 +147,17 @@ async function rateOf(cycles, { warmUpMs, measureMs }) {
         await cycle();
         cyclesMade += 1;
         const now = performance.now();
-        if (now >= until) return count;
-        if (now < from) continue;
-        count += 1;
-        cpuWarm ??= process.cpuUsage();
+        if (now >= from + measureMs) return count;
+        if (now >= from) count += 1;
+        else if (!cpuWarm && isWarm(now)) {
+          from = now;
+          cyclesCold = cyclesMade;
+          cpuWarm = process.cpuUsage();
+        }
       }
     }),
   );
+  const tookMs = performance.now() - startedAt;
   const { user, system } = process.cpuUsage(cpuBefore);
   const warm = process.cpuUsage(cpuWarm);
   const total = counts.reduce((sum, count) => sum + count, 0);
@@ -156,9 +165,10 @@ async function rateOf(cycles, { warmUpMs, measureMs }) {
     figures: {
       cyclesPerSecond: (total / measureMs) * 1_000,
       jain: jainIndex(counts),
-      cpuShare: (user + system) / 1_000 / (warmUpMs + measureMs),
+      cpuShare: (user + system) / 1_000 / tookMs,
       clientCpuUs: (warm.user + warm.system) / Math.max(total, 1),
       cyclesMade,
+      cyclesCold,
     },
     counts,
   };
