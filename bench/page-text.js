@@ -28,7 +28,7 @@ counts; in an emulator that work is most of the time, and a longer condition cos
 
 | workload | what happens |
 | --- | --- |
-| sequential, 64 in flight, fresh keys, 16 contenders | as above; fresh keys on Redis and PostgreSQL. Before the first two come a second and 6,000 cycles that do not count, or 6 seconds, for the code to be compiled. Of the sequential runs also the time of a cycle (p50; of the first 200 cycles, called cold) and its round trips |
+| sequential, 64 in flight, fresh keys, 16 contenders | as above; fresh keys on Redis and PostgreSQL. Of the sequential runs also the time of a cycle (p50; of the first 200 cycles, called cold) and its round trips |
 | 64 in flight, a million other keys | in PostgreSQL: the same with a million rows more in the table, which the server has never analysed, and which are all on the disk when it begins |
 | 16 in 4 processes | as above. A number in a file is read and written under the lock; an update that is lost means two holders at once |
 | hand-over | not on DynamoDB and MySQL and in the tables of other software, where nobody is told. Four processes, one loop each: 5 ms of work under the lock, then 5 to 15 ms away. From the end of one's work to the turn of another process that was waiting by then |

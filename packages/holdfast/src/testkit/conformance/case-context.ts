@@ -219,6 +219,16 @@ export async function claimExpired(store: Store, claim: Claim): Promise<ReplyOf<
   }
 }
 
+/** The same for the renewal of an evicted hold: once its own time is over, it is no longer told of the eviction. */
+export async function renewExpired(store: Store, renewal: Renew): Promise<ReplyOf<'lost'>> {
+  for (let tries = 1; ; tries++) {
+    const reply = await sendExpecting(store, renewal, 'lost');
+    const isUnsure = reply.evicted !== undefined && (reply.doubtMs ?? 0) > 0;
+    if (!isUnsure || tries === UNSURE_MAX) return reply;
+    await pause((reply.doubtMs ?? 0) + 1);
+  }
+}
+
 export async function viewsOf(store: Store, query: ListQuery): Promise<Snapshot[]> {
   const views: Snapshot[] = [];
   for await (const view of store.list(query)) views.push(view);
