@@ -22,8 +22,8 @@ function startChild(task) {
   child.stderr?.on('data', (chunk) => {
     complaint += chunk;
   });
-  /** The keys whose leases it lost. @type {Set<string>} */
-  const lost = new Set();
+  /** The keys whose leases it lost, and until when it had them. @type {Map<string, number>} */
+  const lost = new Map();
   const limit = setTimeout(() => child.kill('SIGKILL'), RUN_MS_MAX);
   /** @type {Promise<Answer>} */
   const done = new Promise((resolve, reject) => {
@@ -31,8 +31,8 @@ function startChild(task) {
     let answer;
     child.on('message', (message) => {
       if (message === 'ready') return;
-      const told = /** @type {Answer | { readonly lost: string }} */ (message);
-      if ('lost' in told) lost.add(told.lost);
+      const told = /** @type {Answer | { readonly lost: string, readonly untilMs: number }} */ (message);
+      if ('lost' in told) lost.set(told.lost, told.untilMs);
       else answer = told;
     });
     child.on('error', reject);
@@ -132,18 +132,20 @@ async function killHolders(task) {
       kill();
     }
     const { turns = [] } = await waiter.done;
-    const timesMs = keysOf.flatMap((keys, victim) =>
-      keys.flatMap((key, index) => {
-        if (holders[victim]?.lost.has(key)) return [];
-        return (turns[victim * keys.length + index]?.grantedAt ?? Number.NaN) - (killedAt[victim] ?? 0);
+    const waits = keysOf.flatMap((keys, victim) =>
+      keys.map((key, index) => {
+        const grantedAt = turns[victim * keys.length + index]?.grantedAt ?? Number.NaN;
+        const lostAt = holders[victim]?.lost.get(key);
+        return { ms: grantedAt - (lostAt ?? killedAt[victim] ?? 0), isLost: lostAt !== undefined };
       }),
     );
+    const timesMs = waits.flatMap(({ ms, isLost }) => (isLost ? [] : ms));
     return {
       p50Ms: quantile(timesMs, 0.5),
       p99Ms: quantile(timesMs, 0.99),
       ttlMs: killedTtlMs,
       trials: timesMs.length,
-      overlaps: timesMs.filter((ms) => ms < 0).length,
+      overlaps: waits.filter(({ ms }) => ms < 0).length,
     };
   } finally {
     for (const { kill } of holders) kill();

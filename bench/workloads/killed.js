@@ -23,8 +23,16 @@ export async function killed({ hold, wait }, { keys = [], part }) {
   return { figures: {}, turns: await Promise.all(turns) };
 }
 
-/** One that lost its lease before it was killed had no lock to leave behind. @param {string} key @param {unknown} lease */
-function tellLoss(key, lease) {
-  const { signal } = /** @type {{ readonly signal?: AbortSignal }} */ (lease ?? {});
-  signal?.addEventListener('abort', () => process.send?.({ lost: key }));
+/**
+ * One that lost its lease before it was killed had no lock to leave behind: it tells until when it had. That is the end of
+ * its lease, though a busy process hears of it later. Peers have no signal.
+ * @param {string} key
+ * @param {unknown} held
+ */
+function tellLoss(key, held) {
+  const lease = /** @type {Partial<import('holdfast').Lease>} */ (held ?? {});
+  lease.signal?.addEventListener('abort', () => {
+    const leftMs = Math.min(Number(lease.expiresAt) - Date.now(), 0);
+    process.send?.({ lost: key, untilMs: monotonicMs() + leftMs });
+  });
 }
