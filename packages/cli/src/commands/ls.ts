@@ -1,8 +1,7 @@
 /** `holdfast ls`: which keys are held or waited for. */
-import type { KeyInfo, ListOptions, Locks, UnsupportedError } from 'holdfast';
-import { listAround } from 'holdfast/protocol';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
+import { keysInUse } from '../keys-in-use.js';
 import { keyJson, keyTable } from '../printing/describe.js';
 import { inSession } from '../session.js';
 
@@ -27,7 +26,7 @@ export const ls: Command = {
         ...(limit !== undefined && { limit }),
         ...(after !== undefined && { after }),
       };
-      const { keys, refusals } = await read(session.locks, query);
+      const { keys, refusals } = await keysInUse(session.locks, query);
       if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
       else if (keys.length === 0 && refusals.length === 0) terminal.err('No key is held or waited for.');
       else if (keys.length > 0) for (const line of keyTable(terminal, keys)) terminal.out(line);
@@ -36,27 +35,3 @@ export const ls: Command = {
     });
   },
 };
-
-interface Listed {
-  readonly keys: readonly KeyInfo[];
-  /** Why records could not be read, such as those of a newer format. They hide no other key. */
-  readonly refusals: readonly UnsupportedError[];
-}
-
-async function read(
-  locks: Locks,
-  { limit = Number.MAX_SAFE_INTEGER, ...query }: ListOptions,
-): Promise<Listed> {
-  const keys: KeyInfo[] = [];
-  const refusals: UnsupportedError[] = [];
-  const all = listAround(
-    (from: ListOptions) => locks.list(from),
-    { ...query, limit },
-    (refusal) => refusals.push(refusal),
-  );
-  for await (const info of all) {
-    keys.push(info);
-    if (keys.length === limit) break;
-  }
-  return { keys, refusals };
-}

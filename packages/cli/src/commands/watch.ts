@@ -1,16 +1,9 @@
 /** `holdfast watch`: a live view on a terminal, a line per change elsewhere. */
-import {
-  type KeyChange,
-  type KeyInfo,
-  type ListOptions,
-  type Locks,
-  StoreError,
-  type WatchOptions,
-} from 'holdfast';
-import { listAround } from 'holdfast/protocol';
+import { type KeyChange, type KeyInfo, type Locks, StoreError, type WatchOptions } from 'holdfast';
 import { pause, wallMs } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
+import { type KeysInUse, keysInUse } from '../keys-in-use.js';
 import { formatTime, keyJson, keyTable, names } from '../printing/describe.js';
 import { printable, type Terminal } from '../printing/terminal.js';
 import { unlessAborted } from '../run/signals.js';
@@ -90,11 +83,8 @@ function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo)
 }
 
 /** What the last read that was answered found. */
-interface View {
+interface View extends KeysInUse {
   readonly atMs: number;
-  readonly keys: readonly KeyInfo[];
-  /** How many records could not be read. `holdfast ls` says why. */
-  readonly unreadable: number;
 }
 
 /** Reads all keys each time: durations grow even when nothing changes. */
@@ -105,7 +95,7 @@ async function drawLive(locks: Locks, query: Query, url: string, terminal: Termi
     while (!query.signal.aborted && !terminal.failed()) {
       let trouble: string | undefined;
       try {
-        view = await read(locks, query.prefix);
+        view = { ...(await keysInUse(locks, { prefix: query.prefix })), atMs: wallMs() };
       } catch (error) {
         // Who watches an outage wants to see its end. A store that has never answered is another matter.
         if (!view || !(error instanceof StoreError)) throw error;
@@ -119,23 +109,12 @@ async function drawLive(locks: Locks, query: Query, url: string, terminal: Termi
   }
 }
 
-async function read(locks: Locks, prefix: string): Promise<View> {
-  const keys: KeyInfo[] = [];
-  let unreadable = 0;
-  const count = (): void => {
-    unreadable += 1;
-  };
-  for await (const info of listAround((from: ListOptions) => locks.list(from), { prefix }, count))
-    keys.push(info);
-  return { atMs: wallMs(), keys, unreadable };
-}
-
 function frame(terminal: Terminal, view: View, url: string, trouble: string | undefined): string {
-  const { atMs, keys, unreadable } = view;
+  const { atMs, keys, refusals } = view;
   const title = `${printable(url)}  ${formatTime(new Date(atMs))}  ${keys.length} in use`;
   const warnings = [
     ...(trouble === undefined ? [] : [`Not read since then: ${printable(trouble)}`]),
-    ...(unreadable === 0 ? [] : [`${unreadable} more cannot be read: holdfast ls says why.`]),
+    ...(refusals.length === 0 ? [] : [`${refusals.length} more cannot be read: holdfast ls says why.`]),
   ];
   const lines = keys.length === 0 ? ['No key is held or waited for.'] : keyTable(terminal, keys);
   const room = Math.max(1, terminal.rows - 4 - warnings.length);

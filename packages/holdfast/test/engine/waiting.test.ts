@@ -108,6 +108,7 @@ test('F1: a wait that ends while the process stands still is decided by the clai
   store.deliver();
   await settle();
   expect(waiting.error).toBeInstanceOf(AcquireTimeoutError);
+  expect(store.countOf('claim')).toBe(before + 1);
 });
 
 test('F18, P19: a thousand waiters of one process are one contender, with a slow safety poll', async () => {
