@@ -69,6 +69,49 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
     expect(await counted(claimOf(name, 5_000))).toEqual(['granted', 1]);
   });
 
+  it('grants, renewals, cool-downs and evictions wait for the disk, and no other release does', async () => {
+    const settings: string[] = [];
+    const client = {
+      async query(query: pg.QueryConfig) {
+        const connection = await fleet.pool.connect();
+        try {
+          await connection.query('BEGIN');
+          const result = await connection.query(query);
+          const shown = await connection.query('SHOW synchronous_commit');
+          await connection.query('COMMIT');
+          settings.push(shown.rows[0]?.synchronous_commit);
+          return result;
+        } finally {
+          connection.release();
+        }
+      },
+    };
+    const store = postgresStore(client, { layout: distributedLocks });
+    const setting = async (command: Command): Promise<string | undefined> => {
+      await say(store, command);
+      return settings.at(-1);
+    };
+    const release = ({ key, hold }: Command & { kind: 'claim' }, minHoldMs = 0): Command => ({
+      kind: 'release',
+      key,
+      hold,
+      minHoldMs,
+    });
+    const one = claimOf(freshName(), 30_000);
+    expect(await setting(one)).toBe('on');
+    expect(await setting({ kind: 'renew', key: one.key, hold: one.hold, ttlMs: 40_000, block: false })).toBe(
+      'on',
+    );
+    expect(await setting(release(one))).toBe('off');
+    const two = claimOf(freshName(), 30_000);
+    expect(await setting(two)).toBe('on');
+    expect(await setting(release(two, 60_000))).toBe('on');
+    const three = claimOf(freshName(), 30_000);
+    expect(await setting(three)).toBe('on');
+    expect(await setting({ kind: 'evict', key: three.key, upToToken: Number.MAX_SAFE_INTEGER })).toBe('on');
+    await store.close();
+  });
+
   it('the functions replace a free row and an expired row of ours, and our tokens still rise', async () => {
     const name = freshName();
     const locks = locksOf(fleet);

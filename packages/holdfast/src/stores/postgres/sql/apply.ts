@@ -6,15 +6,13 @@
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
 import { CHANGED, COMMAND, NEXT_ROW, OUTCOME, OUTCOMES, REPLY, singleCommand } from './quick-cases.js';
-import { ABSENT, COLUMNS, NOW_MS, SETTINGS } from './records.js';
+import { ABSENT, COLUMNS, LOCK_TIMEOUT, NO_SYNC, NOW_MS, SETTINGS } from './records.js';
 
 /** A channel name has at most 63 bytes: a longer inbox is hashed. `channelOf` in wake-listener.ts does the same. */
 export const CHANNEL_PREFIX = 'holdfast_';
 export const CHANNEL_BYTES_MAX = 63;
 /** The server's limit is 8,000 bytes. */
 const PAYLOAD_BYTES_MAX = 7_900;
-/** The longest wait for a row that another transaction has locked. */
-const LOCK_TIMEOUT = '200ms';
 
 /** Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so. */
 const WRONG_ISOLATION = "jsonb_build_object('isolation', current_setting('transaction_isolation'))";
@@ -23,8 +21,9 @@ const IS_OWN_TRANSACTION = 'own_transaction AND pg_current_xact_id_if_assigned()
 /**
  * Lost in a crash, a release leaves the lock held until its ttl ends, and a queued waiter claims again. Later grants carry
  * both to the disk with them. Also, NOTIFY has a lock of the whole server, which a commit keeps until it is on the disk.
+ * A cool-down is waited for: it may last longer than the ttl.
  */
-const NO_WAIT_FOR_DISK = "PERFORM set_config('synchronous_commit', 'off', true);";
+const NO_WAIT_FOR_DISK = `PERFORM ${NO_SYNC};`;
 
 const ROW = ['key', ...COLUMNS].join(', ');
 /** A row is written only if it is still at the decision that was read; otherwise it is locked now. */
@@ -98,7 +97,7 @@ DECLARE
   answer text;
   woken text;
   command jsonb;
-  no_token boolean;
+  gives_nothing boolean;
   stored ${schema}.records;
   next ${schema}.records;
   decided record;
@@ -106,7 +105,7 @@ BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN RETURN ${WRONG_ISOLATION}; END IF;
   now_ms := ${NOW_MS};${singleCommand(schema)}
   IF answer IS NOT NULL THEN
-    no_token := kind = 'release';
+    gives_nothing := kind = 'release';
   ELSE
     command := jsonb_build_object('kind', kind, 'key', key, 'hold', jsonb_build_object('process', process, 'number', number),
       'owner', owner, 'permits', permits, 'capacity', capacity, 'ttlMs', "ttlMs", 'queue', queue, 'inbox', inbox,
@@ -121,12 +120,13 @@ BEGIN
       EXIT WHEN FOUND;
     END LOOP;
     answer := decided.replies[1];
-    no_token := kind <> 'renew' AND next.token = coalesce(stored.token, 0);
+    gives_nothing := kind <> 'renew' AND next.token = coalesce(stored.token, 0)
+      AND (next.rests IS NULL OR next.rests = stored.rests);
     IF hints THEN
       PERFORM ${schema}._notify(wake->>'inbox', wake->>'why', apply_one.key) FROM unnest(decided.wakes) AS wake;
     END IF;
   END IF;
-  IF is_own AND no_token THEN ${NO_WAIT_FOR_DISK} END IF;
+  IF is_own AND gives_nothing THEN ${NO_WAIT_FOR_DISK} END IF;
   IF clean_up > 0 THEN PERFORM ${schema}._clean_up(clean_up); END IF;
   RETURN answer;
 END $$;

@@ -23,6 +23,11 @@ export const NOW_MS =
  */
 export const SETTINGS = 'SET search_path = pg_catalog, pg_temp SET enable_seqscan = off';
 
+/** The longest wait for a row that another transaction has locked. */
+export const LOCK_TIMEOUT = '200ms';
+/** The commit of this transaction does not wait for the disk. */
+export const NO_SYNC = "set_config('synchronous_commit', 'off', true)";
+
 /**
  * `delete_after` is indexed. While the indexed columns stay the same, PostgreSQL rewrites the row within its page without
  * touching an index. So it is `expendableAt` rounded up, and changes a few times a minute at most.

@@ -1,6 +1,7 @@
 /** The statements on a table that other software has. The row is `r`, and a new row, given as JSON in `$2`, is `n`. */
 import { STATE_VERSION } from '../../../protocol/index.js';
 import { quoteName } from '../sql/names.js';
+import { LOCK_TIMEOUT, NO_SYNC } from '../sql/records.js';
 import { OWN, type TableLayout } from './layout.js';
 
 export interface Place {
@@ -11,8 +12,8 @@ export interface Place {
 
 /** The server's time in milliseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::text AS now';
-/** How long to wait for a locked row. Evaluated before one is locked, because the statements join it. */
-const PATIENCE = "patience AS MATERIALIZED (SELECT set_config('lock_timeout', '200ms', true))";
+/** For this statement alone. Evaluated before a row is locked, because the statements join it. */
+const SETTINGS = `set_config('lock_timeout', '${LOCK_TIMEOUT}', true)`;
 /** A mark says that the hold in `$3` has ended. */
 const IS_ENDED = `EXISTS (SELECT FROM jsonb_array_elements(r.${OWN}->'ended') AS mark
   WHERE mark->'process' = $3::jsonb->'process' AND mark->'number' >= $3::jsonb->'number')`;
@@ -32,16 +33,19 @@ export function sqlOf({ layout, schema, table: name }: Place) {
   });
   /** Of all columns but the key. Marks and evictions of the row are kept. */
   const assigned = names.slice(1).map((column) => `${column} = excluded.${column}`);
-  const from = `jsonb_populate_record(NULL::${table}, $2::jsonb) AS n, patience`;
+  const from = `jsonb_populate_record(NULL::${table}, $2::jsonb) AS n, settings`;
   const values = names.map((column) => `n.${column}`);
   const insert = `INSERT INTO ${table} AS r (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${from} ON CONFLICT (${key}) DO`;
+  const replace = `UPDATE ${table} AS r SET ${replaced.join(', ')} FROM ${from}
+      WHERE r.${key} = $1::text AND ${row} = $3::jsonb`;
   /**
    * Returns the row that was written, or else the row that was in the way. That one is locked for the moment, because
    * only so a statement sees a row that changed after it began.
    */
   const changing = (
     write: string,
-  ): string => `WITH ${PATIENCE}, changed (written) AS (${write} RETURNING ${row})
+    settings = SETTINGS,
+  ): string => `WITH settings AS MATERIALIZED (SELECT ${settings}), changed (written) AS (${write} RETURNING ${row})
     SELECT ${NOW}, (SELECT written FROM changed)::text AS written, (SELECT ${row} FROM ${table} AS r
     WHERE r.${key} = $1::text AND NOT EXISTS (SELECT FROM changed) FOR NO KEY UPDATE)::text AS found`;
   const inOrder = `(${layout.keySql}) COLLATE "C"`;
@@ -49,8 +53,9 @@ export function sqlOf({ layout, schema, table: name }: Place) {
     time: `SELECT ${NOW}`,
     read: `SELECT ${NOW}, (SELECT ${row} FROM ${table} AS r WHERE r.${key} = $1::text)::text AS found`,
     insert: changing(`${insert} NOTHING`),
-    replace: changing(`UPDATE ${table} AS r SET ${replaced.join(', ')} FROM ${from}
-      WHERE r.${key} = $1::text AND ${row} = $3::jsonb`),
+    replace: changing(replace),
+    /** Does not wait for the disk: lost in a crash, the lock stays held until its ttl ends. */
+    free: changing(replace, `${SETTINGS}, ${NO_SYNC}`),
     take: changing(`${insert} UPDATE SET ${assigned.join(', ')} || coalesce(${KEPT}, '{}')
       WHERE ${layout.freeSql} AND r.${OWN}->'version' = '${STATE_VERSION}' AND NOT ${IS_ENDED}
       AND r.${OWN}->'token' < $3::jsonb->'token' AND r.${OWN}->'decision' < $3::jsonb->'decision'`),

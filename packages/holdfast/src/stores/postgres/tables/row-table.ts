@@ -95,7 +95,8 @@ export class RowTable implements SqlTable<Version> {
       if (found.version !== version) return { value: { kind: 'changed', found }, atMs };
       return { value: { kind: 'written', version, lateMs: 0, state }, atMs };
     }
-    return this.#written(key, await this.#put(key, rowOf(this.#place.layout, key, next), version));
+    const row = rowOf(this.#place.layout, key, next);
+    return this.#written(key, await this.#put(key, row, version, isRelease(state, next)));
   }
 
   async take({ key, hold }: Claim, next: State): Promise<Timed<Written<Version>>> {
@@ -157,12 +158,12 @@ export class RowTable implements SqlTable<Version> {
   }
 
   /** Replaces the row, or inserts it where none was seen. */
-  async #put(key: string, next: Row, seen: Version): Promise<Timed<Outcome>> {
+  async #put(key: string, next: Row, seen: Version, isReleased = false): Promise<Timed<Outcome>> {
     const row = JSON.stringify(next);
-    const { insert, replace } = this.#sql;
+    const { insert, replace, free } = this.#sql;
     return seen === null
       ? await this.#change(insert, key, [row])
-      : await this.#change(replace, key, [row, seen]);
+      : await this.#change(isReleased ? free : replace, key, [row, seen]);
   }
 
   /** Runs a statement of `changing`, with the name as `$1`. */
@@ -186,4 +187,10 @@ export class RowTable implements SqlTable<Version> {
       throw explainTable(error, this.#place, key);
     }
   }
+}
+
+/** Whether a write only frees the lock: no cool-down is left, which may last longer than the ttl, and nobody was evicted. */
+function isRelease(seen: State | null, next: State): boolean {
+  const { token, holders, rests, evictions } = next;
+  return token === seen?.token && holders.length + rests.length + evictions.length === 0;
 }
