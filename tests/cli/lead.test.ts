@@ -48,6 +48,13 @@ describe('holdfast lead', () => {
     expect((await running.ended).status).toBe(5);
   });
 
+  it('does not start it again with --restart when a HUP that it passed on ended it', async () => {
+    const running = lead('a', 'echo in; exec sleep 60', '--restart');
+    await running.said(/in/);
+    running.kill('SIGHUP');
+    expect(await running.ended).toMatchObject({ status: 129, stdout: 'in\n', stderr: '' });
+  });
+
   it('starts it again after a HUP that was for the command, also when its lead is lost', async () => {
     const script = 'trap "echo reloaded" HUP; echo "term $HOLDFAST_TOKEN"; while :; do sleep 0.05; done';
     const running = lead('a', script);

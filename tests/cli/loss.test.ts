@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from '@photostructure/sqlite';
 import { describe, expect, it } from 'vitest';
@@ -164,6 +164,26 @@ describe('a lease that is lost', () => {
     const { status, stderr } = await running.ended;
     expect(status).toBe(76);
     expect(stderr).toMatch(/"job" was lost/);
+  });
+
+  it('exits 76 and kills the command where /proc cannot be read, too', async () => {
+    const blind = join(place.folder, 'no-proc.cjs');
+    const hide = `if (String(path).startsWith('/proc')) throw Object.assign(new Error('no /proc'), { code: 'ENOENT' });`;
+    const wrap = (name: string): string =>
+      `const ${name} = fs.${name}; fs.${name} = (path, ...rest) => { ${hide} return ${name}(path, ...rest); };`;
+    writeFileSync(
+      blind,
+      `const fs = require('node:fs'); ${wrap('readdirSync')} ${wrap('readFileSync')} require('node:module').syncBuiltinESMExports();`,
+    );
+    const script = 'trap "" TERM; echo $$; while :; do sleep 0.05; done';
+    const running = place.start(
+      ['run', 'job', '--max-hold', '4s', '--grace', '1s', '--', 'sh', '-c', script],
+      // SQLite would need /proc, to know which processes live.
+      { NODE_OPTIONS: `--require ${blind}`, HOLDFAST_STORE: 'memory:' },
+    );
+    const [command] = await running.said(/\d+/);
+    expect((await running.ended).status).toBe(76);
+    expect(isAlive(Number(command))).toBe(false);
   });
 
   it('exits 76 and kills the command when an operator evicts it', async () => {

@@ -19,6 +19,12 @@ it('a service is a store, and its key goes on to commands that lock, too', async
       environment,
     );
     expect(both).toMatchObject({ status: 0, stdout: 'inner\nouter\n', stderr: '' });
+    const hourly = ['run', 'hourly', '--wait', '0', '--min-hold', '1h', '--'];
+    expect(await place.run([...hourly, 'no-such-command'], environment)).toMatchObject({
+      status: 127,
+      stderr: 'holdfast: no-such-command: command not found\n',
+    });
+    expect(await place.run([...hourly, 'true'], environment)).toMatchObject({ status: 0, stderr: '' });
     const inUrl = environment.HOLDFAST_STORE.replace('//', `//${text}@`);
     const renewed = await place.run(['renew'], { HOLDFAST_STORE: inUrl, HOLDFAST_HANDOFF: 'none' });
     expect(renewed.stderr).toMatch(/\(store: http:\/\/\*\*\*@127\.0\.0\.1:\d+\)$/m);

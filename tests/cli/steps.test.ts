@@ -123,6 +123,11 @@ describe('holdfast acquire, renew and release', () => {
     running.child.stdout?.destroy();
     expect((await running.ended).status).toBe(1);
     expect((await place.run(['inspect', 'job'])).status).toBe(1);
+    const told = place.start([...acquire, '--handoff', file(), '--json']);
+    told.child.stdout?.destroy();
+    expect((await told.ended).status).toBe(1);
+    expect((await place.run(['inspect', 'job'])).status).toBe(1);
+    expect(existsSync(file())).toBe(false);
     const memory = await place.run(['acquire', 'job', '--ttl', '10m', '--store', 'memory:']);
     expect(memory).toMatchObject({ status: 64, stderr: expect.stringContaining('ends with this command') });
   });

@@ -50,6 +50,14 @@ describe('holdfast serve', () => {
     expect([status, stderr()]).toEqual([0, expect.stringContaining('SIGTERM: closing')]);
   });
 
+  it('exits 69 where it cannot listen, and says why', async () => {
+    const { status, stderr } = await place.run(['serve', '--host', 'fe80::1%nowhere', '--insecure']);
+    expect(stderr).toMatch(
+      /^holdfast: fe80::1%nowhere:8080: cannot listen there: listen E[A-Z]+: .+; see --host and --port$/m,
+    );
+    expect(status).toBe(69);
+  });
+
   it('INT ends it just so', async () => {
     const { running } = await served();
     running.kill('SIGINT');
@@ -67,6 +75,17 @@ async function lineOf(url: string, count: number): Promise<void> {
 }
 
 describe('holdfast serve --drain', () => {
+  it('a second signal ends it at once, also one of another kind', async () => {
+    const { running, stderr } = await served(['--drain', '10m']);
+    running.kill('SIGTERM');
+    await until(
+      () => stderr().includes('draining'),
+      () => `the word that it drains, in: ${stderr()}`,
+    );
+    running.kill('SIGINT');
+    expect((await running.ended).signal).toBe('SIGINT');
+  });
+
   it('TERM: /readyz is 503 while the rest still works, then it exits 0', async () => {
     const { url, running, stderr } = await served(['--drain', '4s']);
     running.kill('SIGTERM');

@@ -46,6 +46,15 @@ export interface AdoptOptions {
   readonly ttl?: Duration;
 }
 
+/** Options of `lease.release`. */
+export interface ReleaseOptions {
+  /**
+   * A shorter `minHold` than the lock was acquired with: 0 where nothing was done under it, so that others get it at
+   * once. Default: the one it was acquired with.
+   */
+  readonly minHold?: Duration;
+}
+
 /** Options of a semaphore. */
 export interface SharedOptions extends AcquireOptions {
   /** How many permits to take. Default 1. */
@@ -82,7 +91,7 @@ export interface Lease extends AsyncDisposable {
   /** Renews now; with a ttl, to at least so long from now. Rejects with `LeaseLostError` if the lease is lost. */
   renew(ttl?: Duration): Promise<void>;
   /** Ends the lease. Does not reject if it was lost or released before; `StoreError` if the store does not answer. */
-  release(): Promise<void>;
+  release(options?: ReleaseOptions): Promise<void>;
   /**
    * Ends the lease here, but keeps the lock: the string lets another process continue it with `locks.adopt` before the
    * ttl ends. The string is a secret; adopt it once. Rejects with `LeaseLostError` when the lease is over, and with
@@ -102,7 +111,7 @@ export interface LeaseGroup extends AsyncDisposable {
   /** Throws `LeaseLostError` unless all are held at this moment. */
   assertHeld(): void;
   /** Ends all of them. */
-  release(): Promise<void>;
+  release(options?: ReleaseOptions): Promise<void>;
 }
 
 /** Further options of `withLock` and `tryWithLock`. */

@@ -24,6 +24,7 @@ export type {
   Metadata,
   ObserveOptions,
   ReadWrite,
+  ReleaseOptions,
   SharedOptions,
   SignalSource,
   TryResult,

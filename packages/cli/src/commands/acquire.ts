@@ -4,8 +4,7 @@ import type { Command } from '../command.js';
 import { EXIT, Failure, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import type { Terminal } from '../printing/terminal.js';
-import { checkUnused, giveBack, leaseJson, writeHandoffs } from '../run/handoffs.js';
-import { endCoolDown } from '../run/held.js';
+import { checkUnused, giveBack, leaseJson, removeHandoffs, writeHandoffs } from '../run/handoffs.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire as acquireLocks, readLockRequest } from '../run/request.js';
 
@@ -55,7 +54,6 @@ lock is not acquired in time, acquire exits 75.`,
         await deliver(leases, handoffs, options, terminal);
       } catch (error) {
         await giveBack(leases, handoffs, session.locks, terminal);
-        if (request.acquire.minHold !== undefined) await endCoolDown(leases, session.locks, terminal);
         throw error;
       }
       return EXIT.ok;
@@ -79,6 +77,7 @@ async function deliver(
     terminal.raw(`${JSON.stringify(shown, null, 2)}\n`);
   } else if (file === undefined) terminal.raw(`${handoffs.join('\n')}\n`);
   await terminal.flushed();
-  if (terminal.failed())
-    throw new Failure(EXIT.other, 'the lease could not be printed, so the lock was released');
+  if (!terminal.failed()) return;
+  if (file !== undefined) removeHandoffs(file);
+  throw new Failure(EXIT.other, 'the lease could not be printed, so the lock was released');
 }

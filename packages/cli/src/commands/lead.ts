@@ -58,7 +58,7 @@ async function leadAgain(
   for (let endings = 0; ; ) {
     const term = await leadOnce(election, session, request, relay, terminal);
     if (term === null) continue;
-    if (!restarts || relay.received !== null) return term.status;
+    if (!restarts || relay.received !== null || relay.hasEnded(term.status)) return term.status;
     endings = term.ranMs < STEADY_MS ? endings + 1 : 1;
     const pauseMs = Math.min(RESTART_MS * 2 ** (endings - 1), RESTART_MS_MAX);
     terminal.warn(

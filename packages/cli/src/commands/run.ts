@@ -1,11 +1,10 @@
 /** `holdfast run`: a command under a lock. */
-import { type Lease, StoreError } from 'holdfast';
+import { type Lease, type ReleaseOptions, StoreError } from 'holdfast';
 import { acquireTick } from 'holdfast/schedule';
 import { wallMs, within } from '../clock.js';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { quote, type Terminal, warn } from '../printing/terminal.js';
-import { endCoolDown } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire, type RunRequest, readRequest } from '../run/request.js';
 import { type SignalRelay, unlessAborted } from '../run/signals.js';
@@ -77,21 +76,26 @@ async function runUnderLock(
     relay.stopped.throwIfAborted();
     return await superviseCommand({ session, held, request, relay, terminal, onStart });
   } finally {
-    await Promise.all(held.leases.map((lease) => release(lease, session, terminal)));
-    if (!hasStarted && request.acquire.minHold !== undefined)
-      await endCoolDown(held.leases, session.locks, terminal);
+    // Where nothing ran, the lock is not kept for --min-hold.
+    const options = hasStarted ? undefined : { minHold: 0 };
+    await Promise.all(held.leases.map((lease) => release(lease, options, session, terminal)));
   }
 }
 
 /** Failures are warnings: the command has ended, and its status counts. */
-async function release(lease: Lease, { store }: Session, terminal: Terminal): Promise<void> {
+async function release(
+  lease: Lease,
+  options: ReleaseOptions | undefined,
+  { store }: Session,
+  terminal: Terminal,
+): Promise<void> {
   if (!lease.held) return;
   const end = 'when its ttl is over';
   const free = store.traits.livenessPollMs === null ? end : `once this process is gone, or ${end}`;
   const text = `${quote(lease.key)} could not be released; it is free ${free}`;
   try {
     const limitMs = Math.min(lease.remainingMs, RELEASE_MS_MAX);
-    const released = lease.release().then(() => true);
+    const released = lease.release(options).then(() => true);
     if (!(await within(limitMs, released))) warn(terminal, text, new Error('the store does not answer'));
   } catch (error) {
     // The message of the error promises a retry in the background, but this process ends.

@@ -77,7 +77,9 @@ function contentOf(path: string): string {
   }
 }
 
-/** Explanations of the errors of listen. */
+/** System calls that open the port. */
+const OPENING: ReadonlySet<string> = new Set(['listen', 'bind', 'getaddrinfo']);
+/** Explanations of their errors. */
 const LISTENING: Readonly<Record<string, string>> = {
   EADDRINUSE: 'another program uses this port; choose another --port',
   EACCES: 'this user may not use this port; choose a --port above 1023',
@@ -91,15 +93,21 @@ async function started({ serve: run }: Service, config: ServiceConfig, log: Outp
   } catch (error) {
     const failure = failureOf(error);
     if (failure) throw new Failure(failure.status, redactIn(failure.message, config.store), failure.details);
-    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-    const reason = LISTENING[code];
-    if (reason === undefined) throw error;
+    const { code = '', syscall = '' } = error instanceof Error ? (error as NodeJS.ErrnoException) : {};
+    if (!OPENING.has(syscall)) throw error;
+    const reason = LISTENING[code] ?? `cannot listen there: ${reasonOf(error)}; see --host and --port`;
     throw new Failure(EXIT.unavailable, `${config.host}:${config.port}: ${reason}`, { code });
   }
 }
 
+/** After the first, a second one of any kind ends the process at once, as without a listener. */
 function nextSignal(): Promise<NodeJS.Signals> {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   return new Promise((resolve) => {
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, resolve);
+    const listener = (signal: NodeJS.Signals): void => {
+      for (const each of signals) process.off(each, listener);
+      resolve(signal);
+    };
+    for (const signal of signals) process.on(signal, listener);
   });
 }

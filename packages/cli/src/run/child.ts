@@ -85,12 +85,11 @@ function sendKill(pid: number): void {
 
 /**
  * Processes that a process started, and those that they started. KILL gives a command no chance to end its own children.
- * Reads /proc; empty where there is none.
+ * Reads /proc; empty where that cannot be read: the command itself is signalled all the same.
  */
 export function descendantsOf(pid: number): number[] {
-  if (process.platform !== 'linux') return [];
   const children = new Map<number, number[]>();
-  for (const name of readdirSync('/proc')) {
+  for (const name of processes()) {
     const stat = /^\d+$/.test(name) ? statOf(name) : null;
     const parent = Number(stat?.[1]);
     if (stat) children.set(parent, [...(children.get(parent) ?? []), Number(name)]);
@@ -104,6 +103,15 @@ export function descendantsOf(pid: number): number[] {
     }
   }
   return found;
+}
+
+function processes(): readonly string[] {
+  try {
+    return process.platform === 'linux' ? readdirSync('/proc') : [];
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return [];
+  }
 }
 
 /** When the process started, in ticks since the system did. Null when it has ended. */

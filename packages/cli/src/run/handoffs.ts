@@ -95,13 +95,22 @@ export async function keepingHandoffs(
 function keep(options: Options, before: readonly string[], after: readonly string[]): void {
   const file = options.text('handoff');
   if (file === undefined || before.join() === after.join()) return;
-  change(file, after.length > 0 ? 'written' : 'removed', () => {
-    // A pipe or a device that the handoffs came from has no use for them.
-    if (!statSync(file, { throwIfNoEntry: false })?.isFile()) return;
-    if (after.length > 0 || !isRegular(file)) write(file, after);
-    else rmSync(file, { force: true });
+  if (after.length === 0) removeHandoffs(file);
+  // A pipe or a device that the handoffs came from has no use for them.
+  else change(file, 'written', () => void (isFile(file) && write(file, after)));
+}
+
+/** A link stays, and its file is emptied. */
+export function removeHandoffs(file: string): void {
+  change(file, 'removed', () => {
+    if (!isFile(file)) return;
+    if (isRegular(file)) rmSync(file, { force: true });
+    else write(file, []);
   });
 }
+
+/** A file, or a link to one. */
+const isFile = (file: string): boolean => statSync(file, { throwIfNoEntry: false })?.isFile() === true;
 
 function change<T>(file: string, what: string, work: () => T): T {
   try {
@@ -171,7 +180,7 @@ export async function forEachHandoff(
   if (first) throw new Failure(first.status, `${first.message} (store: ${session.url})`, first.details);
 }
 
-/** Releases leases that nobody got: those still held here, and those that were handed off. */
+/** Releases leases that nobody got: those still held here, and those that were handed off. They leave no cool-down. */
 export async function giveBack(
   leases: readonly Lease[],
   handoffs: readonly string[],
@@ -185,7 +194,7 @@ export async function giveBack(
   for (const open of all) {
     try {
       const lease = await open();
-      await lease.release();
+      await lease.release({ minHold: 0 });
     } catch (error) {
       if (!(error instanceof HoldfastError)) throw error;
       warn(terminal, 'the lock could not be released; it is free when its ttl is over', error);

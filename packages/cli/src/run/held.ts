@@ -1,9 +1,6 @@
 /** One lease, or several that are held as one, as the commands that hold locks see them. */
-import type { Lease, LeaseGroup, Locks } from 'holdfast';
-import { within } from '../clock.js';
-import { quote, type Terminal, warn } from '../printing/terminal.js';
-
-const EVICT_MS_MAX = 5_000;
+import type { Lease, LeaseGroup } from 'holdfast';
+import { quote } from '../printing/terminal.js';
 
 export interface Held extends Pick<LeaseGroup, 'held' | 'signal' | 'assertHeld'> {
   /** At least one. */
@@ -33,14 +30,3 @@ export function quoted(keys: readonly string[]): string {
 }
 
 export const keysOf = ({ leases }: Held): readonly string[] => leases.map(({ key }) => key);
-
-/** Ends the cool-down of released leases that nothing ran under, by an eviction of their tokens. */
-export async function endCoolDown(leases: readonly Lease[], locks: Locks, terminal: Terminal): Promise<void> {
-  for (const { key, token } of leases) {
-    try {
-      await within(EVICT_MS_MAX, locks.evict(key, { token }));
-    } catch (error) {
-      warn(terminal, `${quote(key)} is kept for --min-hold, although nothing ran under it`, error);
-    }
-  }
-}

@@ -7,6 +7,7 @@
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
 import { isatty } from 'node:tty';
+import { codeOf } from '../printing/outlet.js';
 
 /** Signals that can be caught and that other programs use. Without a listener, USR1 would open Node's debugger. */
 const PASSED_ON = ['SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGTERM', 'SIGUSR1', 'SIGUSR2', 'SIGALRM'] as const;
@@ -31,6 +32,8 @@ export interface SignalRelay {
   readonly stopped: AbortSignal;
   /** The last signal that asks a program to end, whoever it was for; null before. HUP only while there is no command. */
   readonly received: NodeJS.Signals | null;
+  /** Whether this is the status of a command that ended by a signal passed on to it. */
+  hasEnded(status: number): boolean;
   passTo(target: ((signal: NodeJS.Signals) => void) | null): void;
   end(): void;
 }
@@ -39,11 +42,16 @@ export function relaySignals(): SignalRelay {
   const stopping = new AbortController();
   let target: ((signal: NodeJS.Signals) => void) | null = null;
   let received: NodeJS.Signals | null = null;
+  const passedOn = new Set<number>();
   const listeners = PASSED_ON.map((signal) => {
     const listener = (): void => {
       if ((target ? ENDING_COMMAND : ENDING).has(signal)) received = signal;
-      if (!target) stopping.abort(new Interrupted(signal));
-      else if (!FROM_KEYBOARD.has(signal) || !isInForeground()) target(signal);
+      if (!target) {
+        stopping.abort(new Interrupted(signal));
+        return;
+      }
+      passedOn.add(statusOfSignal(signal));
+      if (!FROM_KEYBOARD.has(signal) || !isInForeground()) target(signal);
     };
     process.on(signal, listener);
     return () => process.off(signal, listener);
@@ -53,8 +61,10 @@ export function relaySignals(): SignalRelay {
     get received() {
       return received;
     },
+    hasEnded: (status) => passedOn.has(status),
     passTo(next) {
       target = next;
+      if (next) passedOn.clear();
       const { aborted, reason } = stopping.signal;
       // The signal came while the command was being started.
       if (aborted && reason instanceof Interrupted) next?.(reason.signal);
@@ -88,7 +98,12 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
 /** Read each time: a job moves between foreground and background. */
 function isInForeground(): boolean {
   if (process.platform !== 'linux') return isatty(0);
-  return foregroundOf(readFileSync('/proc/self/stat', 'utf8'));
+  try {
+    return foregroundOf(readFileSync('/proc/self/stat', 'utf8'));
+  } catch (error) {
+    if (codeOf(error) === undefined) throw error;
+    return isatty(0);
+  }
 }
 
 /** From a line of /proc/PID/stat: whether its process group gets the keys of its terminal. */

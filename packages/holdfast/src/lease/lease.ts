@@ -2,10 +2,11 @@
  * What a user has in hand: a lease on a hold, with a signal that aborts when it is lost. It ends once, by release, loss or
  * handoff. The hold itself is a capability and cannot be reached from here.
  */
-import type { Duration, Lease, LeaseState } from '../api.js';
+import type { Duration, Lease, LeaseState, ReleaseOptions } from '../api.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from '../protocol/durations.js';
 import { LeaseLostError } from '../protocol/errors.js';
 import type { Metadata } from '../protocol/holder-info.js';
+import { checkOptionNames } from '../protocol/option-names.js';
 import type { Store } from '../protocol/store.js';
 import { readMetadata } from '../protocol/view.js';
 import { storeError, unsupportedError } from '../store-client/store-error.js';
@@ -114,8 +115,15 @@ export class HeldLease implements Lease, HoldUser {
     await this.#renewed(wantedMs, 'renew');
   }
 
-  release(): Promise<void> {
-    return this.#release(this.#hold.request.minHoldMs);
+  release(options?: ReleaseOptions): Promise<void> {
+    return options === undefined ? this.#release(this.#hold.request.minHoldMs) : this.#releaseWith(options);
+  }
+
+  async #releaseWith(options: ReleaseOptions): Promise<void> {
+    const { minHold } = checkOptionNames(options, ['minHold']);
+    const { minHoldMs } = this.#hold.request;
+    // Not a longer one: it counts from the grant, and a hold that was handed over in this process had that long ago.
+    await this.#release(minHold === undefined ? minHoldMs : durationMs(minHold, 'minHold', 0, minHoldMs));
   }
 
   /** Releases a lease that nobody got, without the cool-down of its `minHold`. Never throws. */

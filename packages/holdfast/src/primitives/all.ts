@@ -3,7 +3,7 @@
  * for everybody, so that no two such calls ever wait for each other. Earlier ones are renewed while later ones are waited
  * for.
  */
-import type { AcquireOptions, Lease, LeaseGroup, Lockable } from '../api.js';
+import type { AcquireOptions, Lease, LeaseGroup, Lockable, ReleaseOptions } from '../api.js';
 import { waitMsOf } from '../arguments.js';
 import { HeldLease, releaseQuietly } from '../lease/lease.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
@@ -97,8 +97,8 @@ class HeldGroup implements LeaseGroup {
   }
 
   /** Releases all, whatever becomes of one of them; then throws the first failure. */
-  async release(): Promise<void> {
-    const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release()));
+  async release(options?: ReleaseOptions): Promise<void> {
+    const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release(options)));
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 

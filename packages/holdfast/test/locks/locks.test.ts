@@ -94,6 +94,26 @@ test('minHold: however early it is released, nobody gets the key sooner', async 
   expect(waiting.state).toBe('done');
 });
 
+test('minHold: a release may shorten it, where nothing was done under the lock, and never lengthen it', async () => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  const unused = await locks.acquire('k', { minHold: '1h' });
+  await unused.release({ minHold: 0 });
+  expect(await locks.inspect('k')).toBeNull();
+  const group = await locks.all(['a', 'b']).acquire({ minHold: '1h' });
+  await group.release({ minHold: 0 });
+  expect(await locks.inspect('b')).toBeNull();
+  const lease = await locks.acquire('k', { minHold: '1h' });
+  await expect(lease.release({ minHold: '2h' })).rejects.toThrow(InvalidArgumentError);
+  await expect(lease.release({ minhold: 0 } as object)).rejects.toThrow('There is no option "minhold" here');
+  expect(lease.held).toBe(true);
+  await lease.release({ minHold: '1m' });
+  await clock.advance(59_000);
+  expect(await locks.tryAcquire('k')).toBeNull();
+  await clock.advance(1_001);
+  expect(await locks.tryAcquire('k')).not.toBeNull();
+});
+
 test('F21: releaseAll gives every lease back', async () => {
   const { open } = stage();
   const { locks } = open();

@@ -37,6 +37,8 @@ declare module 'fastify' {
 
 /** How long a client may read nothing of a response. */
 const UNREAD_MS = 10_000;
+/** How many requests of a connection may wait behind one that is not answered yet. */
+const PIPELINED_MAX = 100;
 /** Longer than any request head: the routes check names themselves, with their own messages. */
 const PARAMETER_LETTERS_MAX = 64 * 1_024;
 
@@ -85,7 +87,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   connections.follow(app.server);
   closeUnused(app);
   app.removeContentTypeParser('text/plain');
-  startInOrder(app);
+  startInOrder(app, log);
   logRequests(app, log, events);
   app.addHook('onRequest', (_request, _reply, done) => {
     if (closing.aborted) done(closingProblem());
@@ -118,15 +120,25 @@ export function makeServer(parts: ServerParts): FastifyInstance {
 
 /**
  * Starts pipelined requests one after the other. When a client leaves, Node reports only the request whose response is due:
- * those behind it would wait, hold and watch for nobody (F5).
+ * those behind it would wait, hold and watch for nobody (F5). They are in memory, and nobody has checked who sends them, so
+ * a client with too many is disconnected. Reading no further would hide that it leaves.
  */
-function startInOrder(app: FastifyInstance): void {
-  app.addHook('onRequest', (_request, { raw }, done) => {
+function startInOrder(app: FastifyInstance, log: Logger): void {
+  const behind = new WeakMap<object, number>();
+  app.addHook('onRequest', ({ raw: { socket } }, { raw }, done) => {
     if (raw.socket) {
       done();
       return;
     }
+    const count = (behind.get(socket) ?? 0) + 1;
+    behind.set(socket, count);
+    if (count > PIPELINED_MAX) {
+      if (!socket.destroyed) log.warn({ address: socket.remoteAddress }, 'too many pipelined requests');
+      socket.destroy();
+      return;
+    }
     raw.once('socket', () => {
+      behind.set(socket, (behind.get(socket) ?? 1) - 1);
       // Set for the response before it.
       raw.socket?.setTimeout(0);
       done();

@@ -16,6 +16,8 @@ const get = (path: string): string => `GET ${path} HTTP/1.1\r\nhost: localhost\r
 function send({ url }: Stage, ...requests: readonly string[]): { socket: Socket; statuses: () => string[] } {
   const socket = connect(Number(new URL(url).port), '127.0.0.1');
   atTheEnd(() => socket.destroy());
+  // Where it is disconnected, with requests that nobody read.
+  socket.on('error', () => undefined);
   let heard = '';
   socket.on('data', (chunk) => {
     heard += String(chunk);
@@ -37,6 +39,21 @@ describe('requests behind one another', () => {
     await scene.post('/v2/locks/a/taken/release', { hold });
     await until(() => statuses().length === 3, 'all are answered');
     expect(statuses()).toEqual(['200', '200', '404']);
+  });
+
+  it('are a hundred at most: a client with more behind one that waits is disconnected, and waits no more', async () => {
+    const scene = await stage();
+    const { hold } = await scene.acquire('a/taken');
+    const few = send(scene, acquire('a/taken', 20_000), ...Array(100).fill(get('/healthz')));
+    await until(async () => (await scene.get('/v2/locks/a/taken')).body.waiting === 1, 'it waits');
+    const many = send(scene, acquire('a/taken', 20_000), ...Array(5_000).fill(get('/healthz')));
+    await new Promise((resolve) => many.socket.once('close', resolve));
+    await until(async () => (await scene.get('/v2/locks/a/taken')).body.waiting === 1, 'one waits no more');
+    expect(many.statuses()).toEqual([]);
+    await scene.post('/v2/locks/a/taken/release', { hold });
+    await until(() => few.statuses().length === 101, 'all are answered');
+    expect(new Set(few.statuses())).toEqual(new Set(['200']));
+    expect(scene.lines.filter((line) => line.includes('too many pipelined requests'))).toHaveLength(1);
   });
 
   it('F5: of a client that goes away none waits, holds or watches any more', async () => {
