@@ -1,6 +1,6 @@
 /** The statements on a table that other software has. The row is `r`, and a new row, given as JSON in `$2`, is `n`. */
 import { STATE_VERSION } from '../../../protocol/index.js';
-import { quoteName } from '../sql/names.js';
+import { quoteName, quoteText } from '../sql/names.js';
 import { LOCK_TIMEOUT, NO_SYNC } from '../sql/records.js';
 import { OWN, type TableLayout } from './layout.js';
 
@@ -38,6 +38,7 @@ export function sqlOf({ layout, schema, table: name }: Place) {
   const insert = `INSERT INTO ${table} AS r (${names.join(', ')}) SELECT ${values.join(', ')} FROM ${from} ON CONFLICT (${key}) DO`;
   const replace = `UPDATE ${table} AS r SET ${replaced.join(', ')} FROM ${from}
       WHERE r.${key} = $1::text AND ${row} = $3::jsonb`;
+  const size = `pg_relation_size(${quoteText(table)}::regclass)::text AS bytes`;
   /**
    * Returns the row that was written, or else the row that was in the way. That one is locked for the moment, because
    * only so a statement sees a row that changed after it began.
@@ -46,7 +47,7 @@ export function sqlOf({ layout, schema, table: name }: Place) {
     write: string,
     settings = SETTINGS,
   ): string => `WITH settings AS MATERIALIZED (SELECT ${settings}), changed (written) AS (${write} RETURNING ${row})
-    SELECT ${NOW}, (SELECT written FROM changed)::text AS written, (SELECT ${row} FROM ${table} AS r
+    SELECT ${NOW}, ${size}, (SELECT written FROM changed)::text AS written, (SELECT ${row} FROM ${table} AS r
     WHERE r.${key} = $1::text AND NOT EXISTS (SELECT FROM changed) FOR NO KEY UPDATE)::text AS found`;
   const inOrder = `(${layout.keySql}) COLLATE "C"`;
   return {

@@ -35,8 +35,13 @@ interface Answer extends Outcome {
   readonly atMs: number | null;
 }
 
+/** What statements return, as text. Some return only a part. */
+type Columns = Record<'now' | 'written' | 'found' | 'bytes', string | null>;
+
 const ABSENT: Found<Version> = { state: null, version: null, lateMs: 0 };
 const SERIALIZATION_FAILURE = '40001';
+/** Up to this size it hardly matters whether a statement reads the whole table. */
+const SMALL_BYTES = 2 ** 18;
 
 export class RowTable implements SqlTable<Version> {
   readonly absent = ABSENT;
@@ -44,6 +49,7 @@ export class RowTable implements SqlTable<Version> {
   readonly #database: Database;
   readonly #place: Place;
   readonly #sql: RowSql;
+  #isLarge = false;
 
   constructor(database: Database, place: Place) {
     this.#database = database;
@@ -178,10 +184,15 @@ export class RowTable implements SqlTable<Version> {
     }
   }
 
+  /**
+   * A connection keeps the plan of a statement. One that was made while the table was small reads all of it, also when it has
+   * grown: for a large table the text is another, and is planned again.
+   */
   async #query(text: string, values: readonly string[], key: string): Promise<Answer> {
     try {
-      const [row] = await this.#database.rows(text, values);
-      const { now, written = null, found = null } = row as Record<'now' | 'written' | 'found', string | null>;
+      const [row] = await this.#database.rows(this.#isLarge ? `${text} -- large` : text, values);
+      const { now, written = null, found = null, bytes } = row as Partial<Columns>;
+      if (bytes) this.#isLarge = Number(bytes) > SMALL_BYTES;
       return { written, found, atMs: now === null ? null : Number(now) };
     } catch (error) {
       throw explainTable(error, this.#place, key);
