@@ -201,9 +201,15 @@ export class Hold implements Task, RetryListener {
   /** The clocks went apart: it may be over by one of them, or earlier than its timer knows. */
   check(): void {
     if (this.ended) return;
-    const { remainingMs } = this;
-    if (remainingMs === 0) this.loseAtEnd();
-    else this.dueWithin(remainingMs);
+    const { remainingMs, request } = this;
+    if (remainingMs === 0) {
+      this.loseAtEnd();
+      return;
+    }
+    // The planned time goes by one clock, and may come after the end by the other.
+    const isLate = remainingMs < request.ttlMs * LEFT_SHARE;
+    if (isLate && this.#renewsItself && !this.leaving && !this.#renewal) this.#send(request.ttlMs);
+    this.dueWithin(remainingMs);
   }
 
   dueWithin(ms: number): void {

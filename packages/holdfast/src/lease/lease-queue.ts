@@ -148,6 +148,9 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     if (passing === 'now') this.#begin(hold, next, this.client.storeNow(), true);
     const wantsRenewal = passing === 'renew' || hold.tokensLeft < TOKEN_BLOCK / 2;
     if (wantsRenewal && !hold.isRenewing) hold.renew(hold.request.ttlMs);
+    const front = this.waiters.first;
+    // Nobody here will hand it over to this one: it needs a place in the store's queue, before those who come later.
+    if (front && !fitsNext(hold, front.request)) this.advance();
     return true;
   }
 }

@@ -110,6 +110,25 @@ test('only like goes to like', async () => {
   expect((await waiting).remainingMs).toBeLessThan(30_000);
 });
 
+test('F19: whoever comes to the front in a handover, and is not like it, gets its place in the store before later callers', async () => {
+  const { clock, open } = stage();
+  const a = open({ owner: 'a' });
+  const b = open({ owner: 'b' });
+  const first = await a.locks.acquire('k');
+  const second = a.locks.acquire('k');
+  const unlike = watchOf(a.locks.acquire('k', { ttl: '1m', wait: '1h' }));
+  await settle();
+  await first.release();
+  await clock.advance(1_000);
+  const later = watchOf(b.locks.acquire('k', { wait: '1h' }));
+  await clock.advance(1_000);
+  const waiters = (await b.locks.inspect('k'))?.waiters.map(({ owner }) => owner);
+  expect(waiters).toEqual(['a', 'b']);
+  await (await second).release();
+  await clock.advance(1_000);
+  expect([unlike.state, later.state]).toEqual(['done', 'pending']);
+});
+
 test('others get their turn: with a foreign waiter, the process gives the key up after its share', async () => {
   const { clock, open } = stage();
   const busy = open({ owner: 'busy' });

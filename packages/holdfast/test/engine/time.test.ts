@@ -74,6 +74,20 @@ test('F1: after the machine slept, or its wall clock was set, the signal follows
   expect(signal.aborted).toBe(true);
 });
 
+test('F11: after most of the ttl passed by the wall clock alone, the lease is renewed at once, and not lost', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const lease = await locks.acquire('k', { ttl: 30_000 });
+  const once = await locks.acquire('once', { ttl: 30_000, renew: false });
+  await clock.advance(1_500);
+  clock.wallOffsetMs += 25_000;
+  await clock.advance(600);
+  expect(store.countOf('renew')).toBe(1);
+  expect(lease.remainingMs).toBeGreaterThan(25_000);
+  await clock.advance(60_000);
+  expect([lease.held, once.state]).toEqual([true, 'lost']);
+});
+
 test('F12: a delay beyond 2^31 - 1 ms does not fire at once', async () => {
   let fired = false;
   const timer = systemClock.timer(2 ** 31 + 1_000, () => {
