@@ -220,6 +220,24 @@ it('closing takes the notes back; those of the dead go when nobody needs them', 
   expect(names()).toEqual([{ process: 'needed' }]);
 });
 
+it('a store that many locks use one after the other keeps few notes; one that is forgotten is noted again', async () => {
+  const { file, holder, watcher } = neighbours();
+  const names = (): unknown[] => connection(file).prepare('SELECT process FROM holdfast_processes').all();
+  const once = async (name: string, number = 1): Promise<void> => {
+    const claim = claimOf('k', name, number);
+    await Promise.all(holder.apply([claim, releaseOf(claim)]));
+  };
+  await ask(holder, claimOf('held', 'needed'));
+  for (let at = 0; at < 600; at++) await once(`closed-${at}`);
+  expect(names().length).toBeLessThanOrEqual(256);
+  expect(names()).toContainEqual({ process: 'needed' });
+  moveTo(file, 'needed', `pid = ${OTHER_PID - 1}, started = '7'`);
+  expect((await ask(watcher, claimOf('held', 'watcher'))).kind).toBe('granted');
+  await once('closed-0', 2);
+  const noted = connection(file).prepare("SELECT pid FROM holdfast_processes WHERE process = 'closed-0'");
+  expect(noted.all()).toEqual([{ pid: process.pid }]);
+});
+
 it('reads the real process table: this process lives, an ended child is gone, a stopped one is not', async () => {
   const table = systemProcessTable();
   expect(isProvablyGone(note(process.pid, table), table)).toBe(false);

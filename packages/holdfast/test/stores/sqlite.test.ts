@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { rmSync, statSync } from 'node:fs';
-import { afterEach, expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
+import { createLocks } from '../../src/index.js';
 import { KEEP_MS, NotExecutedError, UnsupportedError } from '../../src/protocol/index.js';
 import { sqliteStore } from '../../src/stores/sqlite/index.js';
 import {
@@ -246,6 +247,40 @@ it('P23: a file removed or replaced in use is refused: two files would mean two 
   const fresh = storeAt(file);
   expect((await ask(fresh, claimOf('k', 'b'))).kind).toBe('granted');
   await expect(ask(store, renewOf(claimOf('k', 'a')))).rejects.toThrow(/removed or replaced/);
+});
+
+it.each(['-wal', '-shm'])(
+  'P23: so is one whose %s was removed: a later process would make a new one',
+  async (end) => {
+    const file = freshFile();
+    const locks = createLocks(storeAt(file));
+    const lease = await locks.acquire('k', { ttl: 1_000 });
+    rmSync(file + end);
+    await vi.waitFor(() => expect(lease.state).toBe('lost'), { timeout: 10_000 });
+    await expect(locks.tryAcquire('other')).rejects.toThrow(
+      /-(wal|shm) was removed or replaced.*Open .*locks.db again/,
+    );
+  },
+);
+
+it('a DatabaseSync that was closed before its store is told as that, at once, and the store closes', async () => {
+  const database = connection(freshFile());
+  const store = sqliteStore(database);
+  const locks = createLocks(store);
+  await locks.withLock('k', () => 1);
+  database.close();
+  const outcomes = await Promise.allSettled([
+    locks.acquire('k', { wait: '1m' }),
+    locks.inspect('k'),
+    locks.list()[Symbol.asyncIterator]().next(),
+    locks.evict('k'),
+  ]);
+  for (const outcome of outcomes) {
+    const reason: unknown = outcome.status === 'rejected' ? outcome.reason : null;
+    expect(reason).toBeInstanceOf(UnsupportedError);
+    expect(String(reason)).toMatch(/the DatabaseSync of this store was closed/);
+  }
+  await locks.close();
 });
 
 it('a full disk is told as that: nothing was executed, what is held stays held, and room is enough to go on', async () => {

@@ -92,6 +92,10 @@ export function resultCode(error: unknown): number | null {
   return MESSAGES.find(([start]) => error.message.startsWith(start))?.[1] ?? SQLITE_ERROR;
 }
 
+/** Whether the connection was closed before: nothing was executed. */
+export const isClosed = (error: unknown): boolean =>
+  isError(error) && 'code' in error && error.code === 'ERR_INVALID_STATE';
+
 /** How long a command may wait for another process's transaction: the event loop is blocked meanwhile. */
 export const BUSY_MS = 50;
 /** The same for opening, which happens once and is not retried. */

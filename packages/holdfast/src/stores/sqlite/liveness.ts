@@ -32,6 +32,10 @@ const NOBODY: NotedProcess = { pid: 0, started: null, boot: null, namespace: nul
 const WAITERS_CHECKED = 8;
 /** How many notes a new process checks, to delete those of dead processes. */
 const NOTES_CHECKED = 4;
+/** With more names than this, the oldest are forgotten if they can be. Every `createLocks` on a store has one, and says no goodbye. */
+const OWN_KEPT = 256;
+/** More than one per new name: some may be needed. */
+const OWN_CHECKED = 2;
 /** How many handed-off holds are remembered. A forgotten one counts as alive until its ttl. */
 const REMEMBERED = 4_096;
 
@@ -89,12 +93,23 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     }
   }
 
+  /** One that claims again is noted again. */
+  function tidyOwn(): void {
+    if (own.size < OWN_KEPT) return;
+    for (const name of [...own].slice(0, OWN_CHECKED)) {
+      own.delete(name);
+      if (kept.mentions(name)) own.add(name);
+      else notes.remove(name);
+    }
+  }
+
   return {
     isOwn: (process: string) => own.has(process),
     isResponsible,
     /** Notes a process that claims for the first time. */
     introduce(name: string): void {
       tidy();
+      tidyOwn();
       for (const noted of pids.values()) notes.write(name, noted);
     },
     /** This process is responsible for the hold from now on. */

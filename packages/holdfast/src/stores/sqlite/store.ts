@@ -17,7 +17,6 @@
  *
  * Nothing here waits, except for SQLite's own busy timeout.
  */
-import { statSync } from 'node:fs';
 import { steadyMs } from '../../clock.js';
 import {
   type Command,
@@ -35,6 +34,7 @@ import { firstOf } from '../clients/listed.js';
 import { batches } from './batch.js';
 import {
   immediately,
+  isClosed,
   resultCode,
   SQLITE_BUSY,
   SQLITE_FULL,
@@ -43,6 +43,7 @@ import {
 } from './database.js';
 import { type Findings, type Liveness, liveness } from './liveness.js';
 import { explained, prepareDatabase, unusable } from './open.js';
+import { openedFiles } from './opened-files.js';
 import { probe } from './probe.js';
 import { type ProcessTable, systemProcessTable } from './process-table.js';
 import { records } from './records.js';
@@ -84,14 +85,15 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
   const canProve = file !== null && parts.liveness && table.boot !== null && table.namespace !== null;
   const life = canProve ? liveness(database, table, kept) : null;
   const decideBatch = batches({ database, records: kept, liveness: life, now });
-  const opened = file === null ? null : statSync(file).ino;
+  const missing = file === null ? () => null : openedFiles(file);
   let closed = false;
 
   function checkOpen(): void {
     if (closed) throw new UnsupportedError('This SQLite store is closed.');
-    if (file === null || statSync(file, { throwIfNoEntry: false })?.ino === opened) return;
-    // SQLite would go on in the deleted file, while a process that opens the new one would hold the same locks.
-    throw new UnsupportedError(`${file} was removed or replaced while in use. Open it again.`);
+    const gone = missing();
+    if (gone === null) return;
+    const what = gone === file ? 'it' : file;
+    throw new UnsupportedError(`${gone} was removed or replaced while in use. Open ${what} again.`);
   }
 
   function apply(commands: readonly Command[]): readonly Promise<Reply>[] {
@@ -112,11 +114,19 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
     return state && life ? life.expireGone(state, at, findings) : state;
   }
 
+  function explaining<T>(work: () => T): T {
+    checkOpen();
+    try {
+      return work();
+    } catch (error) {
+      throw explainedCommand(error, file);
+    }
+  }
+
   async function* snapshots(prefix: string, after: string): AsyncGenerator<Snapshot | null> {
     const findings: Findings = new Map();
     for (let last = after; ; ) {
-      checkOpen();
-      const page = kept.page(prefix, last);
+      const page = explaining(() => kept.page(prefix, last));
       if (page.length === 0) return;
       const at = now();
       for (const { key, state } of page) {
@@ -133,12 +143,7 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
   }
 
   async function change(work: (known: Liveness) => void): Promise<void> {
-    checkOpen();
-    try {
-      if (life) immediately(database, () => work(life));
-    } catch (error) {
-      throw explainedCommand(error, file);
-    }
+    explaining(() => life && immediately(database, () => work(life)));
   }
 
   return {
@@ -159,9 +164,8 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
       return async () => stop();
     },
     async read(key) {
-      checkOpen();
       const at = now();
-      return snapshotOf(key, view(kept.load(key), at, new Map()), at);
+      return explaining(() => snapshotOf(key, view(kept.load(key), at, new Map()), at));
     },
     list: ({ prefix, after = '', limit }) => firstOf(snapshots(prefix, after), limit),
     async probe() {
@@ -179,7 +183,7 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
         if (life) immediately(database, () => life.leave());
       } catch (error) {
         // Later processes clear the registrations away.
-        if (resultCode(error) !== SQLITE_BUSY) throw error;
+        if (resultCode(error) !== SQLITE_BUSY && !isClosed(error)) throw error;
       } finally {
         parts.closed();
       }
@@ -189,8 +193,12 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
 
 /** A failed transaction is undone, unless it failed during the commit: then its outcome is unknown. */
 function explainedCommand(cause: unknown, file: string | null): unknown {
-  if (!isError(cause) || resultCode(cause) === null) return cause;
   const where = file ?? 'The database';
+  if (isClosed(cause)) {
+    const text = `${where}: the DatabaseSync of this store was closed. Close the locks first, and the database after them.`;
+    return new UnsupportedError(text, { cause });
+  }
+  if (!isError(cause) || resultCode(cause) === null) return cause;
   switch (resultCode(cause)) {
     case SQLITE_BUSY:
       return new NotExecutedError(
