@@ -70,11 +70,20 @@ export function captureContext(): <T>(run: () => T) => T {
   return AsyncLocalStorage.snapshot();
 }
 
+/** Lost leases whose work has ended. Code that it left running, such as a timer, is no part of it any more. */
+const endedWork = new WeakSet<Lease>();
+
+/** The work of these leases has ended. One that is not lost is released now, which says the same. */
+export function noteWorkEnded(leases: readonly Lease[]): void {
+  for (const lease of leases) if (lease.state === 'lost') endedWork.add(lease);
+}
+
 /** The lease on this key, with at least these permits, that the running code works under. Throws when it is lost. */
 export function outerLease(store: Store, key: string, { permits, capacity }: Permits): HeldLease | null {
   for (const lease of workContext.getStore()?.toReversed() ?? []) {
     const above = HeldLease.requestOf(lease);
-    if (above.key !== key || HeldLease.storeOf(lease) !== store || isGivenUp(lease)) continue;
+    if (above.key !== key || HeldLease.storeOf(lease) !== store) continue;
+    if (isGivenUp(lease) || endedWork.has(lease)) continue;
     if (above.permits < permits || above.capacity !== capacity) continue;
     lease.assertHeld();
     return lease;

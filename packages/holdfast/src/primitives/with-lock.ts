@@ -2,7 +2,7 @@
 import type { AcquireOptions, Lease, LeaseGroup, WorkOptions } from '../api.js';
 import { checkFlag } from '../arguments.js';
 import { HeldLease, leaseWith, releaseQuietly } from '../lease/lease.js';
-import { workContext } from '../lease/work-context.js';
+import { noteWorkEnded, workContext } from '../lease/work-context.js';
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 
 type Work<L, T> = (lease: L) => Promise<T> | T;
@@ -24,6 +24,7 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: 
     for (const part of leases) if (!part.held && part.state === 'lost') throw lateError(part, result);
     return result;
   } finally {
+    noteWorkEnded(leases);
     await releaseQuietly(lease);
   }
 }
@@ -35,6 +36,7 @@ export function runHolding<T>(leases: readonly Lease[], work: () => T): T {
 
 export async function releaseAfterInnerWork(lease: Lease): Promise<void> {
   for (let inner = innerWorkEnds([lease]); inner; inner = innerWorkEnds([lease])) await inner;
+  noteWorkEnded([lease]);
   await releaseQuietly(lease);
 }
 

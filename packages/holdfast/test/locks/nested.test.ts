@@ -1,7 +1,13 @@
 /** Calls that could only wait for themselves, and what listeners learn of calls that ended without a lease. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { AcquireTimeoutError, createLocks, InvalidArgumentError, type Locks } from '../../src/index.js';
+import {
+  AcquireTimeoutError,
+  createLocks,
+  InvalidArgumentError,
+  LeaseLostError,
+  type Locks,
+} from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { settle, stage, watchOf } from '../engine/stage.js';
 
@@ -127,4 +133,29 @@ test('reentrant: options of the inner call are checked, and one that was aborted
   const aborted = { reentrant: true, signal: AbortSignal.abort('over') };
   await expect(group.withLock(() => group.withLock(() => 'ran', aborted))).rejects.toBe('over');
   await locks.close();
+});
+
+test('reentrant: what lost work left running is refused until that work has ended, and then gets a lock of its own', async () => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  const sleeping = (ms: number): Promise<void> => new Promise((resolve) => clock.timer(ms, resolve));
+  const inside = async (ms: number): Promise<string> => {
+    await sleeping(ms);
+    return locks.withLock('k', () => 'granted', { reentrant: true });
+  };
+  let left: ReturnType<typeof watchOf<string>>[] = [];
+  const work = watchOf(
+    locks.withLock(
+      'k',
+      async () => {
+        left = [watchOf(inside(2_000)), watchOf(inside(9_000))];
+        await sleeping(5_000);
+      },
+      { maxHold: 1_000 },
+    ),
+  );
+  await clock.advance(10_000);
+  expect(work.error).toBeInstanceOf(LeaseLostError);
+  expect(left[0]?.error).toBeInstanceOf(LeaseLostError);
+  expect(left[1]).toMatchObject({ state: 'done', value: 'granted' });
 });
