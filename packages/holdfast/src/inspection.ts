@@ -76,13 +76,21 @@ async function* changes(
   everyMs: number,
   ending: AbortSignal,
 ): AsyncGenerator<KeyChange> {
+  const { leases } = context;
+  leases.checkOpen();
   let known = new Map<string, KeyInfo>();
-  while (!ending.aborted) {
+  while (!ending.aborted && !leases.isClosed) {
     const seen = new Map<string, KeyInfo>();
-    // A record that cannot be read would hide all others.
-    for await (const info of listAround((from) => list(context, from), listed, ignore)) {
-      if (ending.aborted) return;
-      seen.set(info.key, info);
+    try {
+      // A record that cannot be read would hide all others.
+      for await (const info of listAround((from) => list(context, from), listed, ignore)) {
+        if (ending.aborted) return;
+        seen.set(info.key, info);
+      }
+    } catch (error) {
+      // Closing ends it, and is no failure of whoever watches.
+      if (leases.isClosed) return;
+      throw error;
     }
     for (const [key, info] of seen) {
       const before = known.get(key);
@@ -91,7 +99,7 @@ async function* changes(
     }
     for (const [key, info] of known) if (!seen.has(key)) yield { kind: 'gone', info };
     known = seen;
-    await new Pause(context.leases, everyMs, ending).over;
+    await new Pause(leases, everyMs, ending).over;
   }
 }
 

@@ -204,6 +204,22 @@ test.each(['return', 'throw'] as const)('%s() of a watch that waits ends it at o
   expect(ended.state).toBe(method === 'return' ? 'done' : 'failed');
 });
 
+test.each([50, 3_600_000])('close() ends a watch that reads every %i ms, without an error', async (every) => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  await locks.acquire('k');
+  const watching = watchOf(
+    (async () => {
+      for await (const _ of locks.watch({ every })) continue;
+    })(),
+  );
+  await clock.advance(500);
+  void locks.close({ drain: 300 });
+  await clock.advance(1_000);
+  expect(watching).toMatchObject({ state: 'done' });
+  await expect(locks.watch()[Symbol.asyncIterator]().next()).rejects.toThrow(/closed/);
+});
+
 test.each([undefined, new Error('left')])(
   'a stream of a watch that is destroyed (%s) leaves nobody behind who reads the store',
   async (error) => {
