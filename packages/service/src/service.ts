@@ -68,6 +68,12 @@ export interface Service {
   close(): Promise<void>;
 }
 
+/**
+ * For `localhost`, Fastify would make a second server for `::1`: without the limits of connections, without a renewed
+ * certificate, and not waited for when the service closes.
+ */
+const LOCALHOST = '127.0.0.1';
+
 const noAudit: Audit = () => undefined;
 const PARTS: readonly Part[] = [v1, v2, health, metrics];
 
@@ -147,7 +153,7 @@ export function createService(options: ServiceOptions): Service {
           `Without authentication the service listens on loopback only, not on "${host}". Configure authentication (\`auth\`; for the command \`--api-keys FILE\` or \`--jwt-issuer URL\`), or allow everybody everything (\`insecure\`; for the command \`--insecure\`).`,
         );
       }
-      return await app.listen({ host, port });
+      return await app.listen({ host: host.toLowerCase() === 'localhost' ? LOCALHOST : host, port });
     },
     checkStore: () => readiness.check(),
     close() {

@@ -96,6 +96,8 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   // An unread response stays in memory, so a client that reads nothing is disconnected.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     reply.raw.socket?.setTimeout(UNREAD_MS);
+    // A client that kept the connection open would hold up the closing, until it is cut off.
+    if (closing.aborted) reply.header('connection', 'close');
     done();
   });
   capUnread(app);

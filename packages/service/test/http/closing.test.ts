@@ -1,7 +1,9 @@
+import dns from 'node:dns';
 import { Agent, request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
 import { memoryStore } from 'holdfast/memory';
-import { afterEach, describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createService } from '../../src/index.js';
 import { atTheEnd, clearScene, listen, open, STORES, stage, until } from '../scene.js';
 
 afterEach(clearScene);
@@ -70,8 +72,12 @@ describe('closing', () => {
     await inFlight;
     const closed = scene.service.close();
     goOn();
-    expect((await answer).status).toBe(200);
+    const { status, headers } = await answer;
+    expect(status).toBe(200);
     await closed;
+    // Otherwise closing waits for the idle connection of a client that keeps it open, until it is cut off.
+    expect(headers.get('connection')).toBe('close');
+    expect(scene.lines.join('')).not.toContain('cut off');
   });
 
   it('a request on an open connection meanwhile gets 503 closing too', async () => {
@@ -141,6 +147,25 @@ describe('closing', () => {
     await scene.service.close();
     expect(Date.now() - sinceMs).toBeLessThan(9_000);
     await answer;
+  });
+
+  it('on localhost, waits for all that was asked: there is no second server for ::1', async () => {
+    const both = [
+      { address: '127.0.0.1', family: 4 },
+      { address: '::1', family: 6 },
+    ];
+    const real = dns.lookup as (...args: unknown[]) => unknown;
+    const found = vi.spyOn(dns, 'lookup').mockImplementation(((...args: unknown[]) => {
+      const [host, options, done] = args as [string, { all?: boolean }, (...found: unknown[]) => void];
+      return host === 'localhost' && options.all ? done(null, both) : real(...args);
+    }) as unknown as typeof dns.lookup);
+    atTheEnd(() => found.mockRestore());
+    const store = memoryStore();
+    const service = createService({ store });
+    atTheEnd(() => store.close());
+    atTheEnd(() => service.close());
+    await service.listen({ host: 'localhost' });
+    expect(service.app.addresses()).toEqual([expect.objectContaining({ address: '127.0.0.1' })]);
   });
 
   it('closing twice is fine, also before anything was served', async () => {
