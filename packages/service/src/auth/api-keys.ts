@@ -3,7 +3,7 @@
  * fraction of the service's time, and so imports nothing of the service's dependencies. A lock file keeps two operators from changing the file at
  * once. A running service sees a change within a second.
  */
-import { closeSync, mkdirSync, openSync, rmSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { InvalidArgumentError } from 'holdfast';
 import { after, monotonicMs, randomId, wallMs } from '../clock.js';
@@ -124,9 +124,11 @@ interface Change<T> {
 }
 
 async function changing<T>(
-  path: string,
+  given: string,
   change: (keys: readonly StoredApiKey[]) => Promise<Change<T>>,
 ): Promise<T> {
+  // The file that a link names is replaced, not the link: a service that reads that file would never see a revocation.
+  const path = existsSync(given) ? realpathSync(given) : given;
   const lock = `${path}.lock`;
   await takeLock(lock);
   try {

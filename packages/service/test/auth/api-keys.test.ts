@@ -1,5 +1,15 @@
 import { createHash } from 'node:crypto';
-import { chmodSync, chownSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { digestIn, hashOf, idIn, isKeyOf, newKey } from '../../src/auth/api-key.js';
@@ -58,6 +68,15 @@ describe('the file of keys', () => {
     await revokeApiKeys({ path, by: 'root' }, 'one');
     expect(statSync(path)).toMatchObject({ uid: 1_000, gid: 1_001 });
     expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it('is changed through a link to it, which stays one', async () => {
+    const { path } = await keyFile({ one: ['read:*'] });
+    const link = freshKeyFile();
+    symlinkSync(path, link);
+    await revokeApiKeys({ path: link, by: 'ada' }, 'one');
+    expect(lstatSync(link).isSymbolicLink()).toBe(true);
+    expect(listApiKeys(path)).toMatchObject([{ name: 'one', alive: false }]);
   });
 
   it('is listed without secrets and without hashes', async () => {
