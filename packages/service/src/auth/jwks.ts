@@ -1,7 +1,7 @@
 /**
  * The issuer's keys, cached. They are fetched again when they are five minutes old, and, at most every thirty seconds, when a
- * JWT names a key that is not among them. While the issuer does not answer, keys of at most an hour are still used; after a
- * failure it is not asked for three seconds. Requests that need the keys at the same time share one fetch. When the keys
+ * JWT names a key that is not among them. While the issuer does not answer, keys of at most an hour are still used, after a
+ * second of waiting for the new ones; after a failure it is not asked for three seconds. Requests that need the keys at the same time share one fetch. When the keys
  * cannot be fetched, the error is `JwksUnavailable`, never "unknown key".
  */
 import { readFile } from 'node:fs/promises';
@@ -15,7 +15,7 @@ import {
   type JWSHeaderParameters,
 } from 'jose';
 import type { Logger } from 'pino';
-import { after, monotonicMs } from '../clock.js';
+import { after, monotonicMs, within } from '../clock.js';
 import { isLoopback } from '../http/addresses.js';
 import { reasonOf } from './api-key-file.js';
 
@@ -35,6 +35,8 @@ export interface JwksTimes {
   readonly staleMsMax: number;
   readonly unknownKeyMs: number;
   readonly afterFailureMs: number;
+  /** How long requests wait for new keys while the old ones can be used. */
+  readonly patienceMs: number;
 }
 
 const TIMES: JwksTimes = {
@@ -42,6 +44,7 @@ const TIMES: JwksTimes = {
   staleMsMax: 60 * 60_000,
   unknownKeyMs: 30_000,
   afterFailureMs: 3_000,
+  patienceMs: 1_000,
 };
 
 export class Jwks {
@@ -52,6 +55,7 @@ export class Jwks {
   #fetchedMs = Number.NEGATIVE_INFINITY;
   #failure: { readonly cause: unknown; readonly atMs: number } | null = null;
   #fetching: Promise<void> | null = null;
+  #fetchingSinceMs = 0;
 
   constructor(source: JwksSource, log?: Logger, times: Partial<JwksTimes> = {}) {
     this.#source = source;
@@ -61,7 +65,7 @@ export class Jwks {
 
   /** The key that a JWT was signed with, by its `kid` and `alg` alone: a key in the JWT itself is ignored. */
   async keyFor(header: JWSHeaderParameters, token: FlattenedJWSInput): Promise<SigningKey> {
-    if (this.#ageMs() > this.#times.freshMs) await this.#refresh();
+    if (this.#ageMs() > this.#times.freshMs) await this.#renew();
     const find = this.#find;
     if (!find || this.#ageMs() > this.#times.staleMsMax) throw this.#unavailable();
     try {
@@ -84,12 +88,23 @@ export class Jwks {
     return await this.#find(header, token);
   }
 
+  /** An issuer that hangs must not delay every request, renewals too, while its last keys are good. */
+  async #renew(): Promise<void> {
+    const refreshed = this.#refresh();
+    const { staleMsMax, patienceMs } = this.#times;
+    if (this.#ageMs() > staleMsMax) await refreshed;
+    else await within(this.#fetchingSinceMs + patienceMs - monotonicMs(), refreshed, undefined);
+  }
+
   async #refresh(): Promise<void> {
     const failedMs = this.#failure?.atMs ?? Number.NEGATIVE_INFINITY;
     if (!this.#fetching && monotonicMs() - failedMs < this.#times.afterFailureMs) return;
-    this.#fetching ??= this.#fetch().finally(() => {
-      this.#fetching = null;
-    });
+    if (!this.#fetching) {
+      this.#fetchingSinceMs = monotonicMs();
+      this.#fetching = this.#fetch().finally(() => {
+        this.#fetching = null;
+      });
+    }
     await this.#fetching;
   }
 

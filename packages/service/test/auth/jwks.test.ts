@@ -97,6 +97,20 @@ describe('the keys of the issuer', () => {
     await until(async () => (await statusOf(scene, token)) === 503, 'the old keys are too old');
   });
 
+  it('known already are gone by while the issuer hangs: nobody waits for it to the end', async () => {
+    const from = await issuer();
+    let hangs = false;
+    const fetch = async (): Promise<Response> =>
+      hangs ? new Promise<never>(() => undefined) : new Response(JSON.stringify(from.jwks));
+    const times = { freshMs: 50, patienceMs: 100 };
+    const scene = await guarded(from, { jwks: 'https://id.example/jwks', fetch, times });
+    expect(await statusOf(scene, await from.token())).toBe(200);
+    hangs = true;
+    await pause(100);
+    expect(await statusOf(scene, await from.token())).toBe(200);
+    expect(await statusOf(scene, await from.token())).toBe(200);
+  });
+
   it('that were taken out of a file end what they signed', async () => {
     const from = await issuer();
     const file = freshFile();
