@@ -22,6 +22,8 @@ const UNDER_WAY = Number.POSITIVE_INFINITY;
 const LOOK_MS = 50;
 /** Keys read at the same time. */
 const READS = 16;
+/** Ended locks are forgotten whenever there are twice as many as after the last time, and at least this many. */
+const SWEPT_MIN = 1_000;
 
 export class Holdings {
   readonly #all = new Map<string, Holding>();
@@ -29,6 +31,8 @@ export class Holdings {
   #waiting = 0;
   #asked = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
+  /** With more locks than this, ended ones are forgotten: those that nobody releases would stay, up to the limit. */
+  #sweptAbove = SWEPT_MIN;
   #recounting: Promise<boolean> | null = null;
 
   get size(): number {
@@ -69,7 +73,7 @@ export class Holdings {
     const nowMs = monotonicMs();
     if (nowMs - this.#lookedMs < LOOK_MS) return;
     this.#lookedMs = nowMs;
-    for (const [name, { untilMs }] of this.#all) if (untilMs <= nowMs) this.#end(name);
+    this.#sweep(nowMs);
   }
 
   /**
@@ -127,8 +131,14 @@ export class Holdings {
     return forgotten;
   }
 
+  #sweep(nowMs: number): void {
+    for (const [name, { untilMs }] of this.#all) if (untilMs <= nowMs) this.#end(name);
+    this.#sweptAbove = Math.max(SWEPT_MIN, 2 * this.#all.size);
+  }
+
   #set(name: string, holding: Holding): void {
     const { key, waits } = holding;
+    if (this.#all.size >= this.#sweptAbove) this.#sweep(monotonicMs());
     this.#all.set(name, holding);
     this.#ofKey.set(key, this.ofKey(key) + 1);
     if (waits) this.#waiting += 1;

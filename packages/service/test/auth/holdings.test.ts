@@ -1,5 +1,6 @@
 import { seededRandom } from 'holdfast/testkit';
 import { afterEach, expect, it } from 'vitest';
+import { Holdings } from '../../src/auth/holdings.js';
 import { createAuth } from '../../src/auth/index.js';
 import { clearScene, pause, type Stage, stage, until } from '../scene.js';
 import { bearer, keyFile } from './issuer.js';
@@ -68,4 +69,12 @@ it(`whatever a principal did, it has all its room again once that is over (HOLDF
   const rest = await Promise.all(Array.from({ length: HELD - 1 }, (_, index) => acquire(index + 1)));
   expect(statuses(rest)).toEqual(rest.map(() => 200));
   expect((await acquire(HELD)).status).toBe(429);
+});
+
+it('locks that end by their time are forgotten on the way, and those that are held are not', () => {
+  const holdings = new Holdings();
+  for (let number = 0; number < 10; number += 1) holdings.keep(`own/${number}`, 'held.1', 600_000);
+  for (let number = 0; number < 20_000; number += 1) holdings.keep(`own/${number}`, 'ends.1', 0.000_1);
+  expect(holdings.size).toBeLessThan(3_000);
+  expect(holdings.has('own/9', 'held.1')).toBe(true);
 });
