@@ -214,7 +214,7 @@ class Methods {
 
   constructor(app: FastifyInstance) {
     app.addHook('onRoute', ({ url, method }) => {
-      const pattern = new RegExp(`^${url.split('/').map(segment).join('/')}/?$`);
+      const pattern = new RegExp(`^${url.split('/').map(segment).join('/')}$`);
       for (const name of [method].flat()) this.#routes.push({ pattern, method: name });
     });
   }

@@ -1,4 +1,5 @@
 /** The contract of LockServiceCentral, for clients that come from there. Its locks are those of `/v2`. */
+import { isEncoded } from '../http/percent-encoding.js';
 import type { Part } from '../http/service-parts.js';
 import { refuseInItsWords } from './contract.js';
 import { lockRoutes } from './routes.js';
@@ -8,19 +9,8 @@ const PREFIX = '/v1';
 
 /** Escapes an invalid percent-encoding, so that the route refuses the name in the form of this contract. */
 export function withReadableNames(url: string): string {
-  if (!url.includes('%')) return url;
   const [path = ''] = url.split('?', 1);
   return isEncoded(path) ? url : path.replaceAll('%', '%25') + url.slice(path.length);
-}
-
-function isEncoded(path: string): boolean {
-  try {
-    decodeURIComponent(path);
-    return true;
-  } catch (error) {
-    if (error instanceof URIError) return false;
-    throw error;
-  }
 }
 
 export const v1: Part = {

@@ -1,4 +1,6 @@
 /** The native API. */
+import { isEncoded } from '../http/percent-encoding.js';
+import { Problem } from '../http/problem.js';
 import type { Part } from '../http/service-parts.js';
 import { acquireRoute } from './acquire.js';
 import { batchRoute } from './batch.js';
@@ -12,9 +14,11 @@ import { addSchemas } from './schemas.js';
 export const v2: Part = {
   name: 'v2',
   register(app, parts) {
-    app.addHook('onRequest', (_request, reply, done) => {
+    app.addHook('onRequest', ({ url }, reply, done) => {
       reply.header('cache-control', 'no-store');
-      done();
+      const query = url.indexOf('?');
+      if (query === -1 || isEncoded(url.slice(query))) done();
+      else done(new Problem('invalid-argument', 'The query is not validly percent-encoded.'));
     });
     addSchemas(app);
     acquireRoute(app, parts);

@@ -153,6 +153,8 @@ describe('problems', () => {
       'nonsense=1',
       'namespace=a%20b',
       'key=%00',
+      'key=a/%E9',
+      'namespace=a&prefix=100%',
       'metadata=xml',
     ]) {
       const { status, body } = await get(`/v2/locks?${query}`);
@@ -168,6 +170,9 @@ describe('problems', () => {
     expect([wrongMethod.status, wrongMethod.body.code]).toEqual([405, 'method-not-allowed']);
     expect(wrongMethod.headers.get('allow')).toBe('GET, HEAD');
     expect((await get(ACQUIRE)).headers.get('allow')).toBe('POST');
+    // Not a 405 that allows what was sent.
+    for (const path of ['/v2/locks/', '/v2/locks/a/b/', '/metrics/'])
+      expect((await get(path)).status).toBe(404);
   });
 
   it('bodies that are not JSON by their own word are 415', async () => {

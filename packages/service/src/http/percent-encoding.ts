@@ -1,0 +1,11 @@
+/** Whether a part of a URL can be decoded. Parsers keep what they cannot decode as it is, which may be another name. */
+export function isEncoded(text: string): boolean {
+  if (!text.includes('%')) return true;
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch (error) {
+    if (error instanceof URIError) return false;
+    throw error;
+  }
+}
