@@ -140,6 +140,23 @@ describe('holdfast inspect', () => {
       expect((await place.run(args)).stdout).not.toContain('\u001b');
     }
   });
+
+  it('F17: shows none from metadata either, also as JSON, which still says what it is', async () => {
+    // U+009B begins an escape sequence as well, and JSON need not escape it.
+    const note = '\u009b31mred \u007f\u202e \u{e0001}';
+    const command = ['sh', '-c', 'echo in; exec sleep 60'];
+    await place.start(['run', 'job', '--metadata', `note=${note}`, '--', ...command]).said(/in/);
+    for (const args of [
+      ['inspect', 'job'],
+      ['inspect', 'job', '--json'],
+      ['ls', '--json'],
+    ]) {
+      const { stdout } = await place.run(args);
+      expect(stdout).toContain('31mred');
+      expect(stdout).not.toMatch(/[\u007f-\u009f]|\p{Cf}/u);
+    }
+    expect((await json(['inspect', 'job'])).holders).toMatchObject([{ metadata: { note } }]);
+  });
 });
 
 describe('holdfast evict', () => {

@@ -21,7 +21,7 @@ import { EXIT, Failure, failureOf, usageFailure } from './failure.js';
 import { mistypedVariables, overriddenStore } from './options/environment.js';
 import { parseInvocation } from './options/invocation.js';
 import type { Outlet } from './printing/outlet.js';
-import { openTerminal, printable, quieted, type Terminal } from './printing/terminal.js';
+import { jsonText, openTerminal, printable, quieted, type Terminal } from './printing/terminal.js';
 import { version } from './version.js';
 
 const COMMANDS: readonly Command[] = [
@@ -88,7 +88,7 @@ function report(error: unknown, json: boolean, terminal: Terminal): number {
   }
   const { status, details, message } = failure;
   const line = printable(message);
-  terminal.err(json ? JSON.stringify({ error: { status, message: line, ...details } }) : `holdfast: ${line}`);
+  terminal.err(json ? jsonText({ error: { status, message: line, ...details } }) : `holdfast: ${line}`);
   return status;
 }
 

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nearest } from '../src/options/nearest.js';
 import { Options } from '../src/options/options.js';
 import { formatDuration, formatTime } from '../src/printing/describe.js';
-import { openTerminal, printable, table } from '../src/printing/terminal.js';
+import { jsonText, openTerminal, printable, table } from '../src/printing/terminal.js';
 import { TextOutlet } from './text-outlet.js';
 
 function terminal(isTTY: boolean, environment: { readonly [name: string]: string } = {}, json = false) {
@@ -79,6 +79,12 @@ describe('a terminal', () => {
 
   it('never gets an escape sequence out of a name', () => {
     expect(printable('a\u001b[2Jb\nc\u202ed é 鎖')).toBe('a\\u{1b}[2Jb\\u{a}c\\u{202e}d é 鎖');
+  });
+
+  it('never gets one out of JSON, which stays the same JSON', () => {
+    const value = { 'a\u009b': ['\u001b[2J', 'b\u007f\u2028', '\u{e0001} é 鎖'] };
+    expect(JSON.parse(jsonText(value, 2))).toEqual(value);
+    expect(jsonText(value)).toBe('{"a\\u009b":["\\u001b[2J","b\\u007f\\u2028","\\udb40\\udc01 é 鎖"]}');
   });
 });
 

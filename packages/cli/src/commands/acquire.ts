@@ -3,7 +3,7 @@ import type { Lease } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT, Failure, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
-import type { Terminal } from '../printing/terminal.js';
+import { jsonText, type Terminal } from '../printing/terminal.js';
 import { checkUnused, giveBack, leaseJson, removeHandoffs, writeHandoffs } from '../run/handoffs.js';
 import { interruptible } from '../run/interruptible.js';
 import { acquire as acquireLocks, readLockRequest } from '../run/request.js';
@@ -74,7 +74,7 @@ async function deliver(
       ...leaseJson(lease),
       ...(file === undefined && { handoff: handoffs[at] }),
     }));
-    terminal.raw(`${JSON.stringify(shown, null, 2)}\n`);
+    terminal.raw(`${jsonText(shown, 2)}\n`);
   } else if (file === undefined) terminal.raw(`${handoffs.join('\n')}\n`);
   await terminal.flushed();
   if (!terminal.failed()) return;

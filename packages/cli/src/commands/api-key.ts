@@ -6,7 +6,7 @@ import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
-import { type Column, printable, quote, type Terminal, table } from '../printing/terminal.js';
+import { type Column, jsonText, printable, quote, type Terminal, table } from '../printing/terminal.js';
 import { type ApiKeys, loadApiKeys } from '../service.js';
 import { statePath } from '../session.js';
 import { userName } from '../user.js';
@@ -76,7 +76,7 @@ async function create(apiKeys: ApiKeys, name: string, options: Options, terminal
     ...(ttlMs === undefined ? {} : { ttlMs }),
   });
   if (options.has('json')) {
-    terminal.out(JSON.stringify({ ...keyJson(info), key: text }));
+    terminal.out(jsonText({ ...keyJson(info), key: text }));
     return;
   }
   terminal.err(`API key ${info.id} of "${name}", rights ${info.rights.join(', ')}. It is shown only once:`);
@@ -87,7 +87,7 @@ async function create(apiKeys: ApiKeys, name: string, options: Options, terminal
 
 async function revoke(apiKeys: ApiKeys, which: string, options: Options, terminal: Terminal): Promise<void> {
   const revoked = await apiKeys.revokeApiKeys(changeOf(apiKeys, options), which);
-  if (options.has('json')) terminal.out(JSON.stringify(revoked.map(keyJson), null, 2));
+  if (options.has('json')) terminal.out(jsonText(revoked.map(keyJson), 2));
   else if (revoked.length === 0) terminal.out(`${quote(which)} was already revoked.`);
   else for (const { id, name } of revoked) terminal.out(`Revoked ${id} of "${name}".`);
 }
@@ -102,7 +102,7 @@ const COLUMNS: readonly Column[] = [
 
 function list(apiKeys: ApiKeys, options: Options, terminal: Terminal): void {
   const keys = apiKeys.listApiKeys(keysPath(options));
-  if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
+  if (options.has('json')) terminal.out(jsonText(keys.map(keyJson), 2));
   else if (keys.length === 0) terminal.err('There are no API keys.');
   else for (const line of table(terminal, COLUMNS, keys.map(rowOf))) terminal.out(line);
 }

@@ -6,7 +6,7 @@ import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import type { Options } from '../options/options.js';
 import { formatDuration } from '../printing/describe.js';
-import type { Colour, Terminal } from '../printing/terminal.js';
+import { type Colour, jsonText, printable, type Terminal } from '../printing/terminal.js';
 import { inSession, open, type Session, storeUrl } from '../session.js';
 
 export const doctor: Command = {
@@ -29,9 +29,9 @@ Exits 0 when all is well or there are only warnings, 1 when a check fails, 69 wh
       const { server, checks } = await examine(session, options);
       const failed = checks.some(({ level }) => level === 'failed');
       if (options.has('json')) {
-        terminal.out(JSON.stringify({ store: session.url, server, ok: !failed, checks }, null, 2));
+        terminal.out(jsonText({ store: session.url, server, ok: !failed, checks }, 2));
       } else {
-        terminal.out(`${terminal.paint('bold', session.url)}  ${server}`);
+        terminal.out(`${terminal.paint('bold', printable(session.url))}  ${printable(server)}`);
         for (const check of checks) terminal.out(lineOf(terminal, check));
       }
       return failed ? EXIT.other : EXIT.ok;
@@ -48,7 +48,7 @@ const MARKS: { readonly [level in Check['level']]: readonly [mark: string, colou
 
 function lineOf(terminal: Terminal, { level, text }: Check): string {
   const [mark, colour] = MARKS[level];
-  return `  ${terminal.paint(colour, mark.padEnd(7))}  ${text}`;
+  return `  ${terminal.paint(colour, mark.padEnd(7))}  ${printable(text)}`;
 }
 
 interface Check {

@@ -4,7 +4,7 @@ import type { EvictOptions, KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT, Failure, usageFailure } from '../failure.js';
 import { holdersText } from '../printing/describe.js';
-import { quote, type Terminal } from '../printing/terminal.js';
+import { jsonText, quote, type Terminal } from '../printing/terminal.js';
 import { statusOfSignal } from '../run/signals.js';
 import { inSession, type Session } from '../session.js';
 
@@ -95,6 +95,6 @@ function report(
 ): void {
   const name = quote(key) + (token === undefined ? '' : ` with token ${token}`);
   const people = count === 1 ? '1 holder' : `${count} holders`;
-  if (json) terminal.out(JSON.stringify({ key, evicted: count }));
+  if (json) terminal.out(jsonText({ key, evicted: count }));
   else terminal.out(count === 0 ? `Nobody holds ${name}.` : `Evicted ${people} of ${name}.`);
 }

@@ -3,7 +3,7 @@ import type { KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { elapsed, formatDuration, holderText, keyJson, permitsText } from '../printing/describe.js';
-import { printable, quote, type Terminal } from '../printing/terminal.js';
+import { jsonText, printable, quote, type Terminal } from '../printing/terminal.js';
 import { inSession } from '../session.js';
 
 export const inspect: Command = {
@@ -26,7 +26,7 @@ holds it, and 1 when it is free; with --quiet it prints nothing.`,
     const key = operands[0] ?? '';
     return inSession(options, terminal, async (session) => {
       const info = await session.locks.inspect(key);
-      if (options.has('json')) terminal.out(JSON.stringify(info ? keyJson(info) : freeKey(key), null, 2));
+      if (options.has('json')) terminal.out(jsonText(info ? keyJson(info) : freeKey(key), 2));
       else if (!info) terminal.out(`${quote(key)} is free.`);
       else for (const line of linesOf(terminal, info)) terminal.out(line);
       return info && info.holders.length > 0 ? EXIT.ok : EXIT.other;

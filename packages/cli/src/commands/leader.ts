@@ -2,7 +2,7 @@
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { formatTime } from '../printing/describe.js';
-import { printable, quote } from '../printing/terminal.js';
+import { jsonText, printable, quote } from '../printing/terminal.js';
 import { inSession } from '../session.js';
 
 export const leader: Command = {
@@ -26,7 +26,7 @@ export const leader: Command = {
           metadata: found.metadata ?? null,
           since: found.since.toISOString(),
         };
-        terminal.out(JSON.stringify({ key, leader: json }, null, 2));
+        terminal.out(jsonText({ key, leader: json }, 2));
       } else if (!found) terminal.out(`Nobody leads ${quote(key)}.`);
       else {
         const { owner, since, token, metadata } = found;

@@ -3,6 +3,7 @@ import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { keysInUse } from '../keys-in-use.js';
 import { keyJson, keyTable } from '../printing/describe.js';
+import { jsonText } from '../printing/terminal.js';
 import { inSession } from '../session.js';
 
 export const ls: Command = {
@@ -27,7 +28,7 @@ export const ls: Command = {
         ...(after !== undefined && { after }),
       };
       const { keys, refusals } = await keysInUse(session.locks, query);
-      if (options.has('json')) terminal.out(JSON.stringify(keys.map(keyJson), null, 2));
+      if (options.has('json')) terminal.out(jsonText(keys.map(keyJson), 2));
       else if (keys.length === 0 && refusals.length === 0) terminal.err('No key is held or waited for.');
       else if (keys.length > 0) for (const line of keyTable(terminal, keys)) terminal.out(line);
       for (const { message } of refusals) terminal.warn(message);

@@ -2,7 +2,7 @@
 import { type Migration, migrationOf } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
-import { printable, quote } from '../printing/terminal.js';
+import { jsonText, printable, quote } from '../printing/terminal.js';
 import { storeUrl, withUrl } from '../session.js';
 
 export const migrate: Command = {
@@ -41,7 +41,7 @@ on for an existing DynamoDB table: DynamoDB then deletes every item whose time h
     }
     const { from, to, notes } = await withUrl(url, () => migration.apply());
     const { kind, name } = migration;
-    if (options.has('json')) terminal.out(JSON.stringify({ [kind]: name, from, to, notes }));
+    if (options.has('json')) terminal.out(jsonText({ [kind]: name, from, to, notes }));
     else terminal.out([sentence(migration, from, to), ...notes.map(printable)].join('\n'));
     return EXIT.ok;
   },

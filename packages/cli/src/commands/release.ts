@@ -2,6 +2,7 @@
 import { LeaseLostError } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
+import { jsonText } from '../printing/terminal.js';
 import { forEachHandoff, keepingHandoffs, readHandoffs } from '../run/handoffs.js';
 import { quoted } from '../run/held.js';
 import { interruptible } from '../run/interruptible.js';
@@ -36,7 +37,7 @@ meanwhile.`,
           }
           left.splice(left.indexOf(handoff), 1);
         });
-        if (options.has('json')) terminal.out(JSON.stringify({ released }));
+        if (options.has('json')) terminal.out(jsonText({ released }));
         else terminal.out(`Released ${quoted(released)}.`);
       });
       return EXIT.ok;

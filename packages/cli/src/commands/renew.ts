@@ -3,7 +3,7 @@ import type { Lease } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { formatDuration, formatTime } from '../printing/describe.js';
-import { quote } from '../printing/terminal.js';
+import { jsonText, quote } from '../printing/terminal.js';
 import { forEachHandoff, keepingHandoffs, leaseJson, readHandoffs } from '../run/handoffs.js';
 import { interruptible } from '../run/interruptible.js';
 import { ttlOf } from '../run/request.js';
@@ -36,7 +36,7 @@ stop, because another may hold the lock.`,
           renewed.push({ lease, remainingMs });
         });
         const shown = renewed.map(({ lease }) => leaseJson(lease));
-        if (options.has('json')) terminal.out(JSON.stringify(shown, null, 2));
+        if (options.has('json')) terminal.out(jsonText(shown, 2));
         else for (const one of renewed) terminal.out(sentence(one));
       });
       return EXIT.ok;

@@ -6,6 +6,7 @@ import { EXIT, Failure, failureOf, reasonOf, usageFailure } from '../failure.js'
 import { type Options, SERVICE_OPTION_NAMES } from '../options/options.js';
 import { formatDuration } from '../printing/describe.js';
 import { redactIn } from '../printing/redaction.js';
+import { jsonText } from '../printing/terminal.js';
 import { loadService, type Service } from '../service.js';
 import { defaultStoreUrl } from '../session.js';
 
@@ -33,7 +34,7 @@ loopback only, unless --insecure is given. TERM, INT and HUP end it, after open 
     const config = configOf(service, options);
     for (const note of config.notes) terminal.err(`holdfast: ${note}`);
     if (options.has('print-config')) {
-      terminal.out(JSON.stringify(service.shownConfig(config), null, 2));
+      terminal.out(jsonText(service.shownConfig(config), 2));
       return EXIT.ok;
     }
     const stopped = nextSignal();

@@ -5,7 +5,7 @@ import type { Command } from '../command.js';
 import { EXIT, usageFailure } from '../failure.js';
 import { type KeysInUse, keysInUse } from '../keys-in-use.js';
 import { formatTime, keyJson, keyTable, names } from '../printing/describe.js';
-import { printable, type Terminal } from '../printing/terminal.js';
+import { jsonText, printable, type Terminal } from '../printing/terminal.js';
 import { unlessAborted } from '../run/signals.js';
 import { openSession } from '../session.js';
 
@@ -62,7 +62,7 @@ type Query = Required<WatchOptions> & { readonly every: number };
 
 async function printChanges(locks: Locks, query: Query, json: boolean, terminal: Terminal): Promise<void> {
   for await (const { kind, info } of locks.watch(query)) {
-    if (json) terminal.out(JSON.stringify({ kind, ...keyJson(info) }));
+    if (json) terminal.out(jsonText({ kind, ...keyJson(info) }));
     else terminal.out(`${formatTime(new Date(wallMs()))}  ${changeText(kind, info)}`);
     // A slow reader gets fewer views; old ones do not fill the memory.
     await unlessAborted(terminal.flushed(), query.signal);

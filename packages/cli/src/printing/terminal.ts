@@ -49,7 +49,7 @@ export function openTerminal(
   const coloured = isTty && !environment.NO_COLOR && environment.TERM !== 'dumb';
   const say = (kind: 'warning' | 'note', text: string): void => {
     const line = printable(text);
-    stderr.write(json ? `${JSON.stringify({ [kind]: line })}\n` : `holdfast: ${line}\n`);
+    stderr.write(json ? `${jsonText({ [kind]: line })}\n` : `holdfast: ${line}\n`);
   };
   return {
     isTty,
@@ -94,6 +94,19 @@ export function printable(text: string): string {
   return text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) => {
     return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
   });
+}
+
+/**
+ * JSON for people's terminals, too. `JSON.stringify` escapes the control characters of ASCII only, and U+009B begins an escape
+ * sequence as well.
+ */
+export function jsonText(value: unknown, indent?: number): string {
+  return JSON.stringify(value, null, indent).replace(/(?!\n)[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, (character) =>
+    character
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }
 
 /** A name in a message. */
