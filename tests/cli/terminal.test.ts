@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { available, startRedis } from 'holdfast-test-servers';
 import { describe, expect, it } from 'vitest';
@@ -120,6 +122,27 @@ describe.runIf(hasTerminals)('at a terminal', () => {
     expect(status).toBe(0);
     expect(stdout).toContain('\u001b[36malice\u001b[39m');
     expect(stdout.lastIndexOf('\u001b[?25h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[?25l'));
+  });
+
+  it('watch puts the cursor back at once when it ends while the store hangs', async () => {
+    const silent = createServer((socket) => socket.on('error', () => undefined).resume()).listen(
+      0,
+      '127.0.0.1',
+    );
+    await once(silent, 'listening');
+    try {
+      const { port } = silent.address() as AddressInfo;
+      const session = atTerminal(`watch --store http://127.0.0.1:${port}`);
+      await once(silent, 'connection');
+      session.child.stdin?.write('\u0003');
+      await sleep(300);
+      // The second one ends the process, whatever it is about to do.
+      session.child.stdin?.write('\u0003');
+      const { stdout } = await session.ended;
+      expect(stdout.lastIndexOf('\u001b[?25h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[?25l'));
+    } finally {
+      silent.close();
+    }
   });
 
   it.runIf(available('redis', { own: true }))('F7: watch outlasts an outage of the store', async () => {

@@ -95,7 +95,9 @@ async function drawLive(locks: Locks, query: Query, url: string, terminal: Termi
     while (!query.signal.aborted && !terminal.failed()) {
       let trouble: string | undefined;
       try {
-        view = { ...(await keysInUse(locks, { prefix: query.prefix })), atMs: wallMs() };
+        // A store that hangs must not keep Ctrl-C waiting: a second one would leave the terminal without a cursor.
+        const found = await unlessAborted(keysInUse(locks, { prefix: query.prefix }), query.signal);
+        view = { ...found, atMs: wallMs() };
       } catch (error) {
         // Who watches an outage wants to see its end. A store that has never answered is another matter.
         if (!view || !(error instanceof StoreError)) throw error;
