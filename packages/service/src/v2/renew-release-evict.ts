@@ -88,10 +88,10 @@ function releaseRoute(app: FastifyInstance, { client, limits, events, holds }: S
       const hold = holdOf(request.body.hold);
       keepSecret(request, hold.process);
       const { minHold = 0 } = request.body;
-      const own = Math.min(minHoldOf(hold), limits.ttlMsMax);
-      const minHoldMs = Math.max(durationMs(minHold, 'minHold', 0, limits.ttlMsMax), own);
-      // `minHold` keeps the lock like a ttl does, so the same limit applies.
-      request.principal.checkTtl?.(key, minHoldMs);
+      const asked = Math.max(durationMs(minHold, 'minHold', 0, limits.ttlMsMax), minHoldOf(hold));
+      // `minHold` keeps the lock like a ttl does, so the same limits apply. Refused, the release would leave the lock held.
+      const { ttlMsMax = Number.POSITIVE_INFINITY } = request.principal;
+      const minHoldMs = Math.min(asked, limits.ttlMsMax, ttlMsMax);
       const reply = await client.replyTo({ kind: 'release', key, hold, minHoldMs });
       const held = reply.kind === 'released' && reply.held;
       request.note.outcome = held ? 'released' : 'not-held';

@@ -142,3 +142,23 @@ it('a release over httpStore with a minHold beyond the limit keeps the lock for 
     expect.objectContaining({ resting: true, expiresAt: lease.acquiredAt.getTime() + 60_000 }),
   ]);
 });
+
+it('a release with a minHold beyond the limit, its own or that of its acquire, keeps the lock for as long as the limit', async () => {
+  const store = memoryStore();
+  const before = await tenant({}, store);
+  // The limit was lowered, and the service restarted.
+  const { post, ada } = await tenant({ ttlMsMax: 60_000 }, store);
+  const asked = { ttl: '10s', minHold: '2m' };
+  const { body } = await before.post('/v2/locks/own/a/acquire', asked, before.ada);
+  const own = await post('/v2/locks/own/b/acquire', { ttl: '10s' }, ada);
+  for (const [name, release] of [
+    ['a', { hold: body.hold }],
+    ['b', { hold: own.body.hold, minHold: '2m' }],
+  ] as const) {
+    const released = await post(`/v2/locks/own/${name}/release`, release, ada);
+    expect([name, released.status, released.body.held]).toEqual([name, 200, true]);
+    const [holder] = (await store.read(`own/${name}`))?.holders ?? [];
+    expect(holder).toMatchObject({ resting: true });
+    expect((holder?.expiresAt ?? 0) - (holder?.acquiredAt ?? 0)).toBe(60_000);
+  }
+});
