@@ -18,6 +18,8 @@ it.each([
   ['https://hunter2@locks.example.com', 'https://***@locks.example.com'],
   ['http://hunter2@a:8080,b:8080/locks', 'http://***@a:8080,b:8080/locks'],
   ['https://locks.example.com:8080', 'https://locks.example.com:8080'],
+  ['https://locks.example.com?apiKey=hunter2', 'https://locks.example.com?apiKey=***'],
+  ['https://locks.example.com/?api-key=hunter2&a=b', 'https://locks.example.com/?api-key=***&a=b'],
   [
     'dynamodb://key:hunter2@eu-west-1/locks?endpoint=http://h:8000',
     'dynamodb://key:***@eu-west-1/locks?endpoint=http://h:8000',

@@ -7,7 +7,7 @@ export function redact(url: string): string {
   const at = authority.includes('@') ? start + authority.lastIndexOf('@') : url.lastIndexOf('@');
   const colon = url.indexOf(':', start);
   return shownUpTo(url, { start, colon, at }).replace(
-    /([?&][^=&#]*(?:pass|pwd|secret|token)[^=&#]*=)[^&#]*/gi,
+    /([?&][^=&#]*(?:pass|pwd|secret|token|api[-_]?key)[^=&#]*=)[^&#]*/gi,
     '$1***',
   );
 }

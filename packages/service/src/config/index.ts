@@ -234,5 +234,8 @@ function tlsOf({ 'tls-cert': cert, 'tls-key': key }: Values): ServiceConfig['tls
 function withoutSecrets(url: string): string {
   return url
     .replace(/\/\/.*@/, '//***@')
-    .replace(/([?&](?:key|[^=&#]*(?:pass|pwd|secret|token|nkey|creds|tlskey)[^=&#]*)=)[^&#]*/gi, '$1***');
+    .replace(
+      /([?&](?:key|[^=&#]*(?:pass|pwd|secret|token|api[-_]?key|nkey|creds|tlskey)[^=&#]*)=)[^&#]*/gi,
+      '$1***',
+    );
 }

@@ -76,6 +76,7 @@ describe('what is shown', () => {
     ['postgres://ann:s3/c@ret@host/db?sslmode=require', 'postgres://***@host/db?sslmode=require'],
     ['postgres://host/db?user=ann&password=s3cret', 'postgres://host/db?user=ann&password=***'],
     ['https://host?key=s3cret&x=1', 'https://host?key=***&x=1'],
+    ['https://host?apiKey=s3cret', 'https://host?apiKey=***'],
     ['nats://host/b?token=s3cret', 'nats://host/b?token=***'],
     ['sqlite:/var/lib/app/locks.db', 'sqlite:/var/lib/app/locks.db'],
     [

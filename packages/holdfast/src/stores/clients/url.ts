@@ -72,7 +72,7 @@ function optionsOf(scheme: string, query: string, known: readonly string[]): Rea
   for (const [name, value] of new URLSearchParams(query)) {
     if (!known.includes(name)) {
       throw new InvalidArgumentError(
-        `There is no option "${name}" in a ${scheme}: URL. The options are: ${known.join(', ')}.`,
+        `There is no option "${name}" in a ${scheme}: URL. The options are: ${known.join(', ') || 'none'}.`,
       );
     }
     if (options.has(name)) {
