@@ -1,6 +1,6 @@
 /** Firestore as the store's tests need it: clients of the emulator, and collections of their own. */
 import { randomUUID } from 'node:crypto';
-import { Firestore } from '@google-cloud/firestore';
+import { Firestore, type Settings } from '@google-cloud/firestore';
 import { WAITERS_MAX } from 'holdfast/compare-and-swap';
 import { type FirestoreStoreOptions, firestoreStore } from 'holdfast/firestore';
 import type { Store } from 'holdfast/protocol';
@@ -11,8 +11,11 @@ export { claimOf, releaseOf, renewOf, say } from '../store-talk.js';
 /** An emulator takes any. Without them, the client would look for those of this machine. */
 const credentials = { client_email: 'emulator', private_key: 'emulator' };
 
-export function clientOf({ host, port }: { readonly host: string; readonly port: number }): Firestore {
-  return new Firestore({ projectId: 'holdfast', host, port, ssl: false, credentials });
+export function clientOf(
+  { host, port }: { readonly host: string; readonly port: number },
+  more: Settings = {},
+): Firestore {
+  return new Firestore({ projectId: 'holdfast', host, port, ssl: false, credentials, ...more });
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { Firestore } from '@google-cloud/firestore';
 import { createLocks, InvalidArgumentError, openStore, StoreError, UnsupportedError } from 'holdfast';
 import { firestoreStore } from 'holdfast/firestore';
+import { lockServiceCentral } from 'holdfast/firestore/layouts';
 import type { Store } from 'holdfast/protocol';
 import { available, type FirestoreServer, startFirestore } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -45,6 +46,18 @@ describe.runIf(available('firestore'))('locks in Firestore', () => {
     expect(ids).toContain('~2.');
     expect(ids).toContain('~3_a__');
     await store.close();
+  });
+
+  it('a client with `useBigInt` reads documents of LockServiceCentral', async () => {
+    const other = clientOf(server, { useBigInt: true });
+    const place = { collection: newCollection(), layout: lockServiceCentral };
+    const one = firestoreStore(client, place);
+    const two = firestoreStore(other, place);
+    expect((await say(one, claimOf('default/big', 'p'))).kind).toBe('granted');
+    expect((await say(two, claimOf('default/big', 'q'))).kind).toBe('busy');
+    expect(await keysOf(two, '')).toEqual(['default/big']);
+    await Promise.all([one.close(), two.close()]);
+    await other.terminate();
   });
 
   it('a document that was deleted and made again has another version: a write on the old one fails', async () => {

@@ -11,6 +11,7 @@
 import { systemClock } from '../../clock.js';
 import { checkVersion, EMPTY_STATE, type State, type Wake } from '../../protocol/index.js';
 import {
+  type Fields,
   type FoundRecord,
   NotALockError,
   type PutOutcome,
@@ -19,7 +20,12 @@ import {
   type RecordTable,
 } from '../compare-and-swap/records.js';
 import { answered } from './answered.js';
-import type { FirestoreCollection, FirestoreFields, FirestoreTimestamp } from './client.js';
+import type {
+  FirestoreCollection,
+  FirestoreFields,
+  FirestoreSnapshot,
+  FirestoreTimestamp,
+} from './client.js';
 import { explainedError, explainedWriteError } from './errors.js';
 import { idOf, keyOf } from './escaped-id.js';
 import type { FirestoreTime } from './firestore-time.js';
@@ -76,7 +82,7 @@ export function documentTable({
       try {
         const document = await answered(locks.doc(layout.idOf(key)).get());
         time.noteAtLeast(systemClock.monotonicMs(), document.readTime.toMillis());
-        return { fields: document.data() ?? null, version: document.updateTime ?? null };
+        return { fields: fieldsIn(document), version: document.updateTime ?? null };
       } catch (error) {
         throw explainedError(error, key);
       }
@@ -96,6 +102,17 @@ export function documentTable({
       }
     },
   };
+}
+
+/** Null where there is no document. A client with `useBigInt` returns every whole number as a BigInt, which layouts do not expect. */
+export function fieldsIn(document: FirestoreSnapshot): Fields | null {
+  const fields = document.data();
+  if (!fields) return null;
+  const plain = Object.entries(fields).map(([name, value]) => [
+    name,
+    typeof value === 'bigint' ? Number(value) : value,
+  ]);
+  return Object.fromEntries(plain) as Fields;
 }
 
 export function deleteAfter(usedMs: number): Date {

@@ -24,7 +24,7 @@ import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
 import { type Fields, listedState, recordRegister } from '../compare-and-swap/records.js';
 import { answered } from './answered.js';
 import type { FirestoreClient } from './client.js';
-import { documentTable, nativeDocuments } from './documents.js';
+import { documentTable, fieldsIn, nativeDocuments } from './documents.js';
 import { rethrow } from './errors.js';
 import { timeOf } from './firestore-time.js';
 import { Inboxes } from './inboxes.js';
@@ -70,7 +70,7 @@ export function firestoreStore(client: FirestoreClient, options: FirestoreStoreO
     const all = locks.orderBy('__name__');
     const start = layout.startOf(prefix);
     const { docs } = await (prefix === '' ? all : all.startAt(start).endAt(start + LAST)).get();
-    const keyed = docs.map((document) => [layout.keyIn(document.id), document.data() ?? {}] as const);
+    const keyed = docs.map((document) => [layout.keyIn(document.id), fieldsIn(document) ?? {}] as const);
     return new Map(keyed.filter((one): one is [string, Fields] => one[0] !== null));
   }
 
