@@ -1,12 +1,14 @@
-/** Clients on top of pg: what to pass to the store. PGlite: a PostgreSQL without a server. */
+/** Clients on top of pg: what to pass to the store. A client that renames columns. PGlite: a PostgreSQL without a server. */
 import { PGlite } from '@electric-sql/pglite';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { createLocks } from 'holdfast';
 import { migrate, type PostgresClient, postgresStore } from 'holdfast/postgres';
+import { distributedLocks } from 'holdfast/postgres/layouts';
 import type { Harness } from 'holdfast/testkit';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import knex from 'knex';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
+import postgres from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { poolOn } from '../guards/takeover.js';
 import { runSuite } from '../store-talk.js';
@@ -90,6 +92,23 @@ describe.runIf(available('postgres'))('locks through a client on top of pg', () 
     const { client, end } = await open(await migrated(await server.createDatabase()));
     await useLocks(client, isPushed);
     await end();
+  });
+
+  it('postgres that renames columns: locks, a migration, and the table of other software', async () => {
+    const sql = postgres(await server.createDatabase(), {
+      transform: postgres.pascal,
+      onnotice: () => undefined,
+    });
+    expect(await migrate(sql)).toEqual({ from: 0, to: 1 });
+    await useLocks(sql, true);
+    const layout = distributedLocks;
+    expect((await migrate(sql, { layout })).from).toBe(0);
+    const locks = createLocks(postgresStore(sql, { layout }));
+    const lease = await locks.acquire('job');
+    expect(await locks.tryAcquire('job')).toBeNull();
+    await lease.release();
+    await locks.close();
+    await sql.end();
   });
 });
 

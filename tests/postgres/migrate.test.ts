@@ -100,6 +100,15 @@ describe.runIf(available('postgres'))('migrating PostgreSQL', () => {
     expect(rows).toEqual([{ made: null }]);
   });
 
+  it('works where PL/pgSQL is set to refuse what is doubtful', async () => {
+    const { url } = await fresh();
+    const strict = pool(url, { options: '-c plpgsql.extra_errors=all' });
+    expect(await migrate(strict)).toEqual({ from: 0, to: 1 });
+    const locks = createLocks(postgresStore(strict));
+    await (await locks.all(['one', 'two']).acquire()).release();
+    await locks.close();
+  });
+
   it('in a transaction of the caller it is part of that', async () => {
     const { url, admin } = await fresh();
     const client = new pg.Client({ connectionString: url });

@@ -210,16 +210,20 @@ function resultRows(result: unknown): unknown {
   return isObject(result) && 'rows' in result ? result.rows : result;
 }
 
-/** A column of the only row, as text. */
-export function columnIn(rows: readonly unknown[], column: string): string | null {
-  const row = rows[0] as Readonly<Record<string, unknown>> | undefined;
-  const text = row?.[column];
+/** The values of the only row, in the order of its columns: a client may rename columns (`transform` of postgres). */
+export function valuesIn(rows: readonly unknown[]): readonly unknown[] {
+  return Object.values(rows[0] ?? {});
+}
+
+/** The first value of the only row, as text. `what`: its name in the statement. */
+export function textIn(rows: readonly unknown[], what: string): string | null {
+  const [text] = valuesIn(rows);
   if (typeof text === 'string' || text === null) return text;
-  throw new Error(`PostgreSQL answered without the column "${column}".`);
+  throw new Error(`PostgreSQL answered without the column "${what}".`);
 }
 
 /** JSON comes as text, since clients parse JSON differently. */
-export function jsonIn(rows: readonly unknown[], column: string): unknown {
-  const text = columnIn(rows, column);
+export function jsonIn(rows: readonly unknown[], what: string): unknown {
+  const text = textIn(rows, what);
   return text === null ? null : JSON.parse(text);
 }

@@ -9,7 +9,7 @@ import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protoc
 import { isObject } from '../../protocol/is-object.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { messageOf } from '../clients/errors.js';
-import { columnIn, lastRows, type PgLike, type PostgresClient, type PostgresJsLike } from './clients.js';
+import { lastRows, type PgLike, type PostgresClient, type PostgresJsLike, textIn } from './clients.js';
 import { sqlState } from './errors.js';
 import { type Place, type PostgresLayout, placeOf } from './layout.js';
 import { FOUND_SETTING, latestOf, NAME_TAKEN, NEWER, scriptOf } from './migration-script.js';
@@ -61,7 +61,7 @@ export async function migrate(client: PostgresClient, options: MigrateOptions = 
   let missed: unknown;
   for (let tries = 1; ; tries++) {
     try {
-      return { from: Number(columnIn(lastRows(await run(text)), 'found')), to };
+      return { from: Number(textIn(lastRows(await run(text)), 'found')), to };
     } catch (error) {
       // In the caller's transaction a repetition cannot work: report the first failure.
       if (sqlState(error) === FAILED_TRANSACTION) throw explain(missed ?? error, what);

@@ -19,7 +19,7 @@
  */
 import { type Command, type Guarantees, type Store, UnsupportedError } from '../../protocol/index.js';
 import { deliverWake } from '../clients/wake-up.js';
-import { columnIn, type Database, jsonIn } from './clients.js';
+import { type Database, jsonIn, textIn } from './clients.js';
 import { type Answer, answersIn, type Call, CommandSender, type Transport } from './command-sender.js';
 import { explain, isConnectionError } from './errors.js';
 import { probe } from './probe.js';
@@ -121,14 +121,14 @@ function sqlTransport(database: Database, schema: string): Transport {
 
   async function send(call: Call): Promise<readonly Answer[]> {
     if (!mustSetIsolation) {
-      const answers = answersIn(columnIn(await query(call), 'answers'));
+      const answers = answersIn(textIn(await query(call), 'answers'));
       if (answers !== 'isolated') return answers;
       mustSetIsolation = true;
     }
     const json = quoteText(JSON.stringify(call.commands));
     const literal = `${apply}(${json}::jsonb, ${call.cleanUp}, ${call.hints}, ${call.repeats}, true) AS answers`;
     const text = `SET TRANSACTION ISOLATION LEVEL READ COMMITTED; ${literal}`;
-    const answers = answersIn(columnIn(await database.script(text, call.urgent), 'answers'));
+    const answers = answersIn(textIn(await database.script(text, call.urgent), 'answers'));
     if (answers !== 'isolated') return answers;
     throw new UnsupportedError('These transactions cannot be made READ COMMITTED, and locks need that.');
   }

@@ -184,7 +184,7 @@ const answersOfAll = (
   schema: string,
 ): string => `SELECT array_agg(i ORDER BY i), array_agg(reply ORDER BY i), array_agg(answered.key) FILTER (WHERE changed AND written.key IS NULL),
       ${notifyAll(schema)}
-    INTO numbers, found, pending, notified
+    INTO numbers, answers, pending, notified
     FROM (
       SELECT i, reply, key, changed FROM quick WHERE outcome IS NOT NULL
       UNION ALL
@@ -220,7 +220,7 @@ AS $$
 DECLARE
   pending text[];
   numbers bigint[];
-  found text[];
+  answers text[];
   replies text[];
   changes text[];
   writes text[];
@@ -245,7 +245,7 @@ BEGIN
   WHILE undecided OR pending IS NOT NULL LOOP
     only_releases := false;${statement(schema, true)}
     FOR n IN 1..coalesce(cardinality(numbers), 0) LOOP
-      replies[numbers[n]] := found[n];
+      replies[numbers[n]] := answers[n];
     END LOOP;
     undecided := false;
   END LOOP;

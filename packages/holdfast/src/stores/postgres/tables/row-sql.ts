@@ -1,4 +1,7 @@
-/** The statements on a table that other software has. The row is `r`, and a new row, given as JSON in `$2`, is `n`. */
+/**
+ * The statements on a table that other software has. The row is `r`, and a new row, given as JSON in `$2`, is `n`. Their columns
+ * are read in this order, as far as a statement has them: `now`, `found`, `written`, `bytes`.
+ */
 import { STATE_VERSION } from '../../../protocol/index.js';
 import { quoteName, quoteText } from '../sql/names.js';
 import { LOCK_TIMEOUT, NO_SYNC } from '../sql/records.js';
@@ -47,8 +50,8 @@ export function sqlOf({ layout, schema, table: name }: Place) {
     write: string,
     settings = SETTINGS,
   ): string => `WITH settings AS MATERIALIZED (SELECT ${settings}), changed (written) AS (${write} RETURNING ${row})
-    SELECT ${NOW}, ${size}, (SELECT written FROM changed)::text AS written, (SELECT ${row} FROM ${table} AS r
-    WHERE r.${key} = $1::text AND NOT EXISTS (SELECT FROM changed) FOR NO KEY UPDATE)::text AS found`;
+    SELECT ${NOW}, (SELECT ${row} FROM ${table} AS r WHERE r.${key} = $1::text AND NOT EXISTS (SELECT FROM changed)
+    FOR NO KEY UPDATE)::text AS found, (SELECT written FROM changed)::text AS written, ${size}`;
   const inOrder = `(${layout.keySql}) COLLATE "C"`;
   return {
     time: `SELECT ${NOW}`,

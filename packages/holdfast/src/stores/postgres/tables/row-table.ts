@@ -14,7 +14,7 @@ import { checkPlainLock, leavesForeign } from '../../compare-and-swap/foreign.js
 import type { FoundRecord, RecordTable } from '../../compare-and-swap/records.js';
 import type { Found, Written } from '../../compare-and-swap/register.js';
 import type { KeyedState, SqlTable, TableStore, Timed } from '../../sql/sql-table.js';
-import type { Database } from '../clients.js';
+import { type Database, valuesIn } from '../clients.js';
 import { sqlState } from '../errors.js';
 import { type About, serverFindings } from '../probe.js';
 import { aboutJson } from '../sql/reads.js';
@@ -34,9 +34,6 @@ interface Outcome {
 interface Answer extends Outcome {
   readonly atMs: number | null;
 }
-
-/** What statements return, as text. Some return only a part. */
-type Columns = Record<'now' | 'written' | 'found' | 'bytes', string | null>;
 
 const ABSENT: Found<Version> = { state: null, version: null, lateMs: 0 };
 const SERIALIZATION_FAILURE = '40001';
@@ -190,8 +187,8 @@ export class RowTable implements SqlTable<Version> {
    */
   async #query(text: string, values: readonly string[], key: string): Promise<Answer> {
     try {
-      const [row] = await this.#database.rows(this.#isLarge ? `${text} -- large` : text, values);
-      const { now, written = null, found = null, bytes } = row as Partial<Columns>;
+      const rows = await this.#database.rows(this.#isLarge ? `${text} -- large` : text, values);
+      const [now, found = null, written = null, bytes] = valuesIn(rows) as readonly (string | null)[];
       if (bytes) this.#isLarge = Number(bytes) > SMALL_BYTES;
       return { written, found, atMs: now === null ? null : Number(now) };
     } catch (error) {
