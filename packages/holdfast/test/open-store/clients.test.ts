@@ -81,6 +81,7 @@ describe('what a client says, in words', () => {
       null,
       /is a replica, which takes no locks/,
     ],
+    [coded('25006'), null, /is read-only and takes no locks: it is a replica, or is set so/],
     [coded('3D000'), null, /database does not exist/],
     [named('CredentialsProviderError'), null, /^no AWS credentials were found: set AWS_ACCESS_KEY_ID/],
     [named('ExpiredTokenException'), null, /^the AWS credentials have expired/],

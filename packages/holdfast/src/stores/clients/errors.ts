@@ -6,9 +6,11 @@ import { NotExecutedError, type Retry } from '../../protocol/index.js';
 import { isError } from '../../protocol/is-error.js';
 import { isObject } from '../../protocol/is-object.js';
 
-/** Of a replica, or a server that was made one. */
+/** Of a replica of Redis, or a server that was made one. */
+const REPLICA = /^READONLY$/;
+/** Of an SQL database: of a replica, or of a server, database or session that was set to read-only. */
 const READ_ONLY =
-  /^(READONLY|25006|ER_OPTION_PREVENTS_STATEMENT|ER_READ_ONLY_MODE|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)$/;
+  /^(25006|ER_OPTION_PREVENTS_STATEMENT|ER_READ_ONLY_MODE|ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION)$/;
 
 const UNTRUSTED =
   /^(SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT|UNABLE_TO_\w+|CERT_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
@@ -52,7 +54,12 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
     (where) => `${where} has no connection left: raise max_connections, or use fewer`,
   ],
   [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
-  [READ_ONLY, (where) => `${where} is a replica, which takes no locks: name the master`],
+  [REPLICA, (where) => `${where} is a replica, which takes no locks: name the master`],
+  [
+    READ_ONLY,
+    (where) =>
+      `${where} is read-only and takes no locks: it is a replica, or is set so, as some hosts do when the disk is full. Name the primary, or let it write`,
+  ],
   [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
   [
     /^(ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|NO_TLS)$/,
@@ -102,6 +109,7 @@ const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
     /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|CONNECT_TIMEOUT|ConnectionTimeoutError|UND_ERR_CONNECT_TIMEOUT)$/,
     'while-waiting',
   ],
+  [REPLICA, 'while-waiting'],
   [READ_ONLY, 'while-waiting'],
   [/^(OFFLINE|LOADING|MASTERDOWN|CLUSTERDOWN|53\d{3}|57P03)$/, 'while-waiting'],
   [
