@@ -1,4 +1,5 @@
 /** Clients on top of pg: what to pass to the store. A client that renames columns. PGlite: a PostgreSQL without a server. */
+import { Socket } from 'node:net';
 import { PGlite } from '@electric-sql/pglite';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { createLocks } from 'holdfast';
@@ -8,8 +9,9 @@ import type { Harness } from 'holdfast/testkit';
 import { available, type PostgresServer, startPostgres } from 'holdfast-test-servers';
 import knex from 'knex';
 import { CompiledQuery, Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
 import postgres from 'postgres';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { poolOn } from '../guards/takeover.js';
 import { runSuite } from '../store-talk.js';
 import { migrated, type Opener } from './store-scene.js';
@@ -93,6 +95,25 @@ describe.runIf(available('postgres'))('locks through a client on top of pg', () 
     await useLocks(client, isPushed);
     await end();
   });
+
+  it.each(['a Pool', 'a Client'])(
+    '%s: the connection for wake-ups sends keep-alives within a minute',
+    async (name) => {
+      const url = await server.createDatabase();
+      const client = name === 'a Pool' ? new pg.Pool({ connectionString: url }) : new pg.Client(url);
+      if (client instanceof pg.Client) await client.connect();
+      const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
+      onTestFinished(() => keepAlive.mockRestore());
+      const store = postgresStore(client);
+      await store.listen?.('inbox', () => undefined);
+      const delays = keepAlive.mock.calls.map(([isOn, delayMs = 0]) => (isOn ? delayMs : 0));
+      expect(delays).toHaveLength(1);
+      expect(Math.min(...delays)).toBeGreaterThan(0);
+      expect(Math.max(...delays)).toBeLessThanOrEqual(60_000);
+      await store.close();
+      await client.end();
+    },
+  );
 
   it('postgres that renames columns: locks, a migration, and the table of other software', async () => {
     const sql = postgres(await server.createDatabase(), {

@@ -1,4 +1,5 @@
 /** Every client that is taken, with the settings that could confuse a store, and those that are not taken. */
+import { Socket } from 'node:net';
 import { createLocks, InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { type RedisClient, redisStore } from 'holdfast/redis';
 import {
@@ -12,7 +13,7 @@ import { Cluster, Redis } from 'ioredis';
 import { Redis as Valkey, Cluster as ValkeyCluster } from 'iovalkey';
 import { createClient, createClientPool, RESP_TYPES } from 'redis';
 import { createClient as createClient4, createCluster as createCluster4 } from 'redis4';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import {
   claimOf,
   type Opened,
@@ -155,6 +156,21 @@ describe.runIf(available('redis'))('clients of one server', () => {
     } finally {
       client.disconnect();
     }
+  });
+
+  it('the connection for wake-ups sends keep-alives within a minute, whatever the client does', async () => {
+    const client = new Valkey(server.url, { keepAlive: 0 });
+    await client.ping();
+    const keepAlive = vi.spyOn(Socket.prototype, 'setKeepAlive');
+    onTestFinished(() => keepAlive.mockRestore());
+    const store = redisStore(client);
+    await store.listen?.('inbox', () => undefined);
+    const delays = keepAlive.mock.calls.map(([isOn, delayMs = 0]) => (isOn ? delayMs : 0));
+    expect(delays).toHaveLength(1);
+    expect(Math.min(...delays)).toBeGreaterThan(0);
+    expect(Math.max(...delays)).toBeLessThanOrEqual(60_000);
+    await store.close();
+    client.disconnect();
   });
 
   it('a node-redis client that was never connected is refused at once, with the remedy', async () => {

@@ -6,6 +6,7 @@
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
 import { isObject } from '../../protocol/is-object.js';
+import { KEEP_ALIVE_MS } from '../clients/opened-client.js';
 import { oneAtATime } from './one-at-a-time.js';
 import { isPglite, type Pglite, type PgliteLike, pgliteWakeListener } from './pglite.js';
 import { postgresJsWakeListener } from './postgres-js-listener.js';
@@ -168,8 +169,11 @@ function siblingListener(client: PgLike & PgInside, isPool: boolean): WakeListen
   const make = isPool ? client.Client : (client.constructor as PgInside['Client']);
   const options = isPool ? client.options : client.connectionParameters;
   if (typeof make !== 'function' || !isObject(options)) return null;
+  // Nothing is ever sent over it: without keep-alives a network forgets it after minutes, and nobody is told. By default
+  // the first would be sent after two hours.
+  const keepAliveInitialDelayMillis = options.keepAliveInitialDelayMillis || KEEP_ALIVE_MS;
   return pgWakeListener(() => {
-    const copy = { ...options, keepAlive: true };
+    const copy = { ...options, keepAlive: true, keepAliveInitialDelayMillis };
     // Not enumerable, so that it is not printed; and so not copied by the line above.
     Object.defineProperty(copy, 'password', { value: options.password, enumerable: false });
     return new make(copy);

@@ -2,6 +2,7 @@
 import { ignore } from '../../protocol/ignore.js';
 import { type Finding, UnsupportedError } from '../../protocol/index.js';
 import { findingsOf, note } from '../clients/findings.js';
+import { KEEP_ALIVE_MS } from '../clients/opened-client.js';
 import type { OnListening } from '../clients/wake-up.js';
 import {
   type Connection,
@@ -81,6 +82,8 @@ const LISTENING_OPTIONS = {
   commandTimeout: undefined,
   socketTimeout: undefined,
   enableAutoPipelining: false,
+  // Nothing is sent over it for long: without these, a network may forget it, and nobody is told.
+  keepAlive: KEEP_ALIVE_MS,
   // A dead connection does not answer the end of the connection, and would keep the process alive.
   disconnectTimeout: 200,
 } as const;
