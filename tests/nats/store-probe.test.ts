@@ -1,9 +1,12 @@
 /** What the store says of the server before anything goes wrong. */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import type { NatsConnection } from '@nats-io/transport-node';
 import { natsStore } from 'holdfast/nats';
 import type { Guarantees } from 'holdfast/protocol';
 import { available, type NatsServer, startNats } from 'holdfast-test-servers';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { connectTo } from './store-scene.js';
 
 describe.runIf(available('nats'))('probing NATS', () => {
@@ -48,5 +51,23 @@ describe.runIf(available('nats'))('probing NATS', () => {
 
   it('has nothing to warn of where all is well', () => {
     expect(textOf('warning')).toBe('');
+  });
+
+  it('names the domain of JetStream, because other domains have other locks', async () => {
+    expect(textOf('note')).not.toContain('domain');
+    const folder = await mkdtemp(join(tmpdir(), 'domain-'));
+    const hub = await startNats({
+      config: { jetstream: `{ store_dir: ${JSON.stringify(folder)}, domain: hub }` },
+    });
+    onTestFinished(async () => {
+      await hub.stop();
+      await rm(folder, { recursive: true });
+    });
+    const other = await connectTo(hub.url);
+    const { findings } = await natsStore(other).probe();
+    expect(findings.map(({ text }) => text).join('\n')).toMatch(
+      /locks of the JetStream domain "hub"\..*leaf node/,
+    );
+    await other.close();
   });
 });

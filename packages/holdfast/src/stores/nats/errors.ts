@@ -7,6 +7,8 @@ export interface ServerInfo {
   readonly version: string;
   readonly jetstream?: boolean;
   readonly cluster?: string;
+  /** The name of its JetStream, where several are connected by leaf nodes. */
+  readonly domain?: string;
 }
 
 export interface ApiError {

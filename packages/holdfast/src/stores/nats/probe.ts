@@ -21,7 +21,7 @@ const NOT_WOKEN = 'Waiters are not woken and poll instead, which is slower.';
 
 export async function probe({ bucket, info, time, errors }: ProbeParts): Promise<Guarantees> {
   const { connection, layout } = bucket;
-  const { version = 'of unknown version', cluster } = connection.info ?? {};
+  const { version = 'of unknown version', cluster, domain } = connection.info ?? {};
   const { earliest, latest } = time;
   const away = (info.cluster?.replicas ?? []).filter(({ current, offline }) => offline === true || !current);
   const findings = [
@@ -34,6 +34,13 @@ export async function probe({ bucket, info, time, errors }: ProbeParts): Promise
         note(
           `With the layout ${layout.name}, the other software goes by the clocks of its own machines, which have to be right ` +
             'to a second; and there is no queue of waiters, and no wake-ups.',
+        ),
+    ),
+    ...findingsOf(
+      domain !== undefined &&
+        note(
+          `These are the locks of the JetStream domain "${domain}". Whoever connects to another domain, such as at the other end ` +
+            'of a leaf node, has other locks, and may hold the same key at the same time.',
         ),
     ),
     ...versionFindings(bucket, info, version),
