@@ -102,6 +102,20 @@ test('an awaited release whose reply is lost keeps the process alive until it is
   expect(ended).toMatchObject({ code: 0, output: 'store\n', errors: '' });
 });
 
+test('so do an acquire and a release, also when the process stood still before their first attempt counted as unanswered', async () => {
+  const ended = await run(`
+    const lease = await locks.acquire('k', { ttl: 60000 });
+    store.apply = (commands) => commands.map(() => new Promise(() => undefined));
+    const released = lease.release();
+    const acquired = locks.acquire('other', { ttl: 60000, wait: 1000 });
+    await null;
+    const until = Date.now() + 600;
+    while (Date.now() < until);
+    for (const { reason } of await Promise.allSettled([released, acquired])) console.log(reason.code);
+  `);
+  expect(ended).toMatchObject({ code: 0, output: 'store\nstore\n', errors: '' });
+});
+
 test('F1: work that blocks the event loop past its ttl finds its lease lost at the first look', async () => {
   const ended = await run(`
     const lease = await locks.acquire('k', { ttl: 200 });

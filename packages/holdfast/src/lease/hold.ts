@@ -202,14 +202,13 @@ export class Hold implements Task, RetryListener {
   check(): void {
     if (this.ended) return;
     const { remainingMs, request } = this;
-    if (remainingMs === 0) {
-      this.loseAtEnd();
-      return;
+    if (remainingMs === 0) this.loseAtEnd();
+    else {
+      // The planned time goes by one clock, and may come after the end by the other.
+      const isLate = remainingMs < request.ttlMs * LEFT_SHARE;
+      if (isLate && this.#renewsItself && !this.leaving && !this.#renewal) this.#send(request.ttlMs);
+      this.dueWithin(remainingMs);
     }
-    // The planned time goes by one clock, and may come after the end by the other.
-    const isLate = remainingMs < request.ttlMs * LEFT_SHARE;
-    if (isLate && this.#renewsItself && !this.leaving && !this.#renewal) this.#send(request.ttlMs);
-    this.dueWithin(remainingMs);
   }
 
   dueWithin(ms: number): void {

@@ -62,6 +62,7 @@ export class RetriedCommand implements Task, PendingCommand {
   readonly #sender: Sender;
   readonly #ttlMs: number;
   readonly #listener: RetryListener;
+  readonly #isAwaited: boolean;
   #attempts = 1;
   #wasTooLate = false;
   /** The attempt awaited now; null in the pause before the next. */
@@ -73,6 +74,7 @@ export class RetriedCommand implements Task, PendingCommand {
     this.command = command;
     this.#ttlMs = ttlMs;
     this.#listener = listener;
+    this.#isAwaited = isAwaited;
     this.monotonicMs = sender.clock.monotonicMs();
     this.wallMs = sender.clock.wallMs();
     if (!sender.batch.answersAtOnce) {
@@ -134,7 +136,7 @@ export class RetriedCommand implements Task, PendingCommand {
     const nowMs = clock.monotonicMs();
     if (this.#awaited) {
       if (this.#isTooLate(nowMs - this.#awaited.monotonicMs)) {
-        timers.schedule(this, nowMs + ATTEMPT_MS_MIN);
+        timers.schedule(this, nowMs + ATTEMPT_MS_MIN, this.#isAwaited && this.#attempts === 1);
         return;
       }
       this.#awaited = null;
