@@ -4,8 +4,17 @@ import { InvalidArgumentError } from './protocol/errors.js';
 
 const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
-/** How many listeners of this kind a process has, for each of its signals alike. */
-const own = new WeakMap<SignalSource, number>();
+type Signal = (typeof SIGNALS)[number];
+
+/** What all calls for one process share. */
+interface Listening {
+  /** How many listeners of this kind it has, for each of its signals alike. */
+  count: number;
+  /** The signal that ends it when all are closed. Locks that come meanwhile have not heard it, and are closed, too. */
+  endedBy: Signal | null;
+}
+
+const listening = new WeakMap<SignalSource, Listening>();
 
 /**
  * Once closed, the signal is sent again with nobody listening, so that the process ends by it, as without this. Where
@@ -19,28 +28,33 @@ export function closeOn(
   if (typeof source?.prependListener !== 'function' || typeof source.kill !== 'function') {
     throw new InvalidArgumentError('closeOn needs the process: closeOn(process).');
   }
+  const own = listening.get(source) ?? { count: 0, endedBy: null };
+  listening.set(source, own);
   let isClosing = false;
   const listeners = SIGNALS.map((signal) => ({ signal, listener: (): void => void close(signal) }));
   // First of all, because a listener that listens once is gone when it has run, though its work has only begun.
   for (const { signal, listener } of listeners) source.prependListener(signal, listener);
-  own.set(source, (own.get(source) ?? 0) + 1);
+  own.count += 1;
 
-  async function close(signal: (typeof SIGNALS)[number]): Promise<void> {
-    const othersListen = source.listenerCount(signal) > (own.get(source) ?? 0);
+  async function close(signal: Signal): Promise<void> {
+    const othersListen = source.listenerCount(signal) > own.count;
+    if (!othersListen) own.endedBy = signal;
     const drain = isClosing ? { drain: 0 } : options;
     isClosing = true;
     // A store that cannot be closed must not keep the process.
     await Promise.allSettled([locks.close(drain)]);
     stop();
-    if (!othersListen && own.get(source) === 0) source.kill(source.pid, signal);
+    if (!othersListen && own.count === 0) source.kill(source.pid, signal);
   }
 
   let isStopped = false;
   function stop(): void {
     if (isStopped) return;
     isStopped = true;
-    own.set(source, (own.get(source) ?? 1) - 1);
+    own.count -= 1;
+    if (own.count === 0) own.endedBy = null;
     for (const { signal, listener } of listeners) source.off(signal, listener);
   }
+  if (own.endedBy !== null) void close(own.endedBy);
   return stop;
 }

@@ -211,6 +211,24 @@ describe('closeOn', () => {
     expect(source.killed).toContainEqual([4242, 'SIGINT']);
   });
 
+  test('locks that are made while others drain do not keep the process', async () => {
+    const { clock, open } = stage();
+    const source = new FakeProcess();
+    const first = open().locks;
+    first.closeOn(source);
+    await first.acquire('k');
+    source.emit('SIGTERM');
+    await clock.advance(1_000);
+    const late = open().locks;
+    late.closeOn(source);
+    expect(await late.acquire('k', { wait: 0 }).catch((error: unknown) => error)).toBeInstanceOf(Error);
+    await clock.advance(6_000);
+    expect(source.killed).toEqual([[4242, 'SIGTERM']]);
+    open().locks.closeOn(source);
+    await clock.advance(6_000);
+    expect(source.killed).toHaveLength(1);
+  });
+
   test('leaves the end of the process to others who listen, and leaves no listener behind', async () => {
     const { clock, open } = stage();
     const source = new FakeProcess();
