@@ -70,7 +70,8 @@ function describe(holders: readonly HolderView[]): string {
   return others.length > 0 ? `${who}, and by ${others.length} more` : who;
 }
 
-/** With its date and zone: a lock may be held for days, and readers are in other zones. */
+/** With its date and zone: a lock may be held for days, and readers are in other zones. Other software may store any number. */
 function dateTime(ms: number): string {
-  return new Date(ms).toISOString();
+  const date = new Date(ms);
+  return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString();
 }

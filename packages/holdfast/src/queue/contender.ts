@@ -256,9 +256,8 @@ export class Contender implements Task, RetryListener {
       const leastMs = wakes.wakesWaiters() ? OUTSIDE_MS : OUTSIDE_UNWOKEN_MS;
       return Math.max(leastMs, ANSWERS_PER_PAUSE * tookMs) * (1 + clock.random());
     }
-    const { livenessPollMs } = store.traits;
-    const livenessMs =
-      livenessPollMs !== null && (position ?? 0) < NEAR_PLACES ? livenessPollMs : Number.POSITIVE_INFINITY;
+    const isNear = (position ?? 0) < NEAR_PLACES;
+    const livenessMs = (isNear ? store.traits.livenessPollMs : null) ?? Number.POSITIVE_INFINITY;
     if (position !== null && wakes.wakesWaiters()) {
       const pollMs = Math.min(POLL_MS * (position + 1), POLL_MS_MAX);
       return Math.min(pollMs, livenessMs, freeInMs + 1 + position * STAGGER_MS);

@@ -130,9 +130,14 @@ function isReplyTo({ kind }: Command, answer: unknown): answer is Reply {
   const reply = answer as Reply;
   if (!Number.isFinite(reply.now)) return false;
   switch (reply.kind) {
-    case 'granted':
-      return kind === 'claim' && Number.isFinite(reply.expiresAt) && areTokens(reply.token, reply.tokenLast);
+    case 'granted': {
+      const { acquiredAt, expiresAt, token, tokenLast } = reply;
+      return kind === 'claim' && Number.isFinite(acquiredAt + expiresAt) && areTokens(token, tokenLast);
+    }
     case 'busy':
+      return (
+        kind === 'claim' && isHint(reply.freeInMs) && isPlace(reply.position) && Array.isArray(reply.holders)
+      );
     case 'withdrawn':
       return kind === 'claim';
     case 'renewed': {
@@ -150,6 +155,11 @@ function isReplyTo({ kind }: Command, answer: unknown): answer is Reply {
       return false;
   }
 }
+
+/** A time that is no number would be the next of all timers, and never due. */
+const isHint = (ms: unknown): boolean => typeof ms === 'number' && !Number.isNaN(ms);
+
+const isPlace = (position: unknown): boolean => position === null || Number.isSafeInteger(position);
 
 const areTokens = (first: number, last: number): boolean =>
   Number.isSafeInteger(first) && Number.isSafeInteger(last) && last >= first;

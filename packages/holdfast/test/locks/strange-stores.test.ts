@@ -1,6 +1,12 @@
 import { expect, test, vi } from 'vitest';
 import { sqlGuard } from '../../src/fences/index.js';
-import { createLocks, InvalidArgumentError, StoreError, UnsupportedError } from '../../src/index.js';
+import {
+  AcquireTimeoutError,
+  createLocks,
+  InvalidArgumentError,
+  StoreError,
+  UnsupportedError,
+} from '../../src/index.js';
 import type { Reply } from '../../src/protocol/commands.js';
 import type { Store } from '../../src/protocol/store.js';
 import { memoryStore } from '../../src/stores/memory.js';
@@ -17,6 +23,9 @@ const strange: [string, unknown][] = [
   ['a reply of another kind', { kind: 'released', held: true, now: 1, decision: 1, othersWait: false }],
   ['a grant without an end', { kind: 'granted', token: 1, tokenLast: 1, acquiredAt: 1, now: 1, decision: 1 }],
   ['a grant at no time', { kind: 'granted', token: 1, tokenLast: 1, expiresAt: 5, now: Number.NaN }],
+  ['busy, without saying until when', { kind: 'busy', holders: [], position: null, now: 1 }],
+  ['busy, without a place', { kind: 'busy', holders: [], freeInMs: 1, now: 1 }],
+  ['busy, held by nothing', { kind: 'busy', freeInMs: 1, position: null, now: 1 }],
 ];
 
 test.each(strange)('a store that answers %s is unknown, and nothing else happens', async (_, answer) => {
@@ -26,6 +35,48 @@ test.each(strange)('a store that answers %s is unknown, and nothing else happens
   const tried = watchOf(locks.tryAcquire('k'));
   await clock.advance(2_100);
   expect(tried.error).toBeInstanceOf(StoreError);
+});
+
+test.each(strange)(
+  'a store that answers a waiter with %s keeps no other lease from its deadline',
+  async (_, answer) => {
+    const { clock, open } = stage();
+    const { locks, store } = open();
+    const { signal } = await locks.acquire('other', { ttl: 5_000 });
+    store.apply = (commands) => commands.map(() => Promise.resolve(answer as Reply));
+    const waiting = watchOf(locks.acquire('k', { wait: 10_000 }));
+    await clock.advance(5_000);
+    expect(signal.aborted).toBe(true);
+    await clock.advance(6_000);
+    expect(waiting.error).toBeInstanceOf(StoreError);
+  },
+);
+
+test('a store that does not say how often to look for the dead is asked like one that cannot tell', async () => {
+  const { clock, open } = stage();
+  const { locks } = open({}, { livenessPollMs: undefined as never });
+  const other = await open().locks.acquire('k', { ttl: 3_000, renew: false });
+  const { signal } = await locks.acquire('other', { ttl: 1_000, renew: false });
+  const waiting = watchOf(locks.acquire('k', { wait: 10_000 }));
+  await clock.advance(1_500);
+  expect([signal.aborted, other.held, waiting.state]).toEqual([true, true, 'pending']);
+  await clock.advance(3_000);
+  expect(waiting.state).toBe('done');
+});
+
+test('a holder of other software whose time is no date is named all the same', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const holder = { owner: 'them', permits: 1, capacity: 1, token: 1, metadata: null, resting: false };
+  const holders = [{ ...holder, acquiredAt: 0, expiresAt: Number.MAX_SAFE_INTEGER }];
+  const busy = { kind: 'busy', holders, freeInMs: 1_000, position: null, now: 1, decision: 1 } as const;
+  store.apply = (commands) => commands.map(() => Promise.resolve({ ...busy, othersWait: false }));
+  const waiting = watchOf(locks.acquire('k', { wait: 100 }));
+  await clock.advance(1_000);
+  expect(waiting.error).toBeInstanceOf(AcquireTimeoutError);
+  expect(String(waiting.error)).toMatch(
+    /held by them since 1970-01-01T00:00:00.000Z, at least until 9007199254740991 /,
+  );
 });
 
 test.each([undefined, null, 'text', ['text'], [undefined], [7]])(
