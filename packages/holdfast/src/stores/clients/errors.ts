@@ -54,6 +54,17 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
     (where) => `${where} has no connection left: raise max_connections, or use fewer`,
   ],
   [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
+  [/^OOM$/, (where) => `the memory of ${where} is full, so it takes no locks: free some, or raise maxmemory`],
+  [
+    /^MISCONF$/,
+    (where) =>
+      `${where} cannot write to its disk, and takes no locks until it can: read its log, and make room`,
+  ],
+  [
+    /^NOREPLICAS$/,
+    (where) =>
+      `${where} has too few replicas now, and takes no locks until they are back (min-replicas-to-write)`,
+  ],
   [REPLICA, (where) => `${where} is a replica, which takes no locks: name the master`],
   [
     READ_ONLY,
@@ -111,7 +122,7 @@ const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
   ],
   [REPLICA, 'while-waiting'],
   [READ_ONLY, 'while-waiting'],
-  [/^(OFFLINE|LOADING|MASTERDOWN|CLUSTERDOWN|53\d{3}|57P03)$/, 'while-waiting'],
+  [/^(OFFLINE|LOADING|MASTERDOWN|CLUSTERDOWN|OOM|MISCONF|NOREPLICAS|53\d{3}|57P03)$/, 'while-waiting'],
   [
     /^ER_(CON_COUNT_ERROR|TOO_MANY_USER_CONNECTIONS|USER_LIMIT_REACHED|UNKNOWN_COM_ERROR|GET_CONNECTION_TIMEOUT)$/,
     'while-waiting',
@@ -126,7 +137,7 @@ const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
 
 /** Codes for messages of clients that give no code, or the wrong one. */
 const CODES_BY_MESSAGE: readonly (readonly [pattern: RegExp, code: string])[] = [
-  [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN)\b/, '$1'],
+  [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|OOM|MISCONF|NOREPLICAS)\b/, '$1'],
   [/isn't (?:writeable|ready) and enableOfflineQueue|client is offline/i, 'OFFLINE'],
   [/is not queryable$/, 'NOT_QUERYABLE'],
   [

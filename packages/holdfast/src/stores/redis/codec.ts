@@ -11,6 +11,7 @@ import {
   TOKEN_BLOCK,
   UnsupportedError,
 } from '../../protocol/index.js';
+import { notExecuted } from '../clients/errors.js';
 import { ANSWER, BEYOND_MAX } from './lua/layout.js';
 
 export interface Answers {
@@ -148,7 +149,10 @@ export function scriptError(answer: readonly unknown[], key: string, redisKey: s
       { key },
     );
   }
-  if (code === ANSWER.FAILED) return new Error(`Redis could not decide on "${key}": ${text}`);
+  if (code === ANSWER.FAILED) {
+    // Nothing was written: that is the last step of a command which can fail.
+    return notExecuted(new Error(text.trim())) ?? new Error(`Redis could not decide on "${key}": ${text}`);
+  }
   return invalidReply(answer);
 }
 

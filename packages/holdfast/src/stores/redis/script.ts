@@ -91,6 +91,8 @@ ${COMMAND_LUA}${RECORD_LUA}${QUEUE_LUA}${COMMANDS_LUA}${DECIDE_LUA}
     local decided, value = pcall(decide, KEYS[at])
     if not decided then
       local message = tostring(type(value) == 'table' and value.err or value)
+      -- Redis before 7 puts the place in the script before some of its errors.
+      message = string.gsub(message, '^@user_script: %d+: %-', '')
       -- A replica writes nothing, so nothing was decided. Clients that look for the master need this error as it is.
       if string.find(message, '^READONLY') then return { err = message } end
       value = { FAILED, message }
