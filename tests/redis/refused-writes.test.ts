@@ -59,6 +59,25 @@ describe.runIf(available('redis'))('a Redis that takes no writes', () => {
     },
   );
 
+  it.each(['eval', 'get', 'set', 'time'])(
+    'a user without the right to %s is told so at once',
+    async (missing) => {
+      const rights = ['eval', 'evalsha', 'get', 'set', 'time', 'info', 'ping', 'hello', 'select'];
+      const given = rights.filter((right) => right !== missing).map((right) => `+${right}`);
+      await client.call('ACL', 'SETUSER', 'app', 'reset', 'on', '>secret', '~*', '&*', '-@all', ...given);
+      // Otherwise the script is known already, and nobody needs `eval`.
+      await client.script('FLUSH');
+      const app = new Redis(server.url, { username: 'app', password: 'secret' });
+      const locks = createLocks(redisStore(app));
+      await expect(locks.acquire('rights', { wait: 60_000 })).rejects.toMatchObject({
+        outcome: 'not-executed',
+        message: expect.stringMatching(/this user may not do that/),
+      });
+      await locks.close();
+      app.disconnect();
+    },
+  );
+
   it('Redis before 7: a replica is an error of the call, by which clients look for the master', async () => {
     const claim = claimOf('old', 'p');
     const words = commandEncoder('inbox:')([claim, releaseOf(claim)]);

@@ -138,6 +138,7 @@ const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
 /** Codes for messages of clients that give no code, or the wrong one. */
 const CODES_BY_MESSAGE: readonly (readonly [pattern: RegExp, code: string])[] = [
   [/^(WRONGPASS|NOAUTH|NOPERM|LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|OOM|MISCONF|NOREPLICAS)\b/, '$1'],
+  [/\bACL failure in script|The user executing the script can't/, 'NOPERM'],
   [/isn't (?:writeable|ready) and enableOfflineQueue|client is offline/i, 'OFFLINE'],
   [/is not queryable$/, 'NOT_QUERYABLE'],
   [

@@ -128,10 +128,13 @@ export function scriptCall(connection: Connection, script: string): Call {
     }
   }
 
+  const refuse = (error: unknown): never => {
+    throw explained(error, connection);
+  };
   return (keys, words, decode) =>
     attempt(keys, words).then(decode, (error: unknown) => {
-      if (!startsWith(error, 'NOSCRIPT')) throw explained(error, connection);
-      return connection.run('eval', script, keys, words).then(decode);
+      if (!startsWith(error, 'NOSCRIPT')) return refuse(error);
+      return connection.run('eval', script, keys, words).then(decode, refuse);
     });
 }
 
