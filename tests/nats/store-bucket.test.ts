@@ -2,10 +2,11 @@
 import type { NatsConnection } from '@nats-io/transport-node';
 import { createLocks, InvalidArgumentError, UnsupportedError } from 'holdfast';
 import { bucketConfig, createBucket, natsStore } from 'holdfast/nats';
-import type { Reply } from 'holdfast/protocol';
+import { NotExecutedError, type Reply } from 'holdfast/protocol';
 import { acquireTick } from 'holdfast/schedule';
 import { available, type NatsServer, startNats } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { renewOf } from '../store-talk.js';
 import { api, claimOf, connectTo, releaseOf, say } from './store-scene.js';
 
 const NS_PER_S = 1_000_000_000;
@@ -59,6 +60,7 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     ['retention', { retention: 'interest' }, /retention is "interest"/],
     ['bytes', { discard: 'old', max_bytes: 8_192 }, /discards old records when it is full/],
     ['messages', { discard: 'old', max_msgs: 20 }, /discards old records when it is full/],
+    ['first', { discard_new_per_subject: true }, /refuses every further record of a key/],
     ['foreign', { subjects: ['orders.>'] }, /the stream KV_foreign is not a KV bucket/],
   ])('one with the wrong %s is refused in words, and left as it is', async (bucket, more, words) => {
     await make(bucket, more);
@@ -70,6 +72,44 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     await expect(say(store, claimOf('k', 'p'))).rejects.toThrow(words);
     await expect(createBucket(connection, { bucket })).rejects.toThrow(words);
     expect(await api(connection, `STREAM.INFO.KV_${bucket}`)).toMatchObject({ config: before.config });
+  });
+
+  it('a full one says so, and that nothing was executed; what is held stays', async () => {
+    await make('full', { max_bytes: 700 });
+    const store = natsStore(connection, { bucket: 'full' });
+    const first = claimOf('k1', 'p');
+    expect((await say(store, first)).kind).toBe('granted');
+    await say(store, claimOf('k2', 'p'));
+    await expect(say(store, claimOf('k3', 'p'))).rejects.toMatchObject({
+      name: 'NotExecutedError',
+      message: expect.stringMatching(/no room for the lock.*maximum bytes exceeded/),
+    });
+    expect((await say(store, renewOf(first))).kind).toBe('renewed');
+    expect((await say(store, releaseOf(first))).kind).toBe('released');
+    await store.close();
+  });
+
+  it('a record that is larger than its messages may be is refused', async () => {
+    await make('narrow', { max_msg_size: 150 });
+    const store = natsStore(connection, { bucket: 'narrow' });
+    await expect(say(store, claimOf('k', 'p'))).rejects.toThrow(
+      /larger than a message may be in this bucket/,
+    );
+    await expect(say(store, claimOf('k', 'p'))).rejects.toBeInstanceOf(UnsupportedError);
+    await store.close();
+  });
+
+  it('an account whose streams need a limit gets told how the bucket is made', async () => {
+    const account =
+      '{ jetstream: { max_file: 8M, max_bytes_required: true }, users: [{ user: app, password: app }] }';
+    const config = { accounts: `{ APP: ${account} }`, no_auth_user: 'app' };
+    const own = await startNats({ own: true, config });
+    const user = await connectTo(own.url);
+    const store = natsStore(user);
+    await expect(say(store, claimOf('k', 'p'))).rejects.toThrow(/Create it yourself, with max_bytes/);
+    await expect(say(store, claimOf('k', 'p'))).rejects.toBeInstanceOf(UnsupportedError);
+    await user.close();
+    await own.stop();
   });
 
   it('more replicas than there are servers are refused, and fewer than asked for', async () => {
@@ -135,6 +175,7 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     const store = natsStore(early);
     const claim = claimOf('k', 'p');
     await expect(say(store, claim)).rejects.toThrow(/did not answer/);
+    await expect(say(store, claim)).rejects.toBeInstanceOf(NotExecutedError);
     await expect(store.read('k')).rejects.toThrow(/did not answer/);
     await own.restart();
     let kind = '';

@@ -208,6 +208,14 @@ export class Bucket {
   }
 
   #explained(error: unknown): unknown {
+    if (isRefusal(error, API.maxBytesRequired)) {
+      const print = `holdfast migrate --store 'URL/${this.name}' --print`;
+      return new UnsupportedError(
+        `The bucket "${this.name}" could not be created, because this account only has streams of a limited size. Create it ` +
+          `yourself, with max_bytes: \`${print}\` prints the rest of its configuration.`,
+        { cause: error },
+      );
+    }
     if (!(error instanceof JetStreamError) || !error.message.includes('replicas')) return error;
     return new UnsupportedError(
       `The bucket "${this.name}" could not be created with ${this.#parts.replicas ?? 1} replicas: it needs a ` +
@@ -251,6 +259,12 @@ function wrongWith(config: StreamConfig, replicas: number, bucket: string): stri
     return (
       'it discards old records when it is full, and they may be locks that are held. It has to refuse new ones. ' +
       `(nats stream edit ${stream} --discard new)`
+    );
+  }
+  if (config.discard_new_per_subject === true) {
+    return (
+      'it refuses every further record of a key (discard_new_per_subject), so that no lock could be renewed or released. ' +
+      'It has to replace them.'
     );
   }
   if (config.num_replicas < replicas) {

@@ -121,6 +121,7 @@ export interface StreamConfig {
   readonly sealed?: boolean;
   readonly retention?: string;
   readonly discard?: string;
+  readonly discard_new_per_subject?: boolean;
   /** -1: as many as there are. */
   readonly max_msgs?: number;
   readonly max_bytes?: number;

@@ -20,9 +20,11 @@ export interface ApiError {
 /** Error numbers of the JetStream API. */
 export const API = {
   noMessage: 10_037,
+  messageTooLarge: 10_054,
   nameInUse: 10_058,
   noStream: 10_059,
   wrongLastSequence: 10_071,
+  maxBytesRequired: 10_113,
   /** The same, as servers from 2.11 on say it. */
   wrongLastSequenceUnnamed: 10_164,
 } as const;
@@ -41,6 +43,30 @@ export class JetStreamError extends Error {
 
 export function isRefusal(error: unknown, ...numbers: readonly number[]): boolean {
   return error instanceof JetStreamError && numbers.includes(error.number);
+}
+
+/** For want of room: in the bucket, in the account or on the server. */
+const NO_ROOM =
+  /: (?:maximum (?:messages|bytes) exceeded|resource limits? exceeded|insufficient (?:\w+ )?resources)/;
+
+/** A refused write. The server checks size and room before it stores a message. */
+export function explainedWrite(error: unknown, key: string): unknown {
+  if (isRefusal(error, API.messageTooLarge)) return tooLarge('in this bucket (max_msg_size)', error, key);
+  if (!(error instanceof JetStreamError) || !NO_ROOM.test(error.message)) return error;
+  const advice = 'Raise the limit of the bucket or the account, or delete what nobody needs';
+  return new NotExecutedError(
+    `There is no room for the lock. ${error.message} ${advice}.`,
+    'while-waiting',
+    error,
+  );
+}
+
+function tooLarge(where: string, cause: unknown, key?: string): UnsupportedError {
+  return new UnsupportedError(
+    `The record would be larger than a message may be ${where}. Fewer holders or waiters ` +
+      'per key, or shorter owners and metadata, make it smaller. Nothing was changed.',
+    { key, cause },
+  );
 }
 
 const NO_RESPONDERS = 'NoResponders';
@@ -80,11 +106,7 @@ export function unansweredError(
       if (!because.includes('max_payload')) {
         return new Error(`The request "${subject}" was not sent to NATS: ${because}.`, { cause });
       }
-      return new UnsupportedError(
-        'The record would be larger than a message may be on this NATS server (max_payload). Fewer holders or waiters ' +
-          'per key, or shorter owners and metadata, make it smaller. Nothing was changed.',
-        { cause },
-      );
+      return tooLarge('on this NATS server (max_payload)', cause);
     default:
       return new Error(`NATS did not answer "${subject}": ${because}.`, { cause });
   }

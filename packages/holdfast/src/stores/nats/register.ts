@@ -11,7 +11,7 @@ import type { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 import type { Bucket } from './bucket.js';
 import type { Cleanup } from './cleanup.js';
 import type { StoredMessage } from './connection.js';
-import { API, isRefusal, mayLackBucket } from './errors.js';
+import { API, explainedWrite, isRefusal, mayLackBucket } from './errors.js';
 import type { Message, Stored } from './layout.js';
 import { LATE_MS } from './record.js';
 import type { Writes } from './writes.js';
@@ -76,7 +76,7 @@ export class NatsRegister implements Register<number> {
         return { kind: 'changed', found: await this.#readAfter(base.version, key) };
       }
       if (mayLackBucket(error)) bucket.suspect();
-      throw error;
+      throw explainedWrite(error, key);
     }
   }
 

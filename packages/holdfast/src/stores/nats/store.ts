@@ -23,10 +23,13 @@ import {
   type Command,
   keysInOrder,
   type ListQuery,
+  NotExecutedError,
   type Reply,
   type Snapshot,
   type Store,
+  UnsupportedError,
 } from '../../protocol/index.js';
+import { messageOf } from '../clients/errors.js';
 import { firstOf, readInOrder } from '../clients/listed.js';
 import { CompareAndSwap } from '../compare-and-swap/compare-and-swap.js';
 import { estimatedTraits } from '../compare-and-swap/estimated-traits.js';
@@ -77,7 +80,7 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       return adapter.apply(commands);
     }
     if (commands.length === 0) return [];
-    const replies = ready().then(() => adapter.apply(commands));
+    const replies = ready().then(() => adapter.apply(commands), unsent);
     return commands.map(async (_, index) => await ((await replies)[index] as Promise<Reply>));
   }
 
@@ -129,6 +132,12 @@ export function storeOn(connection: NatsConnection, parts: BucketParts): Store {
       writes.close();
     },
   };
+}
+
+/** No command was sent before the bucket was there. */
+function unsent(error: unknown): never {
+  if (error instanceof UnsupportedError || error instanceof NotExecutedError) throw error;
+  throw new NotExecutedError(messageOf(error), 'while-waiting', error);
 }
 
 /** The subjects of the stream as keys, read page by page and sorted. */
