@@ -35,15 +35,19 @@ export class Tally {
   }
 
   add(other: Tally): void {
-    for (const [name, count] of Object.entries(other.counts)) this.counts[name as Count] += count;
-    other.waits.forEach((count, index) => {
-      this.waits[index] = (this.waits[index] ?? 0) + count;
-    });
-    other.holds.forEach((count, index) => {
-      this.holds[index] = (this.holds[index] ?? 0) + count;
-    });
+    for (const name of COUNTS) this.counts[name] += other.counts[name];
+    addEach(this.waits, other.waits);
+    addEach(this.holds, other.holds);
     this.waitedMs += other.waitedMs;
     this.longestWaitMs = Math.max(this.longestWaitMs, other.longestWaitMs);
+  }
+}
+
+const COUNTS = Object.keys(new Tally().counts) as readonly Count[];
+
+function addEach(sums: number[], counts: readonly number[]): void {
+  for (let index = 0; index < counts.length; index += 1) {
+    sums[index] = (sums[index] ?? 0) + (counts[index] ?? 0);
   }
 }
 
@@ -87,12 +91,20 @@ export class Tallies {
   summary(nowMs: number, isWanted: (namespace: string) => boolean): Summary {
     const total = new Tally();
     const byKey = new Map<string, Tally>();
+    // Most keys are in one slot. A copy of each would hold up all other requests: there may be 12,000.
+    const copies = new Set<Tally>();
     let isPartial = false;
     this.#slotAt(nowMs);
     for (const { keys, namespaces } of this.#slots) {
       for (const [key, tally] of keys) {
         if (!isWanted(namespaceOf(key))) continue;
-        tallyIn(byKey, key).add(tally);
+        const before = byKey.get(key);
+        const sum = before === undefined ? tally : copies.has(before) ? before : copyOf(before);
+        if (sum !== tally) {
+          sum.add(tally);
+          copies.add(sum);
+        }
+        byKey.set(key, sum);
         total.add(tally);
       }
       for (const [namespace, tally] of namespaces) {
@@ -120,6 +132,12 @@ export interface Summary {
   readonly byKey: ReadonlyMap<string, Tally>;
   /** Some keys were not counted by name. */
   readonly isPartial: boolean;
+}
+
+function copyOf(tally: Tally): Tally {
+  const copy = new Tally();
+  copy.add(tally);
+  return copy;
 }
 
 function tallyIn(tallies: Map<string, Tally>, name: string): Tally {
