@@ -7,6 +7,7 @@ import { proxiesOf } from '../http/addresses.js';
 import { type Limits, limitsOf } from '../http/limits.js';
 import { environmentName, propertiesIn } from '../v1/properties.js';
 import type { Environment } from '../v1/setting-values.js';
+import { isOwnAddress } from './own-address.js';
 import {
   centralVariables,
   ownVariables,
@@ -91,10 +92,16 @@ export function configFrom({
       'insecure lets everybody do everything, but API keys or JWTs are configured too: remove one of both.',
     );
   }
+  const store = values.store ?? defaultStore();
+  const host = values.host ?? '127.0.0.1';
+  const port = Number(values.port ?? '8080');
+  if (isOwnAddress(store, host, port)) {
+    throw new InvalidArgumentError(
+      `The store ${withoutSecrets(store)} is this service itself: name the store that it is to keep the locks in. HOLDFAST_STORE may be set for clients of the service.`,
+    );
+  }
   return {
-    store: values.store ?? defaultStore(),
-    host: values.host ?? '127.0.0.1',
-    port: Number(values.port ?? '8080'),
+    ...{ store, host, port },
     apiKeys: values['api-keys'] ?? null,
     jwt,
     insecure,

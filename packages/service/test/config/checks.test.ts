@@ -61,7 +61,31 @@ describe('what is wrong is told before anything starts', () => {
       { flags: { insecure: 'true', 'jwt-issuer': 'https://a.example', 'jwt-audience': 'a' } },
       /remove one of both/,
     ],
+    [
+      'a store that is the service itself',
+      { environment: { HOLDFAST_STORE: 'http://127.0.0.1:8080' } },
+      /http:\/\/127\.0\.0\.1:8080 is this service itself/,
+    ],
+    ...['http://localhost:9', 'http://key@a:1,[::1]:9/', 'HTTP://127.0.0.1:9?x=y'].map(
+      (store) =>
+        [
+          `the same by another name: ${store}`,
+          { flags: { store, host: '0.0.0.0', port: '9', insecure: 'true' } },
+          /is this service itself/,
+        ] as const,
+    ),
   ];
+
+  it('a store that is another service is none of it', () => {
+    for (const store of [
+      'http://127.0.0.1:8081',
+      'http://127.0.0.2:8080',
+      'http://locks:8080',
+      'https://127.0.0.1',
+    ])
+      expect(from({ flags: { store } }).store).toBe(store);
+    expect(from({ flags: { store: 'http://127.0.0.1:9', port: '9', host: '10.0.0.5' } }).port).toBe(9);
+  });
 
   it.each(wrong)('%s', (_what, sources, words) => {
     expect(() => from(sources)).toThrow(InvalidArgumentError);
