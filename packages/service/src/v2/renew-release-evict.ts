@@ -90,8 +90,9 @@ function releaseRoute(app: FastifyInstance, { client, limits, events, holds }: S
       const { minHold = 0 } = request.body;
       const asked = Math.max(durationMs(minHold, 'minHold', 0, limits.ttlMsMax), minHoldOf(hold));
       // `minHold` keeps the lock like a ttl does, so the same limits apply. Refused, the release would leave the lock held.
-      const { ttlMsMax = Number.POSITIVE_INFINITY } = request.principal;
-      const minHoldMs = Math.min(asked, limits.ttlMsMax, ttlMsMax);
+      const { principal } = request;
+      const minHoldMs = Math.min(asked, limits.ttlMsMax, principal.ttlMsMax ?? Number.POSITIVE_INFINITY);
+      principal.checkTtl?.(key, minHoldMs);
       const reply = await client.replyTo({ kind: 'release', key, hold, minHoldMs });
       const held = reply.kind === 'released' && reply.held;
       request.note.outcome = held ? 'released' : 'not-held';
