@@ -201,14 +201,9 @@ export class Hold implements Task, RetryListener {
   /** The clocks went apart: it may be over by one of them, or earlier than its timer knows. */
   check(): void {
     if (this.ended) return;
-    const { remainingMs, request } = this;
+    const { remainingMs } = this;
     if (remainingMs === 0) this.loseAtEnd();
-    else {
-      // The planned time goes by one clock, and may come after the end by the other.
-      const isLate = remainingMs < request.ttlMs * LEFT_SHARE;
-      if (isLate && this.#renewsItself && !this.leaving && !this.#renewal) this.#send(request.ttlMs);
-      this.dueWithin(remainingMs);
-    }
+    else this.dueWithin(this.#dueInMs(remainingMs));
   }
 
   dueWithin(ms: number): void {
@@ -223,9 +218,14 @@ export class Hold implements Task, RetryListener {
       return;
     }
     const { timers, clock } = this.client;
-    const isDue = this.#renewsItself && !this.leaving && clock.monotonicMs() >= this.#renewMs();
-    if (isDue && !this.#renewal) this.#send(this.request.ttlMs);
-    timers.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + remainingMs));
+    const isTime = clock.monotonicMs() >= this.#renewMs() || this.#dueInMs(remainingMs) === 0;
+    if (isTime && this.#mayRenew) this.#send(this.request.ttlMs);
+    timers.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + this.#dueInMs(remainingMs)));
+  }
+
+  /** By the clock that is ahead. The planned time goes by the monotonic one, and may come after the end by the wall clock. */
+  #dueInMs(remainingMs: number): number {
+    return this.#mayRenew ? Math.max(0, remainingMs - this.request.ttlMs * LEFT_SHARE) : remainingMs;
   }
 
   /** A grid that all holds of one ttl share, so that thousands of renewals are a few batches. */
@@ -240,10 +240,13 @@ export class Hold implements Task, RetryListener {
     return this.request.renew && (this.#limit === null || this.#deadlineMs < this.#limit.monotonicMs);
   }
 
+  get #mayRenew(): boolean {
+    return this.#renewal === null && !this.leaving && this.#renewsItself;
+  }
+
   #nextMs(): number {
     const endMs = this.#limit ? Math.min(this.#deadlineMs, this.#limit.monotonicMs) : this.#deadlineMs;
-    if (!this.#renewsItself || this.leaving || this.#renewal) return endMs;
-    return Math.min(this.#renewMs(), endMs);
+    return this.#mayRenew ? Math.min(this.#renewMs(), endMs) : endMs;
   }
 
   #send(ttlMs: number): void {

@@ -88,6 +88,19 @@ test('F11: after most of the ttl passed by the wall clock alone, the lease is re
   expect([lease.held, once.state]).toEqual([true, 'lost']);
 });
 
+test('F11: a stretched lease is renewed in time by the clock that is ahead', async () => {
+  const { clock, open } = stage();
+  const { locks } = open();
+  const lease = await locks.acquire('k', { ttl: 30_000 });
+  await lease.renew('1h');
+  await clock.advance(1_500);
+  clock.wallOffsetMs += 50 * 60_000;
+  await clock.advance(20 * 60_000);
+  expect(lease.held).toBe(true);
+  await clock.advance(2 * 3_600_000);
+  expect(lease.held).toBe(true);
+});
+
 test('F12: a delay beyond 2^31 - 1 ms does not fire at once', async () => {
   let fired = false;
   const timer = systemClock.timer(2 ** 31 + 1_000, () => {
