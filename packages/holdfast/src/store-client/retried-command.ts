@@ -29,6 +29,8 @@ export interface RetryListener {
   onUnknown(cause: unknown, from: RetriedCommand): void;
   /** The store can never do this: told once, and nothing follows. Without it, more attempts follow. */
   onRefused?(error: Refusal, from: RetriedCommand): void;
+  /** How long a reply is of use from now on. No attempt is awaited for more than half of it, so that others follow. Default: no limit. */
+  readonly remainingMs?: number;
 }
 
 /** What a retried command needs of the store client. */
@@ -64,6 +66,8 @@ export class RetriedCommand implements Task, PendingCommand {
   readonly #listener: RetryListener;
   readonly #isAwaited: boolean;
   #attempts = 1;
+  /** How long the last attempt is awaited. */
+  #limitMs: number;
   #wasTooLate = false;
   /** The attempt awaited now; null in the pause before the next. */
   #awaited: PendingCommand | null = this;
@@ -77,8 +81,9 @@ export class RetriedCommand implements Task, PendingCommand {
     this.#isAwaited = isAwaited;
     this.monotonicMs = sender.clock.monotonicMs();
     this.wallMs = sender.clock.wallMs();
+    this.#limitMs = firstAttemptMs(ttlMs);
     if (!sender.batch.answersAtOnce) {
-      sender.timers.schedule(this, this.monotonicMs + firstAttemptMs(ttlMs), isAwaited);
+      sender.timers.schedule(this, this.monotonicMs + this.#limitMs, isAwaited);
     }
     sender.batch.send(this);
   }
@@ -145,7 +150,9 @@ export class RetriedCommand implements Task, PendingCommand {
       return;
     }
     this.#attempts += 1;
-    timers.schedule(this, nowMs + this.#boundMs(ATTEMPT_MS));
+    const mostMs = (this.#listener.remainingMs ?? Number.POSITIVE_INFINITY) / 2;
+    this.#limitMs = Math.min(this.#boundMs(ATTEMPT_MS), Math.max(mostMs, firstAttemptMs(this.#ttlMs)));
+    timers.schedule(this, nowMs + this.#limitMs);
     this.unanswered += 1;
     this.#awaited = new Repetition(this, nowMs, clock.wallMs());
     this.#sender.batch.send(this.#awaited);
@@ -153,8 +160,7 @@ export class RetriedCommand implements Task, PendingCommand {
 
   /** Once: after a pause of the process the reply may have come already, and is read before this is due again. */
   #isTooLate(awaitedMs: number): boolean {
-    const limitMs = this.#awaited === this ? firstAttemptMs(this.#ttlMs) : this.#boundMs(ATTEMPT_MS);
-    if (this.#wasTooLate || awaitedMs - limitMs < ATTEMPT_MS_MIN) return false;
+    if (this.#wasTooLate || awaitedMs - this.#limitMs < ATTEMPT_MS_MIN) return false;
     this.#wasTooLate = true;
     return true;
   }

@@ -58,6 +58,22 @@ test('F7: a store that answers nothing loses the lease at its deadline and not b
   expect(lease.state).toBe('lost');
 });
 
+test.each([10_000, 30_000, 300_000])(
+  'F7: a lease of %i ms lives through a silence of three fifths of that, also one that begins with a renewal',
+  async (ttl) => {
+    const { clock, open } = stage();
+    const { locks, store } = open();
+    const lease = await locks.acquire('k', { ttl });
+    store.fate = () => 'lost';
+    while (store.countOf('renew') === 0) await clock.advance(ttl / 100);
+    await clock.advance(0.6 * ttl);
+    store.fate = () => 'pass';
+    await clock.advance(ttl);
+    expect(lease.held).toBe(true);
+    expect(store.countOf('renew')).toBeLessThan(25);
+  },
+);
+
 test('P16: a lease whose renewal the store refuses as lost is lost at once', async () => {
   const { clock, open } = stage();
   const a = open();
