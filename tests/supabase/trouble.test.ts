@@ -87,6 +87,32 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
     await locks.close({ drain: 0 });
   }, 90_000);
 
+  it('while the database behind it is down, it is known that nothing was executed', async () => {
+    const store = supabaseStore(scene.client('service_role'));
+    await scene.server.kill();
+    try {
+      const claim = { ...CLAIM, key: `default/${fresh()}`, hold: { process: 'p', number: 1 } };
+      // The first call may be sent over a connection that has just broken.
+      await expect
+        .poll(async () => (await Promise.allSettled(store.apply([claim])))[0], { timeout: 20_000 })
+        .toMatchObject({ reason: { name: 'NotExecutedError', message: expect.stringMatching(/PGRST00/) } });
+    } finally {
+      await scene.server.restart();
+    }
+  }, 60_000);
+
+  it.each([
+    ['25006', 405, /is read-only and takes no locks/],
+    ['53300', 503, /no connection left/],
+  ])('a refusal of the server (%s) is known to be one', async (code, status, text) => {
+    const error = { code, message: 'the server said no', details: null, hint: null };
+    const client = { schema: () => ({ rpc: async () => ({ data: null, error, status }) }) };
+    const claim = { ...CLAIM, key: 'default/refused', hold: { process: 'p', number: 1 } };
+    const [reply] = supabaseStore(client).apply([claim]);
+    await expect(reply).rejects.toThrow(text);
+    await expect(reply).rejects.toBeInstanceOf(NotExecutedError);
+  });
+
   it('F4: an answer lost on its way is asked for again, and is the same grant', async () => {
     const proxy = await startProxy({ host: scene.postgrest.host, port: scene.postgrest.port });
     const client = clientAt(`http://${proxy.host}:${proxy.port}`, jwtOf({ role: 'service_role' }));

@@ -3,7 +3,7 @@
  * with an error instead of rejecting, also when no server was reached. Here the error becomes: a refusal (nothing was
  * done, and a retry will not help), `NotExecutedError` (nothing was reached), or an unknown outcome.
  */
-import { InvalidArgumentError, UnsupportedError } from '../../protocol/index.js';
+import { InvalidArgumentError, NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { isObject } from '../../protocol/is-object.js';
 import { notExecuted } from '../clients/errors.js';
 
@@ -32,6 +32,8 @@ interface Failure {
 
 const NOT_FOUND_CODES = ['PGRST106', 'PGRST202', 'PGRST203', 'PGRST205', '3F000', '42883', '42P01', '42703'];
 const NOT_ALLOWED_CODES = ['PGRST300', 'PGRST301', 'PGRST302', 'PGRST303'];
+/** PostgREST has no connection to the database, has not read the schema yet, or has no free connection: it sent nothing. */
+const NOT_SENT_CODES = ['PGRST000', 'PGRST002', 'PGRST003'];
 /** Node's error codes in a text: the client gives the error of `fetch` as text only. */
 const CODE_IN_TEXT = /\b(E[A-Z]{4,}|(?:CERT|DEPTH|SELF|UNABLE|ERR_TLS|UND_ERR)_\w+)\b/;
 /** A gateway may answer with a long page. */
@@ -105,5 +107,6 @@ function unknownOutcome({ error, code, message, status }: Failure): Error {
   const short = message.length > MESSAGE_MAX ? `${message.slice(0, MESSAGE_MAX)}…` : message;
   // The code, if it is an SQLSTATE, says whether the server undid the call.
   const text = `${where}: ${short}${code === '' ? '' : ` (${code})`}`;
+  if (NOT_SENT_CODES.includes(code)) return new NotExecutedError(text, 'while-waiting', error);
   return Object.assign(new Error(text, { cause: error }), { code });
 }

@@ -14,6 +14,7 @@
  */
 import { type Guarantees, type Store, type Traits, UnsupportedError } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
+import { notExecuted } from '../clients/errors.js';
 import { findingsOf, note, warning } from '../clients/findings.js';
 import { answersIn, CommandSender, type Transport } from '../postgres/command-sender.js';
 import { isLockedOut, lockedOutError } from '../postgres/errors.js';
@@ -86,7 +87,7 @@ function httpTransport(call: Call): Transport {
           "connects as: ALTER ROLE authenticator SET default_transaction_isolation = 'read committed'.",
       );
     },
-    explain: (error) => (isLockedOut(error) ? lockedOutError(error) : error),
+    explain: (error) => (isLockedOut(error) ? lockedOutError(error) : (notExecuted(error) ?? error)),
   };
 }
 
