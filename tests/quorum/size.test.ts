@@ -2,6 +2,7 @@
 import { createLocks, StoreError } from 'holdfast';
 import { enrolMembers, quorumStore } from 'holdfast/quorum';
 import { available, type ProxyTarget } from 'holdfast-test-servers';
+import { Redis } from 'ioredis';
 import { describe, expect, it } from 'vitest';
 import { PREFIX, QuorumScene } from './store-scene.js';
 
@@ -35,6 +36,35 @@ async function storedIn({ clients }: QuorumScene, key: string) {
 }
 
 describe.runIf(available('redis', { own: true }))('the number of servers', { timeout: 120_000 }, () => {
+  it('one server passed twice is named when it is to be enrolled', async ({ onTestFinished }) => {
+    const scene = await QuorumScene.open(onTestFinished);
+    await Promise.all(scene.clients.map((client) => client.flushall()));
+    const [one, two] = scene.servers;
+    if (!one || !two) throw new Error('No servers.');
+    const wrong = scene.connect([one, one, two]);
+    await expect(enrolMembers(wrong)).rejects.toThrow(
+      /server 2 is the same as server 1: pass each server once/,
+    );
+    // With the right list it works.
+    expect((await enrolMembers(scene.clients)).enrolled).toEqual([1, 2, 3]);
+  });
+
+  it('databases of one server count, and probe warns that they are lost together', async ({
+    onTestFinished,
+  }) => {
+    const scene = await QuorumScene.open(onTestFinished);
+    const [{ url } = { url: '' }, other] = scene.servers;
+    const databases = [1, 2].map((db) => new Redis(url, { db }));
+    onTestFinished(() => databases.forEach((client) => void client.disconnect()));
+    const clients = [...databases, ...scene.connect(other ? [other] : [])];
+    await enrolMembers(clients, { prefix: 'one:' });
+    const store = quorumStore(clients, { prefix: 'one:' });
+    const texts = (await store.probe()).findings.map(({ level, text }) => `${level} ${text}`).join('\n');
+    expect(texts).toMatch(/^warning Servers 1 and 2 are one Redis server: when that one is lost/);
+    expect(texts).not.toMatch(/servers may be lost/);
+    await store.close();
+  });
+
   it('cannot grow: five servers are not enrolled where three are, and a process with five gets no lock', async ({
     onTestFinished,
   }) => {
@@ -98,6 +128,8 @@ describe.runIf(available('redis', { own: true }))('the number of servers', { tim
     const options = { prefix: 'holdfast-quorum-5:' };
     expect(await enrolMembers(scene.clients, options)).toEqual({ enrolled: [1, 2, 3, 4, 5], isNew: true });
     await expect(forgotten.tryAcquire('other')).rejects.toThrow(/not enrolled in a quorum/);
+    // A token is ahead of the time by as much as the time is in doubt, and the new quorum knows nothing but the time.
+    await expect.poll(() => Date.now() * 1_000).toBeGreaterThan(lease.token);
     const locks = createLocks(quorumStore(scene.clients, options));
     onTestFinished(() => locks.close({ drain: 0 }));
     expect((await locks.acquire('report')).token).toBeGreaterThan(lease.token);

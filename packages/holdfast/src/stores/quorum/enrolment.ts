@@ -74,8 +74,14 @@ export async function enrolMembers(
     for (const index of some) {
       const seat = { quorum: id, place: index + 1, size: members.length };
       const state = (await members[index]?.enrol(seat, isVoting, states[index] ?? '')) ?? '';
-      if (state === '')
-        throw failed(`server ${index + 1} was restarted, or enrolled by somebody else, meanwhile: try again`);
+      if (state === '') {
+        const twin = greetings.findIndex(({ run }) => run === greetings[index]?.run);
+        throw failed(
+          twin === index
+            ? `server ${index + 1} was restarted, or enrolled by somebody else, meanwhile: try again`
+            : `server ${index + 1} is the same as server ${twin + 1}: pass each server once`,
+        );
+      }
       states[index] = state;
     }
   };

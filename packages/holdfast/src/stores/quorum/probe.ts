@@ -2,6 +2,7 @@
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
+import { groupedBy } from '../clients/grouped.js';
 import { factsOf, memoryFinding, nameOf } from '../redis/probe.js';
 import type { Quorum } from './quorum.js';
 import type { RedisMember } from './redis-member.js';
@@ -27,9 +28,10 @@ export async function probe(
     server: `a quorum of ${members.length}: ${[...new Set(found.map(({ server }) => server))].join(', ')}`,
     now: Math.round((earliest + latest) / 2),
     findings: [
-      good(
-        `Every lock is on a majority before it is answered: ${lost} of ${members.length} servers may be lost.`,
-      ),
+      ofOneServer(found) ??
+        good(
+          `Every lock is on a majority before it is answered: ${lost} of ${members.length} servers may be lost.`,
+        ),
       good("A majority of the servers' clocks decides: no client's clock matters, and no single server's."),
       ...found.flatMap(({ findings }) => findings),
       ...findingsOf(
@@ -48,8 +50,23 @@ export async function probe(
   };
 }
 
+/** Databases of one server, or names of it, are no independent servers. */
+function ofOneServer(found: readonly Found[]): Finding | null {
+  const byRun = groupedBy([...found.entries()], ([, { run }]) => run ?? '');
+  const together = [...byRun].filter(([run, some]) => run !== '' && some.length > 1).map(([, some]) => some);
+  if (together.length === 0) return null;
+  const names = together.map(
+    (some) => `${some.map(([index]) => index + 1).join(' and ')} are one Redis server`,
+  );
+  return warning(
+    `Servers ${names.join(', ')}: when that one is lost, or restarted, all of them are. Remedy: independent servers.`,
+  );
+}
+
 interface Found {
   readonly server: string;
+  /** The run id of the server; undefined where it does not answer. */
+  readonly run?: string | undefined;
   readonly findings: readonly Finding[];
 }
 
@@ -69,7 +86,7 @@ async function memberFindings(member: RedisMember): Promise<Found> {
     diskFinding(info, config),
     memory.level !== 'good' && memory,
   );
-  return { server: nameOf(info, 1), findings: findings.map(named) };
+  return { server: nameOf(info, 1), run: info.get('run_id'), findings: findings.map(named) };
 }
 
 /** A server that forgets a promise breaks exclusion, so a restarted one has to be enrolled again, whatever is on its disk. */

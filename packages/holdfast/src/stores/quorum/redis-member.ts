@@ -84,6 +84,8 @@ interface FullGreeting extends Greeting {
   readonly isNoted: boolean;
   /** The enrolment as it is, to be compared when it is changed. */
   readonly before: string;
+  /** The run id of the server. Databases of one server have the same. */
+  readonly run: string;
 }
 
 export interface RedisMemberParts {
@@ -165,7 +167,7 @@ export class RedisMember implements Member {
   /** With the enrolment as it is stored, whether it still counts or not. */
   async greet(): Promise<FullGreeting> {
     this.connection.checkUsable();
-    const [stamp, seat = '', runBefore, run] = listOf(
+    const [stamp, seat = '', runBefore, run = ''] = listOf(
       await this.#counted(() => this.#greet([`${this.#prefix}member`], [])),
     ).map(textOf);
     const [quorum = '', place, size] = seat.split(' ');
@@ -181,6 +183,7 @@ export class RedisMember implements Member {
       enrolled: quorum,
       isNoted,
       before: `${seat} ${runBefore}`,
+      run,
     };
   }
 
