@@ -130,6 +130,29 @@ describe.runIf(available('postgres'))('PostgreSQL with others in it', () => {
     },
   );
 
+  it('a statement that the server ends by its statement_timeout was not executed', async () => {
+    const pool = new pg.Pool({ connectionString: url, statement_timeout: 100 });
+    pool.on('error', () => undefined);
+    await migrate(client);
+    const store = postgresStore(pool, { listener: false });
+    await client.query("SELECT holdfast.acquire_lock('slow', 'somebody')");
+    const hold = { process: 'sql:somebody', number: 1 };
+    await client.query('BEGIN');
+    try {
+      await client.query("SELECT FROM holdfast.records WHERE key = 'default/slow' FOR UPDATE");
+      const [renewal] = store.apply([
+        { kind: 'renew', key: 'default/slow', hold, ttlMs: 60_000, block: false },
+      ]);
+      await expect(renewal).rejects.toMatchObject({
+        name: 'NotExecutedError',
+        message: expect.stringMatching(/statement_timeout/),
+      });
+    } finally {
+      await client.query('ROLLBACK');
+      await pool.end();
+    }
+  });
+
   it("a migration leaves the caller's search_path as it was", async () => {
     await client.query('BEGIN');
     await client.query('SET LOCAL search_path = public, pg_temp');

@@ -71,6 +71,11 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
     (where) =>
       `${where} is read-only and takes no locks: it is a replica, or is set so, as some hosts do when the disk is full. Name the primary, or let it write`,
   ],
+  [
+    /^57014$/,
+    (where) =>
+      `${where} ended the statement, because it took too long (statement_timeout) or somebody cancelled it`,
+  ],
   [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
   [
     /^(ERR_SSL_WRONG_VERSION_NUMBER|EPROTO|NO_TLS)$/,
@@ -115,7 +120,7 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
  */
 const NOT_EXECUTED: readonly (readonly [pattern: RegExp, retry: Retry])[] = [
   // The server undid the statement.
-  [/^(ER_LOCK_DEADLOCK|ER_LOCK_WAIT_TIMEOUT)$/, 'at-once'],
+  [/^(ER_LOCK_DEADLOCK|ER_LOCK_WAIT_TIMEOUT|57014)$/, 'at-once'],
   [
     /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EAI_NONAME|CONNECT_TIMEOUT|ConnectionTimeoutError|UND_ERR_CONNECT_TIMEOUT)$/,
     'while-waiting',
