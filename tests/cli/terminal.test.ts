@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
 import { join } from 'node:path';
 import { available, startRedis } from 'holdfast-test-servers';
@@ -121,6 +121,31 @@ describe.runIf(hasTerminals)('at a terminal', () => {
     const { status, stdout } = await session.ended;
     expect(status).toBe(0);
     expect(stdout).toContain('\u001b[36malice\u001b[39m');
+    expect(stdout.lastIndexOf('\u001b[?25h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[?25l'));
+  });
+
+  it('watch puts the cursor back while Ctrl-Z has stopped it', async () => {
+    const session = atTerminal('watch --every 50ms');
+    await session.said(/No key is held or waited for/);
+    const { pid = 0 } = session.child;
+    const found = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });
+    const watching = Number(found.stdout);
+    session.child.stdin?.write('\u001a');
+    const isStopped = (): boolean => / T /.test(readFileSync(`/proc/${watching}/stat`, 'utf8'));
+    while (!isStopped()) await sleep(20);
+    let isBack = false;
+    const back = session.said(/\?25h[\s\S]+\?25l[\s\S]+No key is held or waited for/).then(() => {
+      isBack = true;
+    });
+    // `script` stops with it, a moment later.
+    while (!isBack) {
+      for (const stopped of [pid, watching]) process.kill(stopped, 'SIGCONT');
+      await sleep(50);
+    }
+    await back;
+    session.child.stdin?.write('\u0003');
+    const { status, stdout } = await session.ended;
+    expect(status).toBe(0);
     expect(stdout.lastIndexOf('\u001b[?25h')).toBeGreaterThan(stdout.lastIndexOf('\u001b[?25l'));
   });
 

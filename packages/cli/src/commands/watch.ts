@@ -89,7 +89,14 @@ interface View extends KeysInUse {
 
 /** Reads all keys each time: durations grow even when nothing changes. */
 async function drawLive(locks: Locks, query: Query, url: string, terminal: Terminal): Promise<void> {
-  terminal.raw(BEGIN + CLEAR_SCREEN);
+  const begin = (): void => terminal.raw(BEGIN + CLEAR_SCREEN);
+  // Ctrl-Z: the shell needs its cursor meanwhile.
+  const suspend = (): void => {
+    terminal.raw(`${END}\n`);
+    process.kill(process.pid, 'SIGSTOP');
+  };
+  process.on('SIGTSTP', suspend).on('SIGCONT', begin);
+  begin();
   let view: View | undefined;
   try {
     while (!query.signal.aborted && !terminal.failed()) {
@@ -107,6 +114,7 @@ async function drawLive(locks: Locks, query: Query, url: string, terminal: Termi
       await pause(query.every, query.signal);
     }
   } finally {
+    process.off('SIGTSTP', suspend).off('SIGCONT', begin);
     terminal.raw(`${END}\n`);
   }
 }
