@@ -1,21 +1,24 @@
 /**
  * The log of a running service, on an output that may fail or stall. Requests never wait for it.
  *
- * 1. The lines of one turn of the event loop are written together, after the turn: one write per request would cost as much
- *    as the lock. Warnings and errors are written at once, with all lines before them.
+ * 1. The lines of one turn of the event loop are written together, after the turn, and at least 10 ms after the write before
+ *    it: one write per request would cost as much as the lock. Warnings and errors are written at once, with all lines before
+ *    them.
  * 2. While a write is under way, lines are kept: up to 8 MiB, and what does not fit is dropped.
  * 3. The lines of a failed write are dropped. The next lines are a new attempt.
  * 4. Dropped lines are reported at once, elsewhere than in the log: the log itself may be stuck for hours. The first write
  *    that succeeds afterwards is followed by a warning with their number.
  *
  * An audit entry is a line whose writer learns whether it was written. A process that is killed may lose the lines of its
- * last turn, but no audit entry that an eviction relied on.
+ * last turns, but no audit entry that an eviction relied on.
  */
 import { type DestinationStream, symbols } from 'pino';
-import { soon, within } from './clock.js';
+import { after, monotonicMs, soon, within } from './clock.js';
 
 /** The level of a line for every request. */
 const INFO = 30;
+/** Between the starts of two writes, unless a line is urgent. A busy service has a turn for every few requests. */
+const WRITES_APART_MS = 10;
 /** More than this is written before the turn is over. */
 const TURN_LETTERS_MAX = 64 * 1_024;
 /** What may wait for a write: the lines of 20,000 requests that are answered in one turn fit. */
@@ -51,6 +54,7 @@ export class LogOutput implements DestinationStream {
   #waiting: (() => void)[] = [];
   #isDue = false;
   #isWriting = false;
+  #writtenMs = Number.NEGATIVE_INFINITY;
   #hasFailed = false;
   #dropped = 0;
   #droppedTold = 0;
@@ -90,6 +94,7 @@ export class LogOutput implements DestinationStream {
     this.#letters = 0;
     this.#entries = [];
     this.#isWriting = true;
+    this.#writtenMs = monotonicMs();
     // A failed write may have left half a line.
     const text = (this.#hasFailed ? '\n' : '') + lines.join('');
     this.#output.write(text, (error = null) => {
@@ -139,10 +144,12 @@ export class LogOutput implements DestinationStream {
   #flushSoon(): void {
     if (this.#isDue) return;
     this.#isDue = true;
-    soon(this.#onTurn);
+    const waitMs = this.#writtenMs + WRITES_APART_MS - monotonicMs();
+    if (waitMs > 0) after(waitMs, this.#onDue);
+    else soon(this.#onDue);
   }
 
-  readonly #onTurn = (): void => {
+  readonly #onDue = (): void => {
     this.#isDue = false;
     this.flush();
   };

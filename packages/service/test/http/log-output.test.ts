@@ -1,8 +1,10 @@
 import { pino } from 'pino';
-import { describe, expect, it } from 'vitest';
+import { afterEach, describe, expect, it, vi } from 'vitest';
 import { LogOutput } from '../../src/log-output.js';
 
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
+/** Longer than between two writes. */
+const pause = () => new Promise<void>((resolve) => setTimeout(resolve, 30));
 const messagesOf = (text: string) => [...text.matchAll(/"msg":"([^"]+)"/g)].map(([, msg]) => msg);
 
 /** A log whose writes are done at once. */
@@ -36,7 +38,7 @@ function stalled() {
   async function end(error?: Error): Promise<string> {
     const write = writes.shift();
     write?.done(error);
-    await turn();
+    await pause();
     return write?.text ?? '';
   }
   return { log, output, end, told, count: () => writes.length };
@@ -45,6 +47,10 @@ function stalled() {
 const FULL = new Error('The disk is full.');
 /** Nine of them fit. */
 const LONG = 'x'.repeat(900_000);
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe('the log of a running service', () => {
   it('writes the lines of one turn together, in order, after the turn', async () => {
@@ -55,9 +61,25 @@ describe('the log of a running service', () => {
     expect(texts()).toEqual([]);
     await turn();
     expect(texts()).toEqual([['one', 'two']]);
-    log.info('three');
+  });
+
+  it('writes the lines of the turns after a write together, 10 ms after it', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'performance'] });
+    const { log, texts } = written();
+    log.info('one');
     await turn();
-    expect(texts()).toEqual([['one', 'two'], ['three']]);
+    log.info('two');
+    await turn();
+    log.info('three');
+    vi.advanceTimersByTime(9);
+    await turn();
+    expect(texts()).toEqual([['one']]);
+    vi.advanceTimersByTime(1);
+    expect(texts()).toEqual([['one'], ['two', 'three']]);
+    vi.advanceTimersByTime(10);
+    log.info('four');
+    await turn();
+    expect(texts()).toEqual([['one'], ['two', 'three'], ['four']]);
   });
 
   it('writes a warning or an error at once, after the lines before it', async () => {
