@@ -1,5 +1,5 @@
 import type * as Crypto from 'node:crypto';
-import { beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 
 const compared = vi.hoisted(() => [] as (readonly [number, number])[]);
 
@@ -19,6 +19,10 @@ vi.resetModules();
 const { digestIn, isKeyOf, newKey } = await import('../../src/auth/api-key.js');
 const { ApiKeyRing } = await import('../../src/auth/api-key-ring.js');
 const { keyFile } = await import('./issuer.js');
+
+afterEach(() => {
+  vi.useRealTimers();
+});
 
 describe('a key is compared in constant time', () => {
   beforeEach(() => {
@@ -51,5 +55,20 @@ describe('a key is compared in constant time', () => {
       [32, 32],
       [32, 32],
     ]);
+  });
+
+  it('again when the file of keys was looked at, not for every request', async () => {
+    vi.useFakeTimers({ toFake: ['performance'] });
+    const { path, keys } = await keyFile({ ada: ['read:*'] });
+    const ring = new ApiKeyRing(path);
+    const id = keys.ada.slice(4, 16);
+    compared.length = 0;
+    for (let request = 0; request < 3; request += 1) expect(ring.find(id, keys.ada)?.name).toBe('ada');
+    expect(compared.splice(0)).toHaveLength(1);
+    vi.advanceTimersByTime(250);
+    expect(ring.find(id, keys.ada)?.name).toBe('ada');
+    expect(compared.splice(0)).toHaveLength(1);
+    for (let request = 0; request < 3; request += 1) expect(ring.find(id, newKey().text)).toBeNull();
+    expect(compared).toHaveLength(3);
   });
 });
