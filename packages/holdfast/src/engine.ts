@@ -7,4 +7,5 @@ export { KeyQueue, type QueueOwner } from './queue/key-queue.js';
 export { KeyQueues } from './queue/key-queues.js';
 export type { Request } from './queue/request.js';
 export type { NotGranted, Outcome, Waiter } from './queue/waiter.js';
-export { type Answer, StoreClient } from './store-client/store-client.js';
+export type { Answer } from './store-client/asked-command.js';
+export { StoreClient } from './store-client/store-client.js';

@@ -4,14 +4,15 @@
  * Commands are sent until they are answered, those of one moment in one batch. Waiting for an answer is bounded: nothing
  * hangs because a store does.
  */
-import type { Clock, Moment } from '../clock.js';
+import type { Clock } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';
-import { HoldfastError, isPermanent, NotExecutedError, UnsupportedError } from '../protocol/errors.js';
+import { HoldfastError, isPermanent, UnsupportedError } from '../protocol/errors.js';
 import type { Store } from '../protocol/store.js';
 import { TimerQueue } from '../timer-queue.js';
+import { type Answer, AskedCommand } from './asked-command.js';
 import { BackgroundReleases } from './background-releases.js';
 import { applyTo, Batch, type PendingCommand } from './batch.js';
-import { type Refusal, RetriedCommand, type RetryListener, type Sender } from './retried-command.js';
+import type { Sender } from './retried-command.js';
 import { storeError, unsupportedError } from './store-error.js';
 import { WakeListener } from './wake-listener.js';
 
@@ -19,12 +20,6 @@ import { WakeListener } from './wake-listener.js';
 const CALL_MS_MAX = 5_000;
 /** The pause before a call that failed is made again. */
 const AGAIN_MS = 50;
-
-/** A reply, and the moment before the attempt that it answers was sent. */
-export interface Answer {
-  readonly reply: Reply;
-  readonly sent: Moment;
-}
 
 /** How many clients use a store: the last one closes it. */
 const users = new WeakMap<Store, number>();
@@ -61,15 +56,11 @@ export class StoreClient implements Sender {
   }
 
   /** Sends a command until it is answered. A `StoreError` when there is no answer in time; `name` is the key in it. */
-  async ask(command: Command, name: string, operation: string = command.kind): Promise<Answer> {
-    const asked = new Asked(this.asksWhileAway);
-    const retried = new RetriedCommand(this, command, 4 * CALL_MS_MAX, asked, false);
-    const cause = (): unknown => retried.known(asked.cause);
-    try {
-      return await this.within(asked.answer, operation, name, cause);
-    } finally {
-      retried.stop();
-    }
+  ask(command: Command, name: string, operation: string = command.kind): Promise<Answer> {
+    const question = { command, operation, name, awaitedMs: CALL_MS_MAX, whileAway: this.asksWhileAway };
+    return new Promise((resolve, reject) => {
+      new AskedCommand(this, question, resolve, (error) => reject(this.forCaller(error, name)));
+    });
   }
 
   /** One attempt each, in one batch and in this order, for callers that repeat commands themselves. */
@@ -88,9 +79,10 @@ export class StoreClient implements Sender {
   }
 
   /** The answer, or a `StoreError` when it fails or does not come in time. */
-  within<T>(answer: Promise<T>, operation: string, key?: string, cause?: () => unknown): Promise<T> {
+  within<T>(answer: Promise<T>, operation: string, key?: string): Promise<T> {
     return new Promise((resolve, reject) => {
-      const onTimer = (): void => reject(storeError(operation, key, cause?.()));
+      const fail = (error: HoldfastError): void => reject(this.forCaller(error, key));
+      const onTimer = (): void => fail(storeError(operation, key));
       const timer = this.timers.call(this.clock.monotonicMs() + CALL_MS_MAX, onTimer);
       answer.then(
         (value) => {
@@ -100,8 +92,8 @@ export class StoreClient implements Sender {
         },
         (error: unknown) => {
           this.timers.cancel(timer);
-          if (error instanceof UnsupportedError) reject(unsupportedError(key, error));
-          else reject(error instanceof HoldfastError ? error : storeError(operation, key, error));
+          if (error instanceof UnsupportedError) fail(unsupportedError(key, error));
+          else fail(error instanceof HoldfastError ? error : storeError(operation, key, error));
         },
       );
     });
@@ -122,6 +114,11 @@ export class StoreClient implements Sender {
       }
     };
     await this.within(retry(), operation, key);
+  }
+
+  /** An error as callers of this client get it. */
+  protected forCaller(error: HoldfastError, _key: string | undefined): HoldfastError {
+    return error;
   }
 
   pause(ms: number): Promise<void> {
@@ -148,29 +145,5 @@ export class StoreClient implements Sender {
     for (const outcome of await Promise.allSettled([this.wakes.stop(), closeStore()])) {
       if (outcome.status === 'rejected') throw outcome.reason;
     }
-  }
-}
-
-/** One answer as a promise. */
-class Asked implements RetryListener {
-  readonly answer: Promise<Answer>;
-  cause: unknown;
-  onReply: (reply: Reply, sent: Moment) => void = () => undefined;
-  onRefused: (error: Refusal) => void = () => undefined;
-  readonly #goesOn: boolean;
-
-  constructor(goesOn: boolean) {
-    this.#goesOn = goesOn;
-    this.answer = new Promise((resolve, reject) => {
-      this.onReply = (reply, sent) => resolve({ reply, sent });
-      this.onRefused = reject;
-    });
-  }
-
-  /** The caller did not say how long to wait for a store that is away. */
-  onUnknown(cause: unknown): void {
-    this.cause = cause;
-    if (!this.#goesOn && cause instanceof NotExecutedError && cause.retry !== 'at-once')
-      this.onRefused(cause);
   }
 }

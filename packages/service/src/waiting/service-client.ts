@@ -1,5 +1,5 @@
 /** The store client of the service. Its errors are for clients of the service: they do not repeat the driver's words. */
-import { type Store, StoreError } from 'holdfast';
+import { type HoldfastError, type Store, StoreError } from 'holdfast';
 import { systemClock } from 'holdfast/clock';
 import { StoreClient } from 'holdfast/engine';
 import {
@@ -30,23 +30,13 @@ export class ServiceClient extends StoreClient {
     this.#events = events;
   }
 
-  override async within<T>(
-    answer: Promise<T>,
-    operation: string,
-    key?: string,
-    cause?: () => unknown,
-  ): Promise<T> {
-    try {
-      return await super.within(answer, operation, key, cause);
-    } catch (error) {
-      throw error instanceof StoreError ? forClients(error, key) : error;
-    }
+  protected override forCaller(error: HoldfastError, key: string | undefined): HoldfastError {
+    return error instanceof StoreError ? forClients(error, key) : error;
   }
 
   /** The reply to a command that is sent until it is answered. */
-  async replyTo(command: Command): Promise<Reply> {
-    const { reply } = await this.ask(command, command.key);
-    return reply;
+  replyTo(command: Command): Promise<Reply> {
+    return this.ask(command, command.key).then(({ reply }) => reply);
   }
 
   read(key: string): Promise<Snapshot | null> {
