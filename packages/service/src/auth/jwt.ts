@@ -8,6 +8,7 @@ import { InvalidArgumentError } from 'holdfast';
 import { errors, type JWTPayload, type JWTVerifyOptions, jwtVerify } from 'jose';
 import type { Logger } from 'pino';
 import { monotonicMs, wallMs } from '../clock.js';
+import { forgetOldest } from '../forget-oldest.js';
 import { Problem } from '../http/problem.js';
 import {
   type Fetch,
@@ -224,11 +225,8 @@ class SeenTokens {
   }
 
   add(token: string, bearer: Bearer): void {
-    if (this.#seen.size >= REMEMBERED_MAX) {
-      const [oldest] = this.#seen.keys();
-      if (oldest !== undefined) this.#seen.delete(oldest);
-    }
     this.#seen.set(nameOf(token), { bearer, atMs: monotonicMs() });
+    forgetOldest(this.#seen, REMEMBERED_MAX, (oldest) => this.#seen.delete(oldest));
   }
 }
 

@@ -6,6 +6,7 @@
  */
 import type { Claim, Command, Granted, HolderView, Reply } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
+import { forgetOldest } from '../forget-oldest.js';
 import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 import { type End, type EndKind, isBetter, type KnownHold, type PastHold, PastHolds } from './past-holds.js';
 import { type Count, type Summary, Tallies } from './tallies.js';
@@ -166,8 +167,7 @@ export class History {
     if (count === 0) return;
     this.#evictions.delete(key);
     this.#evictions.set(key, eviction);
-    const [oldest] = this.#evictions.keys();
-    if (this.#evictions.size > EVICTED_KEYS_MAX && oldest !== undefined) this.#evictions.delete(oldest);
+    forgetOldest(this.#evictions, EVICTED_KEYS_MAX, (oldest) => this.#evictions.delete(oldest));
     // Nobody knows yet whether it was done.
     if (count === null) return;
     for (const tracked of this.#tracked.of(key)) {

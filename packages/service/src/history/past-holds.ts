@@ -2,6 +2,7 @@
  * Holds that have ended, in the order in which that was seen; the oldest are dropped first. Of one key at most 100 stay, so
  * that a busy key does not drop the holds of all others.
  */
+import { forgetOldest } from '../forget-oldest.js';
 
 /** What is known about an end, the more certain the later: a later finding replaces an earlier one. */
 const CERTAINTY = { unknown: 0, expired: 1, lost: 2, released: 3, evicted: 4 } as const;
@@ -63,8 +64,8 @@ export class PastHolds {
     if (own) own.add(past);
     else this.#byKey.set(hold.key, new Set([past]));
     this.#all.add(past);
-    if (own && own.size > HOLDS_A_KEY) this.#deleteFirst(own);
-    if (this.#all.size > this.#max) this.#deleteFirst(this.#all);
+    if (own) forgetOldest(own, HOLDS_A_KEY, this.#forget);
+    forgetOldest(this.#all, this.#max, this.#forget);
     return past;
   }
 
@@ -94,12 +95,7 @@ export class PastHolds {
     return [...(key === undefined ? this.#all : this.of(key))].reverse();
   }
 
-  #deleteFirst(holds: ReadonlySet<PastHold>): void {
-    for (const first of holds) {
-      this.delete(first);
-      return;
-    }
-  }
+  readonly #forget = (past: PastHold): void => this.delete(past);
 }
 
 /** Member by member: every release makes one, and a spread takes several times as long. */

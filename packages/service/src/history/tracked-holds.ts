@@ -3,6 +3,7 @@
  * contain hold ids, which are secrets: they leave this process in no form.
  */
 import type { HoldId } from 'holdfast/protocol';
+import { forgetOldest } from '../forget-oldest.js';
 import type { KnownHold, PastHold } from './past-holds.js';
 
 export interface TrackedHold {
@@ -36,11 +37,7 @@ export class TrackedHolds {
     const own = this.#byKey.get(hold.key);
     if (own) own.add(tracked);
     else this.#byKey.set(hold.key, new Set([tracked]));
-    if (this.#byName.size <= this.#max) return;
-    for (const oldest of this.#byName.values()) {
-      this.delete(oldest);
-      return;
-    }
+    forgetOldest(this.#byName, this.#max, this.#forget);
   }
 
   delete(tracked: TrackedHold): void {
@@ -49,6 +46,11 @@ export class TrackedHolds {
     const own = this.#byKey.get(hold.key);
     if (own?.delete(tracked) && own.size === 0) this.#byKey.delete(hold.key);
   }
+
+  readonly #forget = (name: string): void => {
+    const tracked = this.#byName.get(name);
+    if (tracked) this.delete(tracked);
+  };
 
   of(key: string): Iterable<TrackedHold> {
     return this.#byKey.get(key) ?? NONE;

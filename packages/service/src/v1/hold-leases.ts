@@ -17,6 +17,7 @@ import {
   TOKEN_BLOCK,
 } from 'holdfast/protocol';
 import { random, randomId } from '../clock.js';
+import { forgetOldest } from '../forget-oldest.js';
 import type { ServiceClient } from '../waiting/service-client.js';
 import {
   type Bound,
@@ -256,11 +257,7 @@ class NegativeCache {
 
   add(hold: string): void {
     this.#holds.add(hold);
-    if (this.#holds.size <= CACHED_MAX) return;
-    for (const oldest of this.#holds) {
-      this.#holds.delete(oldest);
-      return;
-    }
+    forgetOldest(this.#holds, CACHED_MAX, (oldest) => this.#holds.delete(oldest));
   }
 
   has(hold: string): boolean {

@@ -4,6 +4,7 @@
  */
 import type { Claim, Reply } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
+import { forgetOldest } from '../forget-oldest.js';
 import type { ServiceEvents } from '../service-events.js';
 import { holdText } from './holds.js';
 
@@ -62,9 +63,7 @@ export class HoldEvents {
 
   #set(name: string, known: Known): void {
     this.#known.set(name, known);
-    if (this.#known.size <= KNOWN_MAX) return;
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined) this.#known.delete(oldest);
+    forgetOldest(this.#known, KNOWN_MAX, (oldest) => this.#known.delete(oldest));
   }
 
   #take(key: string, hold: string): Known | undefined {

@@ -1,6 +1,7 @@
 /** Holds that the service makes for clients that bring none. */
 import type { HoldId } from 'holdfast/protocol';
 import { randomBelow, randomId } from '../clock.js';
+import { forgetOldest } from '../forget-oldest.js';
 
 /** How long a hold keeps its permits at least is part of its text, so that any service process can see to it. */
 const REST = /~([0-9]{1,9})$/;
@@ -39,18 +40,13 @@ export class SharedTexts {
         ? { process: last.process, number }
         : { process: randomId(), number: 1 + randomBelow(STEP_MAX) };
     this.#last.set(name, hold);
-    if (this.#last.size > TEXTS_MAX) this.#forgetOldest();
+    forgetOldest(this.#last, TEXTS_MAX, (oldest) => this.#last.delete(oldest));
     return hold;
   }
 
   /** A hold with a higher number has ended already, so the store grants nothing more under this text. */
   forget(principal: string, key: string): void {
     this.#last.delete(nameOf(principal, key));
-  }
-
-  #forgetOldest(): void {
-    const [oldest] = this.#last.keys();
-    if (oldest !== undefined) this.#last.delete(oldest);
   }
 }
 
