@@ -9,15 +9,12 @@ import type { TokensOf } from '../http/principal.js';
 interface Holding {
   readonly key: string;
   readonly untilMs: number;
-  readonly waits: boolean;
-  /** Token of the grant; undefined for a request, and when only a renewal or a cool-down was seen. */
+  /** Token of the grant; undefined when only a renewal or a cool-down was seen. */
   readonly token: number | undefined;
 }
 
 type Entry = readonly [name: string, holding: Holding];
 
-/** A request ends with its response, not by time. */
-const UNDER_WAY = Number.POSITIVE_INFINITY;
 /** At most this often: recounting is slow, and a principal at its limit triggers it with every request. */
 const LOOK_MS = 50;
 /** Keys read at the same time. */
@@ -26,17 +23,18 @@ const READS = 16;
 const SWEPT_MIN = 1_000;
 
 export class Holdings {
-  readonly #all = new Map<string, Holding>();
+  readonly #held = new Map<string, Holding>();
+  /** Locks and requests. */
   readonly #ofKey = new Map<string, number>();
+  #requests = 0;
   #waiting = 0;
-  #asked = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
   /** With more locks than this, ended ones are forgotten: those that nobody releases would stay, up to the limit. */
   #sweptAbove = SWEPT_MIN;
   #recounting: Promise<boolean> | null = null;
 
   get size(): number {
-    return this.#all.size;
+    return this.#held.size + this.#requests;
   }
 
   get waiting(): number {
@@ -48,25 +46,31 @@ export class Holdings {
   }
 
   has(key: string, hold: string): boolean {
-    return this.#all.has(nameOf(key, hold));
+    return this.#held.has(nameOf(key, hold));
   }
 
-  /** Counts a request until the returned function is called. */
+  /** Counts a request until the returned function is called, once. */
   ask(key: string, waits: boolean): () => void {
-    this.#asked += 1;
-    // A plain number is never the text of a hold.
-    const name = nameOf(key, String(this.#asked));
-    this.#set(name, { key, untilMs: UNDER_WAY, waits, token: undefined });
-    return () => this.#end(name);
+    const waiting = waits ? 1 : 0;
+    this.#requests += 1;
+    this.#waiting += waiting;
+    this.#count(key, 1);
+    return () => {
+      this.#requests -= 1;
+      this.#waiting -= waiting;
+      this.#count(key, -1);
+    };
   }
 
   /** Held for this long from now; 0: no longer. */
   keep(key: string, hold: string, forMs: number, token?: number): void {
     const name = nameOf(key, hold);
-    const known = this.#all.get(name)?.token;
+    const known = this.#held.get(name)?.token;
     this.#end(name);
     if (forMs <= 0) return;
-    this.#set(name, { key, untilMs: monotonicMs() + forMs, waits: false, token: token ?? known });
+    if (this.#held.size >= this.#sweptAbove) this.#sweep(monotonicMs());
+    this.#held.set(name, { key, untilMs: monotonicMs() + forMs, token: token ?? known });
+    this.#count(key, 1);
   }
 
   forgetEnded(): void {
@@ -82,7 +86,7 @@ export class Holdings {
    * already, so the caller recounts again.
    */
   async recount(tokensOf: TokensOf, key: string | null): Promise<boolean> {
-    if (key !== null) return (await this.#check(this.#held(Number.POSITIVE_INFINITY, key), tokensOf)) > 0;
+    if (key !== null) return (await this.#check(this.#some(Number.POSITIVE_INFINITY, key), tokensOf)) > 0;
     // The running recount may have missed locks that ended since its start.
     if (await this.#recounting) return true;
     this.#recounting ??= this.#checkAll(tokensOf).finally(() => {
@@ -92,19 +96,18 @@ export class Holdings {
   }
 
   async #checkAll(tokensOf: TokensOf): Promise<boolean> {
-    for (let left = this.size; left > 0; left -= READS) {
-      if ((await this.#check(this.#held(READS), tokensOf)) > 0) return true;
+    for (let left = this.#held.size; left > 0; left -= READS) {
+      if ((await this.#check(this.#some(READS), tokensOf)) > 0) return true;
     }
     return false;
   }
 
   /** Locks held, of one key or of all. */
-  #held(most: number, key?: string): readonly Entry[] {
+  #some(most: number, key?: string): readonly Entry[] {
     const some: Entry[] = [];
-    for (const entry of this.#all) {
+    for (const entry of this.#held) {
       const [, holding] = entry;
-      const isMeant = holding.untilMs !== UNDER_WAY && (key === undefined || holding.key === key);
-      if (isMeant) some.push(entry);
+      if (key === undefined || holding.key === key) some.push(entry);
       if (some.length >= most) break;
     }
     return some;
@@ -117,7 +120,7 @@ export class Holdings {
     const found = new Map(await Promise.all(keys.map(async (key) => [key, await tokensOf(key)] as const)));
     for (const [name, holding] of some) {
       // It was renewed meanwhile.
-      if (this.#all.get(name) !== holding) continue;
+      if (this.#held.get(name) !== holding) continue;
       const tokens = found.get(holding.key) ?? [];
       const isThere = holding.token === undefined ? tokens.length > 0 : tokens.includes(holding.token);
       if (!isThere) {
@@ -125,34 +128,28 @@ export class Holdings {
         forgotten += 1;
         continue;
       }
-      this.#all.delete(name);
-      this.#all.set(name, holding);
+      this.#held.delete(name);
+      this.#held.set(name, holding);
     }
     return forgotten;
   }
 
   #sweep(nowMs: number): void {
-    for (const [name, { untilMs }] of this.#all) if (untilMs <= nowMs) this.#end(name);
-    this.#sweptAbove = Math.max(SWEPT_MIN, 2 * this.#all.size);
-  }
-
-  #set(name: string, holding: Holding): void {
-    const { key, waits } = holding;
-    if (this.#all.size >= this.#sweptAbove) this.#sweep(monotonicMs());
-    this.#all.set(name, holding);
-    this.#ofKey.set(key, this.ofKey(key) + 1);
-    if (waits) this.#waiting += 1;
+    for (const [name, { untilMs }] of this.#held) if (untilMs <= nowMs) this.#end(name);
+    this.#sweptAbove = Math.max(SWEPT_MIN, 2 * this.#held.size);
   }
 
   #end(name: string): void {
-    const holding = this.#all.get(name);
+    const holding = this.#held.get(name);
     if (!holding) return;
-    const { key, waits } = holding;
-    this.#all.delete(name);
-    const left = this.ofKey(key) - 1;
-    if (left > 0) this.#ofKey.set(key, left);
+    this.#held.delete(name);
+    this.#count(holding.key, -1);
+  }
+
+  #count(key: string, by: number): void {
+    const count = this.ofKey(key) + by;
+    if (count > 0) this.#ofKey.set(key, count);
     else this.#ofKey.delete(key);
-    if (waits) this.#waiting -= 1;
   }
 }
 

@@ -8,22 +8,22 @@ import type { Logger } from 'pino';
 import { monotonicMs, soon } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 
-/** Facts that handlers add to the log line of their request. */
-export interface Note {
-  key?: string;
+/** Facts that handlers add to the log line of their request. A class: an object that gets its members one by one is slow. */
+export class Note {
+  key: string | undefined = undefined;
   /** The id in the API key that was sent, whether the key is good or not. */
-  keyId?: string;
+  keyId: string | undefined = undefined;
   /** The outcome in one word: granted, busy, renewed, lost … */
-  outcome?: string;
-  waitedMs?: number;
+  outcome: string | undefined = undefined;
+  waitedMs: number | undefined = undefined;
   /** Secrets to remove from error texts. */
-  secrets?: string[];
+  secrets: string[] | undefined = undefined;
   /** Whether the line was written. */
-  written?: boolean;
+  written = false;
   /** What is to run when the request is over. */
-  ends?: ((isSent: boolean) => void)[];
+  ends: ((isSent: boolean) => void)[] | undefined = undefined;
   /** Whether the connection is done with this request: it has its response, or will never get one. */
-  isOver?: boolean;
+  isOver = false;
 }
 
 declare module 'fastify' {
@@ -62,12 +62,12 @@ export function logRequests(app: FastifyInstance, log: Logger, events: ServiceEv
   app.decorateRequest('note');
   app.decorateRequest('startedMs', 0);
   app.addHook('onRequest', (request, reply, done) => {
-    request.note = {};
+    request.note = new Note();
     request.startedMs = monotonicMs();
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
     // The only listener, as each one costs: `whenOver` is for everybody else.
-    reply.raw.once('close', () => {
+    reply.raw.on('close', () => {
       const { note } = request;
       const isSent = reply.raw.writableFinished;
       note.isOver = true;
@@ -109,5 +109,7 @@ function rounded(ms: number): number {
 
 /** Removes this text from error messages of the request. */
 export function keepSecret(request: FastifyRequest, secret: string): void {
-  request.note.secrets = [...(request.note.secrets ?? []), secret];
+  const { note } = request;
+  if (note.secrets) note.secrets.push(secret);
+  else note.secrets = [secret];
 }

@@ -14,7 +14,7 @@ import { ANONYMOUS, type Authenticator } from './principal.js';
 import { Problem, problemOf } from './problem.js';
 import { logRequests, whenOver } from './request-log.js';
 import { compilersFactory } from './schema-compilers.js';
-import { capUnread } from './unread.js';
+import { capUnread, disconnectUnread } from './unread.js';
 
 export interface ServerParts {
   readonly log: Logger;
@@ -35,8 +35,6 @@ declare module 'fastify' {
   }
 }
 
-/** How long a client may read nothing of a response. */
-const UNREAD_MS = 10_000;
 /** How many requests of a connection may wait behind one that is not answered yet. */
 const PIPELINED_MAX = 100;
 /** Longer than any request head: the routes check names themselves, with their own messages. */
@@ -93,13 +91,12 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     if (closing.aborted) done(closingProblem());
     else done();
   });
-  // An unread response stays in memory, so a client that reads nothing is disconnected.
+  // A client that kept the connection open would hold up the closing, until it is cut off.
   app.addHook('onSend', (_request, reply, _payload, done) => {
-    reply.raw.socket?.setTimeout(UNREAD_MS);
-    // A client that kept the connection open would hold up the closing, until it is cut off.
     if (closing.aborted) reply.header('connection', 'close');
     done();
   });
+  disconnectUnread(app);
   capUnread(app);
   controlAccess(app, auth);
   // A request without authentication, where that is needed, does not keep a connection open.

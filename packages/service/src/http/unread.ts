@@ -1,15 +1,34 @@
 /**
  * Limits the responses that a client has not read yet. They stay in memory, and a client that sends a thousand requests and
- * reads nothing could fill it. Counted per principal, or per address without authentication.
+ * reads nothing could fill it: a client that reads nothing is disconnected, and the bytes of each are limited. Counted per
+ * principal, or per address without authentication.
  */
+import type { ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
+import { soon } from '../clock.js';
 import { clientOf } from './addresses.js';
 import { Problem } from './problem.js';
 import { whenOver } from './request-log.js';
 
+/** How long a client may read nothing of a response. */
+const UNREAD_MS = 10_000;
 const UNREAD_BYTES_MAX = 32 * 1_024 * 1_024;
 /** Always allowed: the 429 itself must fit. */
 const SMALL_BYTES = 4 * 1_024;
+
+/** Nearly every response has left this process at the end of its turn. Only the others need a timer. */
+export function disconnectUnread(app: FastifyInstance): void {
+  let sent: ServerResponse[] = [];
+  const check = (): void => {
+    const responses = sent;
+    sent = [];
+    for (const response of responses) if (!response.writableFinished) response.socket?.setTimeout(UNREAD_MS);
+  };
+  app.addHook('onSend', (_request, { raw }, _payload, done) => {
+    if (sent.push(raw) === 1) soon(check);
+    done();
+  });
+}
 
 export function capUnread(app: FastifyInstance): void {
   const unread = new Map<string, number>();
