@@ -101,10 +101,16 @@ describe.runIf(available('redis'))('usual commands', () => {
   let client: Redis;
   const encode = commandEncoder('');
   let usual = 0;
+  const digests = new Map<string, string>();
+  const run = (script: string, ...args: (string | number | Buffer)[]): Promise<unknown> =>
+    client.evalsha(digests.get(script) ?? '', ...(args as [number, ...(string | Buffer)[]]));
 
   beforeAll(async () => {
     server = await startRedis({ own: true });
     client = new Redis(server.url);
+    for (const script of [SCRIPT, USUAL_AND_FULL, FULL_ONLY]) {
+      digests.set(script, String(await client.script('LOAD', script)));
+    }
   });
 
   afterAll(async () => {
@@ -114,7 +120,7 @@ describe.runIf(available('redis'))('usual commands', () => {
 
   async function applied(script: string, prefix: string, commands: readonly Command[]): Promise<Reply[]> {
     const keys = commands.map(({ key }) => prefix + key);
-    const reply = await client.eval(script, keys.length, ...keys, ...encode(commands));
+    const reply = await run(script, keys.length, ...keys, ...encode(commands));
     const answers = answersOf(reply, keys.length);
     usual += commands.filter((_, index) => !Array.isArray(answerAt(answers, index))).length;
     return commands.map((command, index) => replyOf(answers, index, command, ''));
@@ -123,7 +129,7 @@ describe.runIf(available('redis'))('usual commands', () => {
   async function records(prefix: string): Promise<unknown[]> {
     const keys = KEYS.map((key) => prefix + key);
     const [reply, kept] = await Promise.all([
-      client.eval(SCRIPT, 3, ...keys, encodeReads(3)),
+      run(SCRIPT, 3, ...keys, encodeReads(3)),
       client.mget(keys.map((key) => `${key}:keepMs`)),
     ]);
     const answers = answersOf(reply, 3);
