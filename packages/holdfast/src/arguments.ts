@@ -44,12 +44,16 @@ export function requestOf(
   waitMs: number,
   known: ReadonlySet<string> = KNOWN_OPTIONS,
 ): LeaseRequest {
-  const name = isPlainText(key) ? key : checkKey(key);
+  const { prefix } = defaults;
+  // Checked as a whole: stores look for it several times, and find one piece faster than two that were joined.
+  const whole = typeof key === 'string' ? prefix + key : prefix;
+  const isPlain = isPlainText(whole, prefix.length);
+  const name = isPlain ? (key as string) : checkKey(key);
   if (options !== undefined && !areKnown(options, known)) checkOptionNames(options, [...known, WORK_OPTION]);
   const { signal, metadata, owner, ttl, wait, minHold, maxHold, renew, queue } = options ?? NO_OPTIONS;
   if (signal !== undefined) checkSignal(signal);
   return {
-    key: defaults.prefix + name,
+    key: isPlain ? whole : prefix + name,
     name,
     owner: owner === undefined ? defaults.owner : checkOwner(owner),
     permits,

@@ -19,7 +19,7 @@ export const EVENT_NAMES: readonly LockEventName[] = [
   'handed-off',
   'adopted',
 ];
-const CHANNELS = Object.fromEntries(
+export const CHANNELS = Object.fromEntries(
   EVENT_NAMES.map((name) => [name, channel(`holdfast:${name}`)]),
 ) as Readonly<Record<LockEventName, Channel>>;
 
@@ -38,28 +38,28 @@ export function callOf(request: LeaseRequest): number {
 }
 
 export class Events {
-  readonly #listeners = new Map<LockEventName, Set<Listener>>();
+  readonly #listeners = new Map<Channel, Set<Listener>>();
   /** Events that listeners of an event caused: told after it, so that everybody sees all in one order. */
   readonly #next: { readonly name: LockEventName; readonly detail: LockEvents[LockEventName] }[] = [];
   #isTelling = false;
 
   on<N extends LockEventName>(name: N, listener: (detail: LockEvents[N]) => void): () => void {
-    const own = this.#listeners.get(name) ?? new Set();
+    const own = this.#listeners.get(CHANNELS[name]) ?? new Set();
     // A wrapper of its own, so that the same function may listen twice.
     const entry: Listener = (detail) => listener(detail as LockEvents[N]);
-    this.#listeners.set(name, own.add(entry));
+    this.#listeners.set(CHANNELS[name], own.add(entry));
     return () => {
       own.delete(entry);
     };
   }
 
-  /** Whether anybody listens. */
-  readonly has = (name: LockEventName): boolean =>
-    CHANNELS[name].hasSubscribers || (this.#listeners.size > 0 && !!this.#listeners.get(name)?.size);
+  /** Whether anybody listens to the event of this channel. Not by its name: every lease asks, and a constant is found faster. */
+  readonly hears = (event: Channel): boolean =>
+    event.hasSubscribers || (this.#listeners.size > 0 && !!this.#listeners.get(event)?.size);
 
   /** Makes the detail only when somebody listens. */
   emit<N extends LockEventName>(name: N, request: LeaseRequest, own: () => Own<N>): void {
-    if (!this.has(name)) return;
+    if (!this.hears(CHANNELS[name])) return;
     this.#next.push({ name, detail: { key: request.name, owner: request.owner, ...own() } as LockEvents[N] });
     if (this.#isTelling) return;
     this.#isTelling = true;
@@ -71,8 +71,9 @@ export class Events {
   }
 
   #tell(name: LockEventName, detail: LockEvents[LockEventName]): void {
-    CHANNELS[name].publish(detail);
-    for (const listener of [...(this.#listeners.get(name) ?? [])]) {
+    const event = CHANNELS[name];
+    event.publish(detail);
+    for (const listener of [...(this.#listeners.get(event) ?? [])]) {
       callOrWarn(() => listener(detail), `A listener of the Holdfast event "${name}" threw`);
     }
   }

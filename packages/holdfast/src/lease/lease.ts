@@ -10,6 +10,7 @@ import { checkOptionNames } from '../protocol/option-names.js';
 import type { Store } from '../protocol/store.js';
 import { readMetadata } from '../protocol/view.js';
 import { storeError, unsupportedError } from '../store-client/store-error.js';
+import { CHANNELS } from './events.js';
 import { handoffText } from './handoff.js';
 import type { Hold, HoldUser, Loss } from './hold.js';
 import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
@@ -136,7 +137,7 @@ export class HeldLease implements Lease, HoldUser {
     this.#end('released');
     const hold = this.#hold;
     const { events } = hold.owner;
-    if (events.has('released')) {
+    if (events.hears(CHANNELS.released)) {
       events.emit('released', hold.request, () => ({ token: this.token, heldMs: this.#heldMs() }));
     }
     this.#released = hold.owner.leave(hold, true, minHoldMs);

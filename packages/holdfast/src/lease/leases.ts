@@ -10,7 +10,7 @@ import type { Outcome } from '../queue/waiter.js';
 import { mayBeExecuted } from '../store-client/retried-command.js';
 import { StoreClient } from '../store-client/store-client.js';
 import { ClockWatch } from './clock-watch.js';
-import { callOf, Events } from './events.js';
+import { CHANNELS, callOf, Events } from './events.js';
 import { Hold, type HoldOwner } from './hold.js';
 import { HeldLease } from './lease.js';
 import { LeaseQueue, type LeaseQueueOwner } from './lease-queue.js';
@@ -50,7 +50,7 @@ export class Leases
     if (this.isClosed) throw closedError();
     request.signal?.throwIfAborted();
     if (request.waitMs > 0 && workContext.getStore()) checkNotNested(this.client.store, request);
-    if (this.events.has('acquiring')) {
+    if (this.events.hears(CHANNELS.acquiring)) {
       this.events.emit('acquiring', request, () => ({ call: callOf(request) }));
     }
     if (!this.client.wakes.isStarted) this.client.wakes.start();
@@ -74,7 +74,7 @@ export class Leases
     this.client.storeAheadMs = reply.now - sent.monotonicMs;
     // Not compared with the clocks again: the reply is as old as the call.
     const lease = new HeldLease(this.newHoldOf(id, request, reply, sent), reply.acquiredAt);
-    if (this.events.has('acquired')) this.tellAcquired(lease, request, sent.monotonicMs, false);
+    if (this.events.hears(CHANNELS.acquired)) this.tellAcquired(lease, request, sent.monotonicMs, false);
     return lease;
   }
 
