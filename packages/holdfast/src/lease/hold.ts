@@ -181,6 +181,11 @@ export class Hold implements Task, RetryListener {
     return this.#tokenLast - this.nextToken + 1;
   }
 
+  /** The last token of a lease on it. Undefined where others may have tokens that were reserved since its grant. */
+  get tokenUsed(): number | undefined {
+    return isExclusive(this.request) && !this.isApart ? this.nextToken - 1 : undefined;
+  }
+
   /** `sentMs`: when the question was sent that this answers. An answer older than a wake-up does not take it back. */
   noteOthers(othersWait: boolean, sentMs: number): void {
     if (othersWait) this.othersSinceMs ??= this.client.clock.monotonicMs();

@@ -122,10 +122,12 @@ export class Leases
     if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(null);
     if (handOver && queue?.passOn(hold, true)) return RELEASED;
     this.#end(hold);
-    const command = { kind: 'release', key, hold: hold.id, minHoldMs } as const;
-    const reply = this.client.batch.atOnce(command);
+    const { batch, releases } = this.client;
+    const tokenUsed = batch.answersAtOnce ? hold.tokenUsed : undefined;
+    const command = { kind: 'release', key, hold: hold.id, minHoldMs, tokenUsed } as const;
+    const reply = batch.atOnce(command);
     const isOver = reply !== null && !(reply instanceof Error);
-    const released = isOver ? RELEASED : this.client.releases.release(command, name, ttlMs, hold.lifeMs);
+    const released = isOver ? RELEASED : releases.release(command, name, ttlMs, hold.lifeMs);
     queue?.advance();
     return released;
   }

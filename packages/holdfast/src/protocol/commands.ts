@@ -36,6 +36,11 @@ export interface Release {
   readonly hold: HoldId;
   /** Keep the permits until this long after the grant; 0 for a plain release or a grant never used. */
   readonly minHoldMs: number;
+  /**
+   * The last token that was used of an exclusive hold. Only for `apply.atOnce`: a store that forgets the key may give the
+   * rest of the block to the next hold.
+   */
+  readonly tokenUsed?: number | undefined;
 }
 
 /** Ends holds of others: an operator sends it. */

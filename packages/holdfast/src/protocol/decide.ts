@@ -91,7 +91,7 @@ function claim(draft: Draft, command: Claim, now: number): Answer {
   const { hold } = command;
   const held = draft.holders.find((holder) => sameHold(holder.hold, hold));
   if (held) return grantOf(held, now);
-  const mark = markOf(draft.ended, hold.process);
+  const mark = draft.ended.length > 0 ? markOf(draft.ended, hold.process) : null;
   if (mark && mark.number >= hold.number) {
     return { kind: 'withdrawn', now, decision: 0, othersWait: false };
   }

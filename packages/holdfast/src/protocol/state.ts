@@ -80,17 +80,22 @@ export interface State {
   readonly evictions: readonly Eviction[];
 }
 
-/** The state of a key that nobody ever locked. */
-export const EMPTY_STATE: State = {
+const NONE: readonly never[] = [];
+
+/** The state of a key that nobody has or wants, and whose next token and decision number are above this. */
+export const emptyState = (last: number): State => ({
   version: STATE_VERSION,
-  token: 0,
-  decision: 0,
-  holders: [],
-  rests: [],
-  waiters: [],
-  ended: [],
-  evictions: [],
-};
+  token: last,
+  decision: last,
+  holders: NONE,
+  rests: NONE,
+  waiters: NONE,
+  ended: NONE,
+  evictions: NONE,
+});
+
+/** The state of a key that nobody ever locked. */
+export const EMPTY_STATE: State = emptyState(0);
 
 /** Whether two ids name the same hold. */
 export const sameHold = (a: HoldId, b: HoldId): boolean => a.number === b.number && a.process === b.process;

@@ -5,21 +5,22 @@
  * that a wall clock set by hand changes nothing. No reply can be lost. Each command deletes a few expired records, as
  * `expendableAt` allows.
  *
- * Of a hold that was released by `apply.atOnce` only its token is remembered, until the clock has passed it (see
- * `RecentTokens`): its commands were sent once, so none of them can come late. Otherwise a hundred thousand locks a second,
- * each on a key of its own, would leave three million records.
+ * A key that was released by `apply.atOnce` is forgotten: its commands were sent once, so none of them can come late.
+ * Otherwise a hundred thousand locks a second, each on a key of its own, would leave three million records. Of all such
+ * keys one number is remembered, the highest token used on any of them, so that the next token of each is above.
  */
 import { steadyMs } from '../clock.js';
 import {
   type Apply,
   type Command,
+  type Decision,
   decide,
-  EMPTY_STATE,
   expendableAt,
   type Guarantees,
   KEEP_MS,
   keysInOrder,
   type ListQuery,
+  type Release,
   type Reply,
   type Snapshot,
   type State,
@@ -31,6 +32,7 @@ import {
   type Why,
 } from '../protocol/index.js';
 import { checkOptionNames } from '../protocol/option-names.js';
+import { emptyState } from '../protocol/state.js';
 
 /** Options of `memoryStore`. */
 export interface MemoryStoreOptions {
@@ -43,30 +45,32 @@ type Listener = (key: string, why: Why) => void;
 /** Records that each command checks for clean-up, and how many commands are counted before they are checked. */
 const CLEANUP_PER_COMMAND = 2;
 const CLEANUP_COMMANDS = 16;
+/** After a look at all records, clean-up rests: none can be deleted before it is `KEEP_MS` old. */
+const CLEANUP_REST_MS = 100;
 /** Processes that are known to send once. Forgotten, one is known again by its next claim; until then its marks are kept. */
 const PROCESSES_MAX = 1_000;
+/** A key is not forgotten while its tokens are further ahead of the clock: the next tokens of all keys would be, too. */
+const AHEAD_MS = 3;
 
 /** Makes a store in the memory of this process: for one process, and for tests. Each call makes an empty one. */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   checkOptionNames(options, ['now']);
   const now = options.now ?? steadyMs;
   const time = (): number => Math.floor(now());
-  let states = new Map<string, State>();
-  let sweeping = states.entries();
-  const recent = new RecentTokens();
+  let records = new Records();
   const listeners = new Map<string, Set<Listener>>();
   /** Processes whose claims came by `atOnce`: none of those can come again. */
   const sendingOnce = new Set<string>();
-  let commandsSinceCleanUp = 0;
   let closed = false;
 
   function answer(commands: readonly Command[], isSentOnce: boolean): readonly (Reply | Error)[] {
     const at = time();
-    const replies: (Reply | Error)[] = [];
-    for (const command of commands) replies.push(tryOne(command, at, isSentOnce));
-    commandsSinceCleanUp += commands.length;
-    if (commandsSinceCleanUp >= CLEANUP_COMMANDS) cleanUp(at);
-    return replies;
+    records.commands += commands.length;
+    if (records.commands >= CLEANUP_COMMANDS) records.cleanUp(at);
+    const [first] = commands;
+    // A list that grows has room for sixteen: most calls have one command.
+    if (first && commands.length === 1) return [tryOne(first, at, isSentOnce)];
+    return commands.map((command) => tryOne(command, at, isSentOnce));
   }
 
   /** What fails rejects its command alone, not its batch. */
@@ -85,45 +89,27 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       if (sendingOnce.size >= PROCESSES_MAX) sendingOnce.clear();
       sendingOnce.add(command.hold.process);
     }
-    const { state, changed, reply, wakes } = decide(states.get(key) ?? recent.stateOf(key, at), command, at);
-    if (changed) {
-      const process = isSentOnce && command.kind === 'release' ? command.hold.process : null;
-      if (process !== null && sendingOnce.has(process) && recent.canKeep(state, process, at)) {
-        forget(key);
-        recent.keep(key, state, at);
-      } else states.set(key, state);
-    }
-    for (const wake of wakes) deliver(key, wake);
-    return reply;
+    const decision = decide(records.states.get(key) ?? records.unknownState(at), command, at);
+    const isForgotten = isSentOnce && command.kind === 'release' && forget(command, decision, at);
+    if (decision.changed && !isForgotten) records.states.set(key, decision.state);
+    for (const wake of decision.wakes) deliver(key, wake);
+    return decision.reply;
   }
 
-  /** A map that was emptied is replaced, for the reason that `RecentTokens` gives. Clean-up must not go on in the old one. */
-  function forget(key: string): void {
-    if (states.size > 1) states.delete(key);
-    else if (states.has(key)) {
-      states = new Map();
-      sweeping = states.entries();
-    }
+  /** Forgets a key of which nothing is left but a mark of its last holder. */
+  function forget({ key, hold, tokenUsed }: Release, { state, reply }: Decision, at: number): boolean {
+    const { token, decision, holders, rests, waiters, ended, evictions } = state;
+    const isEmpty = holders.length + rests.length + waiters.length + evictions.length === 0;
+    const isLastEnd = ended.length === 0 || (ended.length === 1 && ended[0]?.process === hold.process);
+    if (!isEmpty || !isLastEnd || !sendingOnce.has(hold.process)) return false;
+    // Tokens that were reserved since its grant are its own, unless it had ended before.
+    const wasHeld = reply.kind === 'released' && reply.held;
+    const lastToken = wasHeld ? (tokenUsed ?? token) : token;
+    return records.forget(key, Math.max(lastToken, decision), at);
   }
 
   function deliver(key: string, { inbox, why }: Wake): void {
     for (const listener of listeners.get(inbox) ?? []) queueMicrotask(() => listener(key, why));
-  }
-
-  function cleanUp(at: number): void {
-    const steps = commandsSinceCleanUp * CLEANUP_PER_COMMAND;
-    commandsSinceCleanUp = 0;
-    for (let step = 0; step < steps; step++) {
-      const next = sweeping.next();
-      if (next.done) {
-        sweeping = states.entries();
-        return;
-      }
-      const [key, state] = next.value;
-      // Most records changed a moment ago, which shows without a look at their marks.
-      const isOld = state.decision < (at - KEEP_MS) * 1_000;
-      if (isOld && expendableAt(state) <= at) states.delete(key);
-    }
   }
 
   const apply: Apply = Object.assign(
@@ -155,13 +141,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       });
     },
     read(key) {
-      return Promise.resolve(snapshotOf(key, states.get(key) ?? null, time()));
+      return Promise.resolve(snapshotOf(key, records.states.get(key) ?? null, time()));
     },
     async *list(query: ListQuery): AsyncIterable<Snapshot> {
       let left = query.limit ?? Number.POSITIVE_INFINITY;
-      for (const key of keysInOrder(states.keys(), query)) {
+      for (const key of keysInOrder(records.states.keys(), query)) {
         if (left <= 0) return;
-        const snapshot = snapshotOf(key, states.get(key) ?? null, time());
+        const snapshot = snapshotOf(key, records.states.get(key) ?? null, time());
         if (!snapshot) continue;
         left -= 1;
         yield snapshot;
@@ -186,59 +172,55 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     async close() {
       closed = true;
       listeners.clear();
-      states = new Map();
+      records = new Records();
     },
   };
 }
 
-/** The milliseconds by which a token may be ahead of the clock to be kept here: a first block is, by less than two. */
-const AHEAD_MS = 3;
-/** Longer than that. */
-const GENERATION_MS = 4;
+/** The records of the keys, and of keys that were forgotten the highest token or decision number. */
+class Records {
+  states = new Map<string, State>();
+  /** Since the last clean-up. */
+  commands = 0;
+  #forgotten = 0;
+  /** Where clean-up is. Null while it rests: V8 keeps all tables that a map has outgrown for its iterators. */
+  #sweeping: Iterator<[string, State]> | null = null;
+  #restsUntil = Number.NEGATIVE_INFINITY;
 
-/**
- * The tokens of keys that were released a moment ago, so that the next one is above. In two generations, each dropped as
- * a whole: a map in which every entry is deleted again keeps what it once held alive until a major garbage collection.
- */
-class RecentTokens {
-  #young = new Map<string, number>();
-  #old = new Map<string, number>();
-  #nextMs = 0;
-  /** The highest of each generation, and of all that were dropped. */
-  #youngMax = 0;
-  #oldMax = 0;
-  #droppedMax = 0;
-
-  /** Whether nothing is left of the key but a mark of the process, and a token that the clock will pass soon. */
-  canKeep(state: State, process: string, at: number): boolean {
-    const { token, decision, holders, rests, waiters, ended, evictions } = state;
-    const isEmpty = holders.length + rests.length + waiters.length + evictions.length === 0;
-    const isLastEnd = ended.length === 0 || (ended.length === 1 && ended[0]?.process === process);
-    return isEmpty && isLastEnd && Math.max(token, decision) < (at + AHEAD_MS) * 1_000;
+  /** Of a key without a record. Null once the clock has passed all that was forgotten. */
+  unknownState(at: number): State | null {
+    return at * 1_000 > this.#forgotten ? null : emptyState(this.#forgotten);
   }
 
-  keep(key: string, { token, decision }: State, at: number): void {
-    this.#rotate(at);
-    const last = Math.max(token, decision);
-    this.#young.set(key, last);
-    this.#youngMax = Math.max(this.#youngMax, last);
+  /** `last`: the highest number used. False, and nothing is forgotten, while that is too far ahead of the clock. */
+  forget(key: string, last: number, at: number): boolean {
+    if (last >= (at + AHEAD_MS) * 1_000) return false;
+    if (last > this.#forgotten) this.#forgotten = last;
+    if (this.states.size > 1) this.states.delete(key);
+    else if (this.states.has(key)) {
+      // Replaced for the reason that `KeyQueues` gives. Clean-up must not go on in the old one.
+      this.states = new Map();
+      this.#sweeping = null;
+    }
+    return true;
   }
 
-  stateOf(key: string, at: number): State | null {
-    this.#rotate(at);
-    const last = this.#young.get(key) ?? this.#old.get(key);
-    if (last !== undefined) return { ...EMPTY_STATE, token: last, decision: last };
-    // The clock went back: any key may be one of those.
-    const isBack = at * 1_000 <= this.#droppedMax;
-    return isBack ? { ...EMPTY_STATE, token: this.#droppedMax, decision: this.#droppedMax } : null;
-  }
-
-  #rotate(at: number): void {
-    if (at < this.#nextMs) return;
-    this.#droppedMax = Math.max(this.#droppedMax, this.#oldMax);
-    this.#old = this.#young;
-    this.#oldMax = this.#youngMax;
-    this.#young = new Map();
-    this.#nextMs = at + GENERATION_MS;
+  cleanUp(at: number): void {
+    const steps = this.commands * CLEANUP_PER_COMMAND;
+    this.commands = 0;
+    if (at < this.#restsUntil) return;
+    this.#sweeping ??= this.states.entries();
+    for (let step = 0; step < steps; step++) {
+      const next = this.#sweeping.next();
+      if (next.done) {
+        this.#sweeping = null;
+        this.#restsUntil = at + CLEANUP_REST_MS;
+        return;
+      }
+      const [key, state] = next.value;
+      // Most records changed a moment ago, which shows without a look at their marks.
+      const isOld = state.decision < (at - KEEP_MS) * 1_000;
+      if (isOld && expendableAt(state) <= at) this.states.delete(key);
+    }
   }
 }

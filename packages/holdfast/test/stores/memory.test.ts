@@ -2,7 +2,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { afterAll, describe, expect, it } from 'vitest';
 import { steadyMs } from '../../src/clock.js';
-import { createLocks } from '../../src/index.js';
+import { createLocks, type Lease } from '../../src/index.js';
 import type { Command, HoldId, Reply, Store } from '../../src/protocol/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { conformanceSuite, type Harness, seededRandom } from '../../src/testkit/index.js';
@@ -82,6 +82,43 @@ describe('the memory store', () => {
     }
   });
 
+  it('tokens rise in one millisecond, too, after handovers and after permits of several', async () => {
+    const locks = createLocks(memoryStore({ now: () => 1_000_000 }));
+    const shared = locks.semaphore('k', { capacity: 3 });
+    let last = 0;
+    const expectAbove = ({ token }: Lease): void => {
+      expect(token).toBeGreaterThan(last);
+      last = token;
+    };
+    for (let round = 0; round < 3; round++) {
+      // One hold, that passes from lease to lease.
+      await Promise.all(Array.from({ length: 40 }, () => locks.withLock('k', expectAbove)));
+      const alone = await locks.acquire('k');
+      expectAbove(alone);
+      const waiting = [shared.acquire(), shared.acquire(), shared.acquire()];
+      await new Promise((resolve) => setImmediate(resolve));
+      await alone.release();
+      const leases = (await Promise.all(waiting)).sort((a, b) => a.token - b.token);
+      leases.forEach(expectAbove);
+      for (const lease of leases.toReversed()) await lease.release();
+    }
+    await locks.close();
+  });
+
+  it('a key that is locked again and again stays forgotten: unused tokens of its blocks are given back', async () => {
+    const own = memoryStore({ now: () => 1_000_000 });
+    const locks = createLocks(own);
+    const tokens: number[] = [];
+    for (let cycle = 0; cycle < 100; cycle++) {
+      const lease = await locks.acquire(`k${cycle % 2}`);
+      tokens.push(lease.token);
+      await lease.release();
+    }
+    // A block has a thousand.
+    expect(Math.max(...tokens) - Math.min(...tokens)).toBeLessThan(1_000);
+    await locks.close();
+  });
+
   it('fresh keys leave nothing behind: memory does not grow with every lock ever taken', async () => {
     const locks = createLocks(memoryStore());
     const cycles = async (count: number, name: string): Promise<number> => {
@@ -114,8 +151,16 @@ describe('the memory store', () => {
     const apply = own.apply as Required<typeof own.apply>;
     const processes = ['once1', 'once2', 'plain1', 'plain2'];
     const numbers = new Map<string, number>();
-    const holders = new Map<string, { readonly hold: HoldId; expiresAt: number }>();
+    const holders = new Map<string, { readonly hold: HoldId; tokenUsed: number; expiresAt: number }>();
+    const replaced: Command[] = [];
     const last = new Map<string, number>();
+    const releaseOf = (key: string, { hold, tokenUsed }: { hold: HoldId; tokenUsed: number }): Command => ({
+      kind: 'release',
+      key,
+      hold,
+      minHoldMs: 0,
+      ...(hold.process.startsWith('once') && { tokenUsed }),
+    });
     const say = async (command: Command, process: string): Promise<Reply | Error | undefined> =>
       process.startsWith('once') ? apply.atOnce([command])[0] : own.apply([command])[0];
     for (let step = 0; step < 30_000; step++) {
@@ -123,8 +168,12 @@ describe('the memory store', () => {
       const process = pick(processes);
       const known = holders.get(key);
       if (known && known.hold.process === process && chance(0.6)) {
-        await say({ kind: 'release', key, hold: known.hold, minHoldMs: 0 }, process);
+        await say(releaseOf(key, known), process);
         holders.delete(key);
+      } else if (replaced.length > 0 && chance(0.2)) {
+        // The release of a hold that expired long ago.
+        const [late] = replaced.splice(0, 1);
+        if (late?.kind === 'release') await say(late, late.hold.process);
       } else {
         const number = (numbers.get(process) ?? 0) + 1;
         numbers.set(process, number);
@@ -136,8 +185,13 @@ describe('the memory store', () => {
         if (reply.kind === 'granted') {
           expect(known === undefined || known.expiresAt <= now).toBe(true);
           expect(reply.token).toBeGreaterThan(last.get(key) ?? 0);
-          last.set(key, reply.tokenLast);
-          holders.set(key, { hold, expiresAt: reply.expiresAt });
+          // Of a block, not all tokens are used.
+          const tokenUsed = process.startsWith('once')
+            ? between(reply.token, reply.tokenLast)
+            : reply.tokenLast;
+          last.set(key, tokenUsed);
+          if (known) replaced.push(releaseOf(key, known));
+          holders.set(key, { hold, tokenUsed, expiresAt: reply.expiresAt });
         } else expect((known?.expiresAt ?? 0) > now).toBe(true);
       }
       if (chance(0.5)) now += pick([0, 1, 1, 2, 5, 40, 700, 40_000]);
@@ -165,6 +219,30 @@ describe('the memory store', () => {
     }
     now -= 1_000;
     expect((await locks.acquire('k')).token).toBeGreaterThan(before.token);
+  });
+
+  it('a release that comes after its hold has expired gives no tokens back: later holds have used them', () => {
+    let now = 1_000_000;
+    const { atOnce } = memoryStore({ now: () => now }).apply;
+    const what = { owner: 'o', permits: 1, capacity: 1, queue: false, inbox: null, metadata: null };
+    const tokenOf = (number: number): number => {
+      const hold = { process: 'p', number };
+      const [reply] = atOnce?.([{ kind: 'claim', key: 'k', hold, ttlMs: 50, ...what }]) ?? [];
+      if (reply instanceof Error || reply?.kind !== 'granted') throw new Error('The key is free.');
+      return reply.token;
+    };
+    const release = (number: number, tokenUsed?: number) =>
+      atOnce?.([{ kind: 'release', key: 'k', hold: { process: 'p', number }, minHoldMs: 0, tokenUsed }]);
+    const expired = tokenOf(1);
+    now += 60;
+    let last = 0;
+    // So many blocks in one millisecond that the key keeps its record.
+    for (let number = 2; number < 9; number++) {
+      last = tokenOf(number);
+      release(number);
+    }
+    release(1, expired);
+    expect(tokenOf(9)).toBeGreaterThan(last);
   });
 
   it('what comes through a wrapper may be lost or doubled there: its marks are kept', async () => {
