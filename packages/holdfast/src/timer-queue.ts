@@ -96,9 +96,9 @@ export class TimerQueue {
     const dueMs = this.#dueMs.pop();
     const keepAlive = this.#keepsAlive.pop();
     if (!last || dueMs === undefined || keepAlive === undefined || index === this.#tasks.length) return;
-    // The last task fills the gap, and moves to where it belongs.
-    const aboveMs = this.#dueMs[(index - 1) >> 1];
-    if (index > 0 && aboveMs !== undefined && aboveMs > dueMs) this.#siftUp(index, last, dueMs, keepAlive);
+    // The last task fills the gap, and moves to where it belongs. Nothing is above the first: a place of -1 is slow to look up.
+    const aboveMs = index > 0 ? (this.#dueMs[(index - 1) >> 1] as number) : dueMs;
+    if (aboveMs > dueMs) this.#siftUp(index, last, dueMs, keepAlive);
     else this.#siftDown(index, last, dueMs, keepAlive);
   }
 
