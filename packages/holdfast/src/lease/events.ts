@@ -54,12 +54,12 @@ export class Events {
   }
 
   /** Whether anybody listens to the event of this channel. Not by its name: every lease asks, and a constant is found faster. */
-  readonly hears = (event: Channel): boolean =>
+  readonly has = (event: Channel): boolean =>
     event.hasSubscribers || (this.#listeners.size > 0 && !!this.#listeners.get(event)?.size);
 
   /** Makes the detail only when somebody listens. */
   emit<N extends LockEventName>(name: N, request: LeaseRequest, own: () => Own<N>): void {
-    if (!this.hears(CHANNELS[name])) return;
+    if (!this.has(CHANNELS[name])) return;
     this.#next.push({ name, detail: { key: request.name, owner: request.owner, ...own() } as LockEvents[N] });
     if (this.#isTelling) return;
     this.#isTelling = true;

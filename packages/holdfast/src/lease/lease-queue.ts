@@ -58,7 +58,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     if (canBeHandedOver(waiter.request)) this.#lastPassing = hold;
     if (hold.remainingMs > 0) {
       this.#begin(hold, waiter, reply.acquiredAt, false);
-      if (this.waiters.first && this.#owner.events.hears(CHANNELS.waiting)) this.#tellWaiting();
+      if (this.waiters.first && this.#owner.events.has(CHANNELS.waiting)) this.#tellWaiting();
     } else hold.loseAtEnd(GRANTED_LATE);
   }
 
@@ -131,7 +131,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     const lease = new HeldLease(hold, acquiredAt);
     // Settled before any listener is told: a listener may abort the caller's signal.
     waiter.settle({ kind: 'granted', grant: lease }, handedOver);
-    if (this.#owner.events.hears(CHANNELS.acquired))
+    if (this.#owner.events.has(CHANNELS.acquired))
       this.#owner.tellAcquired(lease, waiter.request, waiter.sinceMs, handedOver);
   }
 

@@ -137,7 +137,7 @@ export class HeldLease implements Lease, HoldUser {
     this.#end('released');
     const hold = this.#hold;
     const { events } = hold.owner;
-    if (events.hears(CHANNELS.released)) {
+    if (events.has(CHANNELS.released)) {
       events.emit('released', hold.request, () => ({ token: this.token, heldMs: this.#heldMs() }));
     }
     this.#released = hold.owner.leave(hold, true, minHoldMs);

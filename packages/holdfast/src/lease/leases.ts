@@ -50,7 +50,7 @@ export class Leases
     if (this.isClosed) throw closedError();
     request.signal?.throwIfAborted();
     if (request.waitMs > 0 && workContext.getStore()) checkNotNested(this.client.store, request);
-    if (this.events.hears(CHANNELS.acquiring)) {
+    if (this.events.has(CHANNELS.acquiring)) {
       this.events.emit('acquiring', request, () => ({ call: callOf(request) }));
     }
     if (!this.client.wakes.isStarted) this.client.wakes.start();
@@ -74,7 +74,7 @@ export class Leases
     this.client.storeAheadMs = reply.now - sent.monotonicMs;
     // Not compared with the clocks again: the reply is as old as the call.
     const lease = new HeldLease(this.newHoldOf(id, request, reply, sent), reply.acquiredAt);
-    if (this.events.hears(CHANNELS.acquired)) this.tellAcquired(lease, request, sent.monotonicMs, false);
+    if (this.events.has(CHANNELS.acquired)) this.tellAcquired(lease, request, sent.monotonicMs, false);
     return lease;
   }
 
