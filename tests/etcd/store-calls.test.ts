@@ -1,6 +1,7 @@
 /** What an operation costs, and what it leaves in etcd. */
 
-import { etcdClient, etcdStore } from 'holdfast/etcd';
+import { createLocks } from 'holdfast';
+import { etcdClient, etcdStore, type FetchLike } from 'holdfast/etcd';
 import type { Command, Reply, Store } from 'holdfast/protocol';
 import { available, type EtcdServer, startEtcd } from 'holdfast-test-servers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -128,6 +129,20 @@ describe.runIf(available('etcd'))('calls to etcd', () => {
     const fresh = await callsOf(claimOf(newKey(), 'p'));
     expect(fresh).toMatchObject({ reply: { kind: 'granted' }, calls: [WRITE, 'lease/grant', WRITE] });
   });
+
+  it.each([408, 429])(
+    'a proxy that answers %i for a moment is waited for, and no reason to give up',
+    async (status) => {
+      let refusals = 3;
+      const through: FetchLike = async (url, request) =>
+        refusals-- > 0 ? new Response('slow down', { status }) : await fetch(url, request);
+      const client = etcdClient({ endpoints: [server.url], fetch: through });
+      const locks = createLocks(etcdStore(client, { prefix }));
+      await (await locks.acquire(`proxied-${status}`, { wait: 20_000 })).release();
+      expect(refusals).toBeLessThan(0);
+      await locks.close();
+    },
+  );
 
   it('a value that is not a lock is refused by a command, and left out of a list', async () => {
     const key = newKey();

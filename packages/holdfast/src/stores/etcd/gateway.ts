@@ -55,6 +55,8 @@ const CODE = {
   precondition: 9,
   unauthenticated: 16,
 } as const;
+/** A proxy in front of etcd was too slow, or has too much to do now. */
+const MOMENTARY: readonly number[] = [408, 425, 429];
 const AUTHENTICATE = '/v3/auth/authenticate';
 /** After this time without an answer the outcome is unknown. Shorter where another endpoint can be asked. */
 const CALL_MS_MAX_OF_ONE = 5_000;
@@ -213,7 +215,7 @@ function timeIn(response: ResponseLike, { header }: Answer, sentMs: number): Clo
 /** The JSON of a success. Throws the error of any other response. */
 function answerIn(url: string, status: number, text: string): Answer {
   const isJson = text.startsWith('{');
-  if (!isJson && status >= 200 && status < 500) {
+  if (!isJson && status >= 200 && status < 500 && !MOMENTARY.includes(status)) {
     throw new UnsupportedError(
       `There is no JSON gateway of etcd at ${url} (status ${status}). etcd 3.4 or later has it on its client port.`,
     );
