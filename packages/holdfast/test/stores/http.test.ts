@@ -39,6 +39,21 @@ function recording(answer: Answer = () => json({ replies: [{ kind: 'released', n
 
 const sayClaim = (store: Store): Promise<unknown> => Promise.all(store.apply([claim]));
 
+it('an equal command reaches the service again, through a fetch that remembers its answers, too', async () => {
+  const { asked, fetch } = recording();
+  const answers = new Map<string, Promise<ResponseLike>>();
+  const remembering = (url: string, { method, headers, body }: RequestLike): Promise<ResponseLike> => {
+    const request = JSON.stringify([url, method, headers, body]);
+    const answer = answers.get(request) ?? fetch(url, { method, headers, body } as RequestLike);
+    answers.set(request, answer);
+    return answer;
+  };
+  const store = httpStore({ url: 'https://a', fetch: remembering });
+  await sayClaim(store);
+  await sayClaim(store);
+  expect(asked).toHaveLength(2);
+});
+
 describe('the options', () => {
   it.each([
     [{}, /either url, or urls/],

@@ -1,3 +1,5 @@
+import { systemClock } from '../../clock.js';
+
 /** The part of `fetch` that is used: Node's own, or a function like it. */
 export type FetchLike = (url: string, request: RequestLike) => Promise<ResponseLike>;
 
@@ -21,3 +23,9 @@ export interface ResponseLike {
 
 /** The resolution of the header `Date`: a reply names a second, in which its time lies. */
 export const SECOND_MS = 1_000;
+
+/**
+ * A header that no other request has. Some frameworks replace `fetch` by one that answers an equal request from its memory,
+ * POST too (Next 13 and 14): a renewal would be answered with an old reply, and never reach the store.
+ */
+export const uniqueHeader = (): Record<string, string> => ({ 'holdfast-request': systemClock.randomId() });

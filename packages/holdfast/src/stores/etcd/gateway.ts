@@ -5,7 +5,7 @@
 import { systemClock } from '../../clock.js';
 import { NotExecutedError, UnsupportedError } from '../../protocol/index.js';
 import { messageOf, notExecuted } from '../clients/errors.js';
-import { type FetchLike, type ResponseLike, SECOND_MS } from '../clients/fetch.js';
+import { type FetchLike, type ResponseLike, SECOND_MS, uniqueHeader } from '../clients/fetch.js';
 import type { ClockReply } from '../compare-and-swap/server-clocks.js';
 
 export interface GatewayOptions {
@@ -156,7 +156,11 @@ export class Gateway {
 
   async #fetch(url: string, path: string, body: object, signal: AbortSignal): Promise<ResponseLike> {
     const login = path === AUTHENTICATE ? null : await this.#login;
-    const headers = { 'content-type': 'application/json', ...(login && { authorization: login }) };
+    const headers = {
+      ...uniqueHeader(),
+      'content-type': 'application/json',
+      ...(login && { authorization: login }),
+    };
     const request = {
       method: 'POST',
       headers,

@@ -4,7 +4,7 @@
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
-import type { RequestLike, ResponseLike } from '../clients/fetch.js';
+import { type RequestLike, type ResponseLike, uniqueHeader } from '../clients/fetch.js';
 import { errorOfStatus, notJson, notReached, problemIn } from './errors.js';
 import type { CheckedOptions } from './options.js';
 
@@ -99,6 +99,7 @@ export class Connection {
       method: body === undefined ? 'GET' : 'POST',
       headers: {
         'user-agent': 'holdfast',
+        ...uniqueHeader(),
         ...(await unlessAborted(controller.signal, this.#options.headers())),
         accept,
         // A proxy that compresses a stream holds its events back.
