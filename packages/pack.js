@@ -25,9 +25,10 @@ const FILE_URL = {
   banner: { js: "const fileUrl = require('node:url').pathToFileURL(__filename).href;" },
 };
 
-/** Declarations of the second form that keep their comments: those of the public API. The others have them in the first form only. */
+/** Declarations as they were emitted: those of the public API. The others lose their indentation, and in the second form their comments. */
 const DOCUMENTED = /(?:^|\/)(?:index|api|options|errors|memory|locks)\.d\.ts$/;
 const COMMENTS = /^ *\/\*\*[\s\S]*?\*\/\n/gm;
+const INDENTATION = /^ +/gm;
 
 /** Users bundle the Lua texts: without comments and indentation, as they are sent to Redis. */
 const LUA = {
@@ -77,8 +78,12 @@ async function stageLibrary(from, to) {
     parts.map(([, target]) => target.types.replace('./dist/', '')),
   );
   for (const [file, text] of types) {
-    write(join(to, 'dist', file), text);
-    write(join(to, 'dist/cjs', file), DOCUMENTED.test(file) ? text : text.replace(COMMENTS, ''));
+    const isDocumented = DOCUMENTED.test(file);
+    write(join(to, 'dist', file), isDocumented ? text : text.replace(INDENTATION, ''));
+    write(
+      join(to, 'dist/cjs', file),
+      isDocumented ? text : text.replace(COMMENTS, '').replace(INDENTATION, ''),
+    );
   }
   await build({
     ...NODE,

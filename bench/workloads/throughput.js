@@ -51,13 +51,13 @@ export async function inFlight(session, { sizes }) {
 
 /** Every cycle on a key of its own, one after the other. @param {Session} session @param {Task} task @returns {Promise<Answer>} */
 export async function fresh(session, { sizes }) {
-  return withMemory(() => rateOf([onFreshKeys(session, 'fresh')], sizes));
+  return withMemory(() => rateOf([onFreshKeys(session, 'fresh')], sizes, sizes.warmUpCycles));
 }
 
 /** @param {Session} session @param {Task} task @returns {Promise<Answer>} */
 export async function freshInFlight(session, { sizes }) {
   const cycles = Array.from({ length: sizes.inFlight }, (_, index) => onFreshKeys(session, `fresh-${index}`));
-  return withMemory(() => rateOf(cycles, sizes));
+  return withMemory(() => rateOf(cycles, sizes, sizes.warmUpCycles));
 }
 
 /** @param {Session} session @param {string} name */

@@ -128,21 +128,18 @@ describe.runIf(hasTerminals)('at a terminal', () => {
     const session = atTerminal('watch --every 50ms');
     await session.said(/No key is held or waited for/);
     const { pid = 0 } = session.child;
-    const found = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' });
-    const watching = Number(found.stdout);
+    const watching = Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8'));
     session.child.stdin?.write('\u001a');
-    const isStopped = (): boolean => / T /.test(readFileSync(`/proc/${watching}/stat`, 'utf8'));
-    while (!isStopped()) await sleep(20);
-    let isBack = false;
-    const back = session.said(/\?25h[\s\S]+\?25l[\s\S]+No key is held or waited for/).then(() => {
-      isBack = true;
-    });
+    await expect.poll(() => readFileSync(`/proc/${watching}/stat`, 'utf8')).toContain(' T ');
     // `script` stops with it, a moment later.
-    while (!isBack) {
+    const going = setInterval(() => {
       for (const stopped of [pid, watching]) process.kill(stopped, 'SIGCONT');
-      await sleep(50);
+    }, 50);
+    try {
+      await session.said(/\?25h[\s\S]+\?25l[\s\S]+No key is held or waited for/);
+    } finally {
+      clearInterval(going);
     }
-    await back;
     session.child.stdin?.write('\u0003');
     const { status, stdout } = await session.ended;
     expect(status).toBe(0);

@@ -92,8 +92,12 @@ describe.runIf(process.platform === 'linux')('a stdout of holdfast serve that ca
   it('because the disk is full, is told once on stderr, and counted in the metrics', async () => {
     const service = await served(`exec ${HOLDFAST} serve --port 0 > /dev/full`);
     for (let round = 0; round < 3; round += 1) await requestAll(service.url, 20);
-    const metrics = await (await fetch(`${service.url}/metrics`)).text();
-    expect(Number(/^holdfast_log_dropped_total (\d+)$/m.exec(metrics)?.[1])).toBeGreaterThanOrEqual(60);
+    const dropped = async (): Promise<number> => {
+      const metrics = await (await fetch(`${service.url}/metrics`)).text();
+      return Number(/^holdfast_log_dropped_total (\d+)$/m.exec(metrics)?.[1]);
+    };
+    // The last lines may wait for the write before them.
+    await expect.poll(dropped).toBeGreaterThanOrEqual(60);
     const { stderr } = await end(service);
     expect(stderr.match(/the log cannot be written: lines are dropped/g)).toHaveLength(1);
   });

@@ -1,10 +1,15 @@
 /** Events for listeners and `node:diagnostics_channel`. A listener that throws or rejects harms nobody else. */
-import { type Channel, channel } from 'node:diagnostics_channel';
+import { channel } from 'node:diagnostics_channel';
 import type { LockEventName, LockEvents } from '../api.js';
 import { callOrWarn } from './callback.js';
 import type { LeaseRequest } from './lease-request.js';
 
 type Listener = (detail: LockEvents[LockEventName]) => unknown;
+/** A channel of Node, without its types: declarations must not need those. */
+interface Channel {
+  readonly hasSubscribers: boolean;
+  publish(message: unknown): void;
+}
 type Own<N extends LockEventName> = Omit<LockEvents[N], 'key' | 'owner'>;
 
 export const EVENT_NAMES: readonly LockEventName[] = [
@@ -20,7 +25,7 @@ export const EVENT_NAMES: readonly LockEventName[] = [
   'adopted',
 ];
 export const CHANNELS = Object.fromEntries(
-  EVENT_NAMES.map((name) => [name, channel(`holdfast:${name}`)]),
+  EVENT_NAMES.map((name): [string, Channel] => [name, channel(`holdfast:${name}`)]),
 ) as Readonly<Record<LockEventName, Channel>>;
 
 export function isEventName(name: unknown): name is LockEventName {

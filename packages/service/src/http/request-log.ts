@@ -9,7 +9,7 @@ import { monotonicMs, soon } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 
 /** Facts that handlers add to the log line of their request. A class: an object that gets its members one by one is slow. */
-export class Note {
+class Note {
   key: string | undefined = undefined;
   /** The id in the API key that was sent, whether the key is good or not. */
   keyId: string | undefined = undefined;

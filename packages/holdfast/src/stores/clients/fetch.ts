@@ -1,3 +1,4 @@
+/** `fetch`, for the stores that speak HTTP: the part of it that is used, and the header of every request. */
 import { systemClock } from '../../clock.js';
 
 /** The part of `fetch` that is used: Node's own, or a function like it. */
