@@ -70,7 +70,7 @@ export class LivenessChecker {
       const id = `${process.name} ${key}`;
       const held = this.#holdsOf(client, key, state);
       const wanted = held === 0 ? 0 : this.#standingOn(client, key);
-      if (held <= wanted || link.lagMs > 0 || !canRun(client)) {
+      if (held <= wanted || link.lagMs > 0 || !this.#canRun(client)) {
         this.#orphans.delete(id);
         continue;
       }
@@ -134,11 +134,12 @@ export class LivenessChecker {
     const { now } = this.#parts.server;
     for (const waiter of state.waiters) {
       const client = clients.find((other) => isOf(other, waiter.hold));
-      if (client && canRun(client) && waiter.expiresAt > now && this.#awaits(client, key)) return waiter;
+      if (client && this.#canRun(client) && waiter.expiresAt > now && this.#awaits(client, key))
+        return waiter;
     }
     if (state.waiters.length > 0) return null;
     for (const call of this.#parts.calls.open) {
-      if (call.key === key && call.what === 'acquire' && canRun(call.client)) return call.wants;
+      if (call.key === key && call.what === 'acquire' && this.#canRun(call.client)) return call.wants;
     }
     return null;
   }
@@ -176,7 +177,12 @@ export class LivenessChecker {
   #isDead({ hold, wokenAt }: Waiter, clients: readonly Client[]): boolean {
     if (wokenAt !== null && this.#parts.server.now >= wokenAt + WINDOW_MS) return false;
     const client = clients.find((other) => isOf(other, hold));
-    return !client || !canRun(client);
+    return !client || !this.#canRun(client);
+  }
+
+  /** Whether it runs, and reaches the store: of a quorum, a majority of the servers. */
+  #canRun({ process, link, unreachable }: Client): boolean {
+    return process.phase === 'running' && !link.isCut && this.#parts.server.answers(unreachable);
   }
 
   #violate(kind: string, key: string, text: string): void {
@@ -186,8 +192,4 @@ export class LivenessChecker {
 
 function isOf({ holdProcess }: Client, { process }: HoldId): boolean {
   return process === holdProcess;
-}
-
-function canRun({ process, link }: Client): boolean {
-  return process.phase === 'running' && !link.isCut;
 }

@@ -74,6 +74,11 @@ export class QuorumServer implements StoreView {
     return Math.floor(this.exactMs);
   }
 
+  answers(unreachable: ReadonlySet<number>): boolean {
+    const answering = this.members.filter(({ phase, place }) => phase === 'up' && !unreachable.has(place));
+    return answering.length >= this.#majority;
+  }
+
   listen(inbox: string, receive: Receive): void {
     this.#inboxes.set(inbox, receive);
   }

@@ -42,6 +42,8 @@ export interface StoreView {
   /** The store's time, with fractions; `decide` sees whole milliseconds. */
   readonly exactMs: number;
   readonly now: number;
+  /** Whether a process that cannot reach these servers gets answers now. */
+  answers(unreachable: ReadonlySet<number>): boolean;
   listen(inbox: string, receive: Receive): void;
   stopListening(inbox: string): void;
 }
@@ -75,6 +77,10 @@ export class Server implements StoreView {
     this.#onDecision({ command, isCopy, before, decision, now: this.now });
     for (const wake of decision.wakes) this.#send(command.key, wake);
     return decision.reply;
+  }
+
+  answers(): boolean {
+    return true;
   }
 
   listen(inbox: string, receive: Receive): void {
