@@ -121,11 +121,14 @@ describe.runIf(available('chromium'))('the page of a lock', () => {
     const page = await lookLive(scene, { permissions: ['clipboard-read', 'clipboard-write'] });
     const { token } = await scene.acquire("jobs/it's a ; name", { owner: 'ada' });
     await page.goto(`${scene.url}#/lock?key=${encodeURIComponent("jobs/it's a ; name")}`);
-    const line = `holdfast evict 'it'\\''s a ; name' --token ${token} --reason 'why' --store ${scene.url.slice(0, -1)} --namespace jobs`;
+    const at = `--store ${scene.url.slice(0, -1)} --namespace=jobs`;
+    const line = `holdfast evict ${at} --token ${token} --reason 'why' 'it'\\''s a ; name'`;
     await page.getByRole('button', { name: `Copy: ${line}` }).click();
     await shows(page, '#toast', 'Copied.');
     expect(await page.evaluate('navigator.clipboard.readText()')).toBe(line);
     await shows(page, '#page .copied', `/v2/locks/jobs/it's%20a%20%3B%20name`.replaceAll("'", "'\\''"));
+    await page.goto(`${scene.url}#/lock?key=jobs%2F--force`);
+    await shows(page, '#page .copied', `holdfast inspect ${at} -- --force`);
   });
 
   it('of a lock that nobody holds says so, and follows it when it is held', async () => {

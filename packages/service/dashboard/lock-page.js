@@ -135,12 +135,12 @@ export class Page {
     const path = `${base}v2/locks/${encodeURIComponent(namespace)}/${encodeURIComponent(name)}`;
     const json = "-H 'content-type: application/json'";
     const evict = `-d '${JSON.stringify({ token, reason: 'why' })}'`;
-    const at = `--store ${quoted(base.slice(0, -1))} --namespace ${quoted(namespace)}`;
+    const at = `--store ${quoted(base.slice(0, -1))} --namespace=${quoted(namespace)}`;
+    // Behind `--`, a name that begins with a dash is no option.
+    const lock = name.startsWith('-') ? `-- ${quoted(name)}` : quoted(name);
     const lines = [
-      `holdfast inspect ${quoted(name)} ${at}`,
-      ...(token === undefined
-        ? []
-        : [`holdfast evict ${quoted(name)} --token ${token} --reason 'why' ${at}`]),
+      `holdfast inspect ${at} ${lock}`,
+      ...(token === undefined ? [] : [`holdfast evict ${at} --token ${token} --reason 'why' ${lock}`]),
       `curl -sSf ${auth}${quoted(path)}`,
       `curl -sSf ${auth}${quoted(`${base}v2/history?key=${encodeURIComponent(this.key)}`)}`,
       ...(token === undefined ? [] : [`curl -sSf ${auth}${json} ${quoted(`${path}/evict`)} ${evict}`]),
