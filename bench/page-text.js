@@ -77,10 +77,9 @@ export const SERVERS_READING = `### Reading the figures of the engines on a serv
   claim; on PostgreSQL each of them waits for the disk. The peers find out when they look again. On DynamoDB nobody pushes:
   processes look again, at times drawn at random, and there is no line unless asked for, because every look and every place in
   line is a call that is paid for. So turns between processes come in bursts there, and no fairness is promised.
-- **Where the marks are missed.** The minimum shows how much room there is. With 64 in flight on Redis the least script that
-  keeps a token is hardly faster than the best peer, and Holdfast's decides more: it parses the command, reads the record,
-  decides, and writes it with its end (\`INFO commandstats\` tells the time of either). A lone cycle shows the same work, and that of
-  the deadline and the renewal in the process. On PostgreSQL a function sets up its expressions again in every transaction, and
+- **Where the marks are missed.** The minimum shows how much room there is. On Redis, Holdfast's script does more than the least one that
+  keeps a token: it parses the command, reads the record, decides, and writes it with its end (\`INFO commandstats\` tells the time of either).
+  A lone cycle shows that work, and that of the deadline and the renewal in the process; a batch shares most of it. On PostgreSQL a function sets up its expressions again in every transaction, and
   Holdfast's has more of them; a batch shares that.
 - **On a quorum** every command goes to three servers that share this machine's processor with the client, and the answer of two decides. redlock
   sends as much. Holdfast sends a ballot and the whole record, and a server compares both before it stores them: that is what makes
