@@ -19,7 +19,7 @@ export async function probe(
   const found = await Promise.all(
     members.map((member) => quorum.inTime(memberFindings(member)).catch(errorOf(member))),
   );
-  const times = quorum.time.readings().flatMap((reading) => reading ?? []);
+  const times = quorum.time.now().members.flatMap((reading) => reading ?? []);
   const apartMs =
     Math.max(...times.map(({ earliest }) => earliest)) - Math.min(...times.map(({ latest }) => latest));
   const { earliest, latest } = quorum.time.reading() ?? { earliest: 0, latest: 0 };

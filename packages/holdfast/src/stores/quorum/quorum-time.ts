@@ -10,6 +10,12 @@ import type { Clock } from '../../clock.js';
 import type { Reading, StoreTime } from '../compare-and-swap/register.js';
 import { TimeEstimate } from '../compare-and-swap/time-estimate.js';
 
+/** Null where a time is not known. */
+export interface QuorumReading {
+  readonly members: readonly (Reading | null)[];
+  readonly quorum: Reading | null;
+}
+
 export class QuorumTime implements StoreTime {
   readonly #estimates: readonly TimeEstimate[];
   readonly #majority: number;
@@ -26,16 +32,17 @@ export class QuorumTime implements StoreTime {
     this.#estimates[member]?.note(sentMs, receivedMs, time, time);
   }
 
-  /** Null for members whose time is not known. */
-  readings(): readonly (Reading | null)[] {
-    return this.#estimates.map((estimate) => estimate.reading());
+  now(): QuorumReading {
+    const members = this.#estimates.map((estimate) => estimate.reading());
+    const known = members.filter((reading) => reading !== null);
+    const latest = known.map((reading) => reading.latest).sort((a, b) => a - b)[this.#majority - 1];
+    const earliest = known.map((reading) => reading.earliest).sort((a, b) => b - a)[this.#majority - 1];
+    const isKnown = latest !== undefined && earliest !== undefined;
+    return { members, quorum: isKnown ? { earliest, latest } : null };
   }
 
   reading(): Reading | null {
-    const known = this.readings().filter((reading) => reading !== null);
-    const latest = known.map((reading) => reading.latest).sort((a, b) => a - b)[this.#majority - 1];
-    const earliest = known.map((reading) => reading.earliest).sort((a, b) => b - a)[this.#majority - 1];
-    return latest === undefined || earliest === undefined ? null : { earliest, latest };
+    return this.now().quorum;
   }
 
   isFresh(): boolean {

@@ -21,10 +21,14 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + time[2] / 1000
 local stamp = time[1] .. '.' .. string.format('%06d', time[2])
 local enrolled = redis.call('HMGET', KEYS[1], 'seat', 'run')
-local run = string.match(redis.call('INFO', 'server'), 'run_id:(%w+)')
+local info = redis.call('INFO', 'server')
 `;
 
-const GREET_LUA = `${HEAD_LUA}
+const RUN_LUA = `
+local run = string.match(info, 'run_id:(%w+)')
+`;
+
+const GREET_LUA = `${HEAD_LUA}${RUN_LUA}
 return { stamp, enrolled[1] or '', enrolled[2] or '', run }
 `;
 
@@ -32,22 +36,33 @@ return { stamp, enrolled[1] or '', enrolled[2] or '', run }
 const NOTED = 'noted:';
 
 /** ARGV: seat, what comes before the run id, the enrolment before. Returns the one now, or '' if it had changed. */
-const ENROL_LUA = `${HEAD_LUA}
+const ENROL_LUA = `${HEAD_LUA}${RUN_LUA}
 if (enrolled[1] or '') .. ' ' .. (enrolled[2] or '') ~= ARGV[3] then return '' end
 redis.call('HSET', KEYS[1], 'seat', ARGV[1], 'run', ARGV[2] .. run)
 return ARGV[1] .. ' ' .. ARGV[2] .. run
 `;
 
-/** KEYS: enrolment, record. ARGV: seat, kind, ballot, until, keepMs; when, or next, f and v. */
+/**
+ * KEYS: enrolment, record. ARGV: seat, kind, ballot, until, keepMs; when, or next, f and v. Where a value is accepted, the
+ * answer is the time alone. A plain search for the run id takes a tenth of the time of a pattern.
+ */
 const ASK_LUA = `${HEAD_LUA}
-if enrolled[1] ~= ARGV[1] or enrolled[2] ~= run then return { stamp, 'refused' } end
-local record = redis.call('HMGET', KEYS[2], 'p', 'a', 'f', 'v')
+if enrolled[1] ~= ARGV[1] or not string.find(info, 'run_id:' .. enrolled[2] .. '\\r', 1, true) then
+  return { stamp, 'refused' }
+end
+local kind, ballot = ARGV[2], ARGV[3]
+local record
+if kind == 'accept' then
+  record = redis.call('HMGET', KEYS[2], 'p', 'a')
+else
+  record = redis.call('HMGET', KEYS[2], 'p', 'a', 'f', 'v')
+end
 local promised, accepted, free, value = record[1] or '', record[2] or '', record[3], record[4] or ''
 local kept = math.max(redis.call('PTTL', KEYS[2]), 0)
-local kind, ballot = ARGV[2], ARGV[3]
 
 local function isBelow(one, other)
-  if one == '' or other == '' then return one == '' and other ~= '' end
+  if one == other then return false end
+  if one == '' or other == '' then return one == '' end
   local count, proposer = string.match(one, '^(%d+)%.(%d+)$')
   local otherCount, otherProposer = string.match(other, '^(%d+)%.(%d+)$')
   if count == otherCount then return tonumber(proposer) < tonumber(otherProposer) end
@@ -71,9 +86,11 @@ if kind ~= 'peek' and now <= tonumber(ARGV[4]) then
   end
   if done == 1 and tonumber(ARGV[5]) > kept then redis.call('PEXPIRE', KEYS[2], ARGV[5]) end
 end
-if kind == 'accept' then return { stamp, done, promised, accepted, '', '0' } end
+if kind == 'accept' then return done == 1 and stamp or { stamp, done, promised, accepted, '', '0' } end
 return { stamp, done, promised, accepted, value, tostring(kept) }
 `;
+
+const ACCEPTED = { isDone: true, promised: '', accepted: '', value: '', keptMs: 0 };
 
 /** Requests and wake-ups without an answer, of one store. */
 const UNANSWERED_MAX = 1_000;
@@ -137,9 +154,10 @@ export class RedisMember implements Member {
     const { offlineGuard } = this.connection;
     const breaks = offlineGuard?.breaks;
     const answer = await this.#counted(() => this.#ask(keys, [seatText(seat), ...textsOf(request)]));
-    const [stamp, done, promised, accepted, value, keptMs] = listOf(answer);
     // Clients send a request again when the connection broke.
     const isOnce = breaks !== undefined && offlineGuard?.breaks === breaks;
+    if (!Array.isArray(answer)) return { ...ACCEPTED, time: Number(textOf(answer)) * 1_000, isOnce };
+    const [stamp, done, promised, accepted, value, keptMs] = answer;
     if (textOf(done) === 'refused') return { isRefused: true, isOnce };
     return {
       time: Number(textOf(stamp)) * 1_000,

@@ -17,6 +17,7 @@ import { TRIES_MAX, tooManyRaces } from '../compare-and-swap/contention.js';
 import type { Found, Reading, Register, Written } from '../compare-and-swap/register.js';
 import { type Ballot, compareBallots, counterOf, type MemberReply, type Prepare } from './member.js';
 import type { Quorum } from './quorum.js';
+import type { QuorumReading } from './quorum-time.js';
 
 /** A ballot is used for this long: its messages are refused later. Longer than a renewal of the default ttl takes to come. */
 const VALID_MS = 30_000;
@@ -26,7 +27,10 @@ const KEEP_MORE_MS = 3 * VALID_MS;
 const PAUSE_MS = 5;
 /** How many ids of writes a value carries. When more have been made meanwhile, the outcome of a write stays unknown. */
 const IDS_MAX = 8;
-const ID_LENGTH = 8;
+/** Ids of writes to one key have to differ, and nobody has to be kept from guessing them. */
+const ID_MAX = Number.MAX_SAFE_INTEGER;
+/** Where the time is not known, because this machine's clock was just set. */
+const ANY_TIME: Reading = { earliest: 0, latest: Number.MAX_SAFE_INTEGER };
 
 /** A ballot of this process, and until when each member takes it, by its own clock. Null: its clock is not known. */
 interface OwnBallot {
@@ -84,7 +88,7 @@ export class QuorumRegister implements Register<Version> {
 
   /** The current state. Promises nothing, so that it disturbs no writer; repairs only what is not certain. */
   async peek(key: string): Promise<State | null> {
-    await this.#reading();
+    await this.#now();
     const { answers } = await this.#quorum.ask(
       () => ({ kind: 'peek', key }),
       (replies) => this.#agreed(replies) !== null,
@@ -107,12 +111,14 @@ export class QuorumRegister implements Register<Version> {
       if (!ready || found.version.accepted !== seen.version.accepted) return { kind: 'changed', found };
     }
     ready.isUsed = true;
-    const { earliest, latest } = await this.#reading();
-    const id = `${this.#quorum.clock.randomId().slice(0, ID_LENGTH)}.${latest.toString(36)}`;
+    const now = await this.#now();
+    const { earliest, latest } = now.quorum ?? ANY_TIME;
+    const { clock } = this.#quorum;
+    const id = `${Math.floor(clock.random() * ID_MAX).toString(36)}.${latest.toString(36)}`;
     const ids = [id, ...seen.version.ids].slice(0, IDS_MAX);
     const value = `${ids.join(' ')}\n${JSON.stringify(next)}`;
     try {
-      const outcome = await this.#accept(key, { state: next, ids, value }, ready);
+      const outcome = await this.#accept(key, { state: next, ids, value }, ready, now);
       if (outcome === 'refused') return { kind: 'changed', found: null };
       if (outcome !== 'unsure') return { kind: 'written', version: outcome, lateMs: 0 };
       return await this.#resolve(key, ids, ready.own.ballot, earliest);
@@ -175,7 +181,8 @@ export class QuorumRegister implements Register<Version> {
   ): Promise<Found<Version> | { readonly above: number }> {
     const { majority, clock } = this.#quorum;
     const { ballot, untils } = own;
-    const keepMs = this.#keepMs(counterOf(ballot) / 1_000, 0);
+    const { earliest } = this.#quorum.time.reading() ?? ANY_TIME;
+    const keepMs = keepMsFrom(earliest, counterOf(ballot) / 1_000, 0);
     const isWanted = ({ accepted }: Base): boolean => typeof when === 'object' && when.accepted === accepted;
     /** The value found, and whether a majority promised the ballot and has accepted that value. */
     const evaluate = (replies: readonly MemberReply[]) => {
@@ -214,7 +221,8 @@ export class QuorumRegister implements Register<Version> {
       return isKnown ? { state, version: { accepted, ready: null, ids }, lateMs: 0 } : { above };
     }
     ready.isUsed = true;
-    const version = await this.#accept(key, { state, ids, value: base.value }, ready);
+    const now = await this.#now();
+    const version = await this.#accept(key, { state, ids, value: base.value }, ready, now);
     if (typeof version === 'object') return { state, version, lateMs: 0 };
     return { above: Math.max(above, counterOf(ballot)) };
   }
@@ -223,14 +231,14 @@ export class QuorumRegister implements Register<Version> {
     key: string,
     { state, ids, value }: Value,
     { own, keptUntilMs }: Ready,
+    now: QuorumReading,
   ): Promise<Version | 'refused' | 'unsure'> {
     const { majority, clock } = this.#quorum;
-    await this.#reading();
     const { ballot, untils } = own;
-    const next = this.#tryBallotAbove(counterOf(ballot));
+    const next = this.#tryBallotAbove(counterOf(ballot), now);
     const matters = Math.max(counterOf(next?.ballot ?? ballot) / 1_000, state ? expendableAt(state) : 0);
     const sentMs = clock.monotonicMs();
-    const keepMs = this.#keepMs(matters, keptUntilMs - sentMs);
+    const keepMs = keepMsFrom((now.quorum ?? ANY_TIME).earliest, matters, keptUntilMs - sentMs);
     const isFree = state === null || (state.holders.length === 0 && state.rests.length === 0);
     const request = { kind: 'accept', key, ballot, value, isFree, next: next?.ballot ?? '', keepMs } as const;
     const { answers, isCertain } = await this.#quorum.ask(
@@ -260,26 +268,21 @@ export class QuorumRegister implements Register<Version> {
     return replies.find(isChosen) ?? null;
   }
 
-  /** How long members have to keep a record that matters until then by the clock of the quorum, and for this long. */
-  #keepMs(until: number, atLeastMs: number): number {
-    const earliest = this.#quorum.time.reading()?.earliest ?? 0;
-    return Math.ceil(Math.max(until - earliest + KEEP_MORE_MS, atLeastMs));
-  }
-
   #isValid({ madeMs }: OwnBallot): boolean {
     return this.#quorum.clock.monotonicMs() - madeMs < VALID_MS / 2;
   }
 
-  /** The time; any where it is not known, because this machine's clock was just set. */
-  async #reading(): Promise<Reading> {
+  /** The time is known, unless this machine's clock was just set. */
+  async #now(): Promise<QuorumReading> {
     const { time } = this.#quorum;
-    if (time.reading() === null) await time.sample();
-    return time.reading() ?? { earliest: 0, latest: Number.MAX_SAFE_INTEGER };
+    const now = time.now();
+    if (now.quorum !== null) return now;
+    await time.sample();
+    return time.now();
   }
 
   async #ballotAbove(counter: number): Promise<OwnBallot> {
-    await this.#reading();
-    const own = this.#tryBallotAbove(counter);
+    const own = this.#tryBallotAbove(counter, await this.#now());
     if (own) return own;
     throw new NotExecutedError(
       "The time of the quorum is not known: this machine's clock was just set.",
@@ -288,14 +291,18 @@ export class QuorumRegister implements Register<Version> {
   }
 
   /** Null while the time is not known. */
-  #tryBallotAbove(counter: number): OwnBallot | null {
-    const { time, clock } = this.#quorum;
-    const reading = time.reading();
-    if (reading === null) return null;
-    this.#counter = Math.max(this.#counter, counter, reading.latest * 1_000) + 1;
-    const untils = time.readings().map((one) => (one === null ? null : one.latest + VALID_MS));
+  #tryBallotAbove(counter: number, { quorum, members }: QuorumReading): OwnBallot | null {
+    if (quorum === null) return null;
+    const { clock } = this.#quorum;
+    this.#counter = Math.max(this.#counter, counter, quorum.latest * 1_000) + 1;
+    const untils = members.map((one) => (one === null ? null : one.latest + VALID_MS));
     return { ballot: `${this.#counter}.${this.#proposer}`, untils, madeMs: clock.monotonicMs() };
   }
+}
+
+/** How long members have to keep a record that matters until then by the clock of the quorum, and for this long. */
+function keepMsFrom(earliest: number, until: number, atLeastMs: number): number {
+  return Math.ceil(Math.max(until - earliest + KEEP_MORE_MS, atLeastMs));
 }
 
 /** When a write with this id began, at the latest. */
