@@ -11,7 +11,7 @@ export const DRIFT_SHARE = 0.01;
 /** The fixed part of the drift margin, beside `DRIFT_SHARE`. */
 export const DRIFT_MS = 5;
 
-/** An attempt unanswered for this long is unknown; doubles with every further one, up to ttl / 4. */
+/** An attempt unanswered for this long is unknown; doubles with every further one, up to ttl / 4, and to 30 s. */
 export const ATTEMPT_MS = 250;
 /** However short the ttl: an attempt that is given up too early is sent again for nothing. */
 export const ATTEMPT_MS_MIN = 50;

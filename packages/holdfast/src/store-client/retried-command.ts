@@ -13,6 +13,8 @@ import { isPermanent, NotExecutedError, UnsupportedError } from '../protocol/err
 import type { Task, TimerQueue } from '../timer-queue.js';
 import type { Batch, PendingCommand } from './batch.js';
 
+/** The longest that an attempt is awaited, however long the ttl: a caller notices soon that an outage is over. */
+const ATTEMPT_MS_MAX = 30_000;
 /** The pause before a rejected command is sent again, doubling with every attempt. */
 const REJECTED_MS = 50;
 const REJECTED_MS_MAX = 2_000;
@@ -166,7 +168,8 @@ export class RetriedCommand implements Task, PendingCommand {
   }
 
   #boundMs(baseMs: number): number {
-    return Math.min(baseMs * 2 ** (this.#attempts - 1), Math.max(this.#ttlMs / 4, ATTEMPT_MS_MIN));
+    const mostMs = Math.min(Math.max(this.#ttlMs / 4, ATTEMPT_MS_MIN), ATTEMPT_MS_MAX);
+    return Math.min(baseMs * 2 ** (this.#attempts - 1), mostMs);
   }
 }
 

@@ -38,6 +38,21 @@ test('an attempt that is unanswered for longer is sent again, with the same hold
   expect((await acquiring).held).toBe(true);
 });
 
+test('however long the ttl, what was asked for during an outage is asked again within half a minute of its end', async () => {
+  const { clock, open } = stage();
+  const { locks, store } = open();
+  const lease = await locks.acquire('held', { ttl: '2h' });
+  store.fate = () => 'lost';
+  const acquiring = watchOf(locks.acquire('wanted', { ttl: '2h', wait: '2h' }));
+  const releasing = watchOf(lease.release());
+  await clock.advance(600_000);
+  expect(releasing.error).toBeInstanceOf(StoreError);
+  store.fate = () => 'pass';
+  await clock.advance(31_000);
+  expect(acquiring.state).toBe('done');
+  expect(await locks.inspect('held')).toBeNull();
+});
+
 test('one attempt each: a client that repeats commands itself gets every reply, or a StoreError', async () => {
   const store = memoryStore();
   const client = new StoreClient(store, systemClock);
