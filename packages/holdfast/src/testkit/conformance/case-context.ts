@@ -25,6 +25,13 @@ const UNANSWERED_MAX = 5;
 /** How often a case is played that took longer than its `withinMs`, or in which the machine stood still. */
 const PLAYED_MAX = 4;
 
+/** How far each store's time may have been off in its answers so far: a grant counts from the latest time possible. */
+const doubts = new WeakMap<Store, number>();
+
+function noteDoubt(store: Store, { doubtMs = 0 }: Reply): void {
+  doubts.set(store, Math.max(doubts.get(store) ?? 0, doubtMs));
+}
+
 /** The machine stood still for longer than the ttl of a case: it says nothing about the store, and is played again. */
 class StoodStill extends Error {}
 
@@ -100,14 +107,18 @@ async function play(harness: Harness, definition: CaseDefinition): Promise<void>
     return store;
   };
   try {
-    const context = await createContext(harness, open);
+    const context = await createContext(harness, open, opened);
     if (definition.needs?.(context.store.traits) ?? true) await definition.try(context);
   } finally {
     await Promise.all(opened.map((store) => store.close()));
   }
 }
 
-async function createContext(harness: Harness, open: () => Promise<Store>): Promise<CaseContext> {
+async function createContext(
+  harness: Harness,
+  open: () => Promise<Store>,
+  opened: readonly Store[],
+): Promise<CaseContext> {
   const id = systemClock.randomId();
   const { doubtMs = 0 } = harness;
   let made = 0;
@@ -122,7 +133,7 @@ async function createContext(harness: Harness, open: () => Promise<Store>): Prom
     process,
     newHold: () => ({ process: process(), number: 1 }),
     doubtMs,
-    past: (ms) => pause(ms + doubtMs),
+    past: (ms) => pause(ms + doubtMs + Math.max(...opened.map((store) => doubts.get(store) ?? 0))),
   };
 }
 
@@ -151,15 +162,19 @@ export function releaseOf(key: string, hold: HoldId, more: Partial<Release> = {}
 }
 
 export async function send(store: Store, command: Command): Promise<Reply> {
-  const [reply] = store.apply([command]);
-  assert.ok(reply, 'apply returned no promise for its command');
-  return await reply;
+  const [promise] = store.apply([command]);
+  assert.ok(promise, 'apply returned no promise for its command');
+  const reply = await promise;
+  noteDoubt(store, reply);
+  return reply;
 }
 
 export async function sendAll(store: Store, commands: readonly Command[]): Promise<readonly Reply[]> {
-  const replies = store.apply(commands);
-  assert.equal(replies.length, commands.length, 'apply must return one promise a command');
-  return await Promise.all(replies);
+  const promises = store.apply(commands);
+  assert.equal(promises.length, commands.length, 'apply must return one promise a command');
+  const replies = await Promise.all(promises);
+  for (const reply of replies) noteDoubt(store, reply);
+  return replies;
 }
 
 /** A slow store may give up some commands of a large batch: those are unknown, and are sent again, as the engine does. */
