@@ -57,7 +57,7 @@ export const HARMLESS: PlantedBug = {
 export const PLANTED_BUGS: readonly PlantedBug[] = [
   {
     name: 'F26: the deadline of a repeated grant counts the ttl asked for',
-    profile: 'cut-off',
+    profile: 'mixed',
     seeds: 8,
     edits: [
       {

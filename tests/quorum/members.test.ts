@@ -24,6 +24,8 @@ function answered(reply: MemberReply | Refusal): MemberReply {
   return reply;
 }
 
+const stored = ({ promised, accepted, value }: MemberReply) => ({ promised, accepted, value });
+
 function requestOf(random: ReturnType<typeof seededRandom>, key: string, now: number): Request {
   const ballot = (): string =>
     `${1_000 + Math.floor(random.between(0, 12))}.${Math.floor(random.between(1, 3))}`;
@@ -66,6 +68,8 @@ describe.runIf(available('redis', { own: true }))('a member on Redis', () => {
         return isDone ? { isDone } : { isDone, promised, accepted };
       };
       expect(compared(told), JSON.stringify(request)).toEqual(compared(expected));
+      const peek = { kind: 'peek', key } as const;
+      expect(stored(answered(await real.ask(peek, seat)))).toEqual(stored(simulated.handle(peek)));
       counts[told.isDone ? 'done' : 'refused'] += 1;
       if (request.kind !== 'accept') expect(Math.abs(told.keptMs - expected.keptMs)).toBeLessThan(50_000);
     }
