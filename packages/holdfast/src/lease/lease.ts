@@ -20,6 +20,9 @@ const RENEW_MS = 2_000;
 
 const NO_CALLBACKS: readonly (() => void)[] = [];
 
+/** The method that `console.log` of Node, Bun and Deno calls. */
+const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom');
+
 /** What is said of a lease in this state. */
 const ENDED: Readonly<Record<LeaseState, string>> = {
   held: 'is held',
@@ -164,6 +167,12 @@ export class HeldLease implements Lease, HoldUser {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await releaseQuietly(this);
+  }
+
+  /** `console.log` does not show getters, and minifiers rename the class. */
+  [INSPECT](_depth: number, options: object, inspect: (value: object, options: object) => string): string {
+    const { key, token, owner, state, acquiredAt, expiresAt, metadata } = this;
+    return `Lease ${inspect({ key, token, owner, state, acquiredAt, expiresAt, metadata }, options)}`;
   }
 
   /** Resolves when the lease is over, however it ends. */

@@ -102,11 +102,13 @@ export type Retry = 'at-once' | 'while-waiting' | 'never';
  * Any other rejection leaves open what happened. Users get a `StoreError` with this message.
  */
 export class NotExecutedError extends Error {
+  static {
+    keepName(NotExecutedError, 'NotExecutedError');
+  }
   readonly retry: Retry;
 
   constructor(message: string, retry: Retry, cause?: unknown) {
     super(message, { cause });
-    this.name = 'NotExecutedError';
     this.retry = retry;
   }
 }

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { expect, test } from 'vitest';
 import { createLocks, InvalidArgumentError, LeaseLostError, StoreError } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
@@ -166,4 +167,16 @@ test('nothing hangs on a store that answers nothing: every call settles', async 
   const closing = watchOf(locks.close());
   await clock.advance(12_000);
   expect(closing.state).toBe('done');
+});
+
+test('a printed lease shows what it is, and nothing that could be used to hold the lock', async () => {
+  const locks = createLocks(memoryStore(), { owner: 'me' });
+  const lease = await locks.acquire('printed', { metadata: { job: 7 } });
+  const { token, acquiredAt, expiresAt } = lease;
+  expect(inspect(lease)).toBe(
+    `Lease ${inspect({ key: 'printed', token, owner: 'me', state: 'held', acquiredAt, expiresAt, metadata: { job: 7 } })}`,
+  );
+  await lease.release();
+  expect(inspect(lease)).toContain("state: 'released'");
+  await locks.close();
 });
