@@ -159,7 +159,7 @@ async function pack(name, folder) {
     const stages = { holdfast: stageLibrary, cli: stageCommand };
     const manifest = (await stages[name]?.(from, stage)) ?? JSON.parse(read(join(from, 'package.json')));
     delete manifest.scripts;
-    write(join(stage, 'package.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+    write(join(stage, 'package.json'), `${JSON.stringify(manifest)}\n`);
     const args = ['pack', stage, '--json', '--pack-destination', folder];
     return JSON.parse(execFileSync('npm', args, { encoding: 'utf8' }))[0];
   } finally {
