@@ -61,6 +61,8 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const listeners = new Map<string, Set<Listener>>();
   /** Processes whose claims came by `atOnce`: none of those can come again. */
   const sendingOnce = new Set<string>();
+  /** The highest token of a key that was read: an operator may evict everybody up to it. */
+  let shownToken = 0;
   let closed = false;
 
   function answer(commands: readonly Command[], isSentOnce: boolean): readonly (Reply | Error)[] {
@@ -102,14 +104,21 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     const isEmpty = holders.length + rests.length + waiters.length + evictions.length === 0;
     const isLastEnd = ended.length === 0 || (ended.length === 1 && ended[0]?.process === hold.process);
     if (!isEmpty || !isLastEnd || !sendingOnce.has(hold.process)) return false;
-    // Tokens that were reserved since its grant are its own, unless it had ended before.
+    // Tokens that were reserved since its grant are its own, unless it had ended before. None that was shown is given back:
+    // an eviction up to it would end the next holder too (F31).
     const wasHeld = reply.kind === 'released' && reply.held;
-    const lastToken = wasHeld ? (tokenUsed ?? token) : token;
+    const lastToken = wasHeld ? Math.max(tokenUsed ?? token, Math.min(shownToken, token)) : token;
     return records.forget(key, Math.max(lastToken, decision), at);
   }
 
   function deliver(key: string, { inbox, why }: Wake): void {
     for (const listener of listeners.get(inbox) ?? []) queueMicrotask(() => listener(key, why));
+  }
+
+  function show(key: string): Snapshot | null {
+    const snapshot = snapshotOf(key, records.states.get(key) ?? null, time());
+    if (snapshot && snapshot.token > shownToken) shownToken = snapshot.token;
+    return snapshot;
   }
 
   const apply: Apply = Object.assign(
@@ -141,13 +150,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
       });
     },
     read(key) {
-      return Promise.resolve(snapshotOf(key, records.states.get(key) ?? null, time()));
+      return Promise.resolve(show(key));
     },
     async *list(query: ListQuery): AsyncIterable<Snapshot> {
       let left = query.limit ?? Number.POSITIVE_INFINITY;
       for (const key of keysInOrder(records.states.keys(), query)) {
         if (left <= 0) return;
-        const snapshot = snapshotOf(key, records.states.get(key) ?? null, time());
+        const snapshot = show(key);
         if (!snapshot) continue;
         left -= 1;
         yield snapshot;

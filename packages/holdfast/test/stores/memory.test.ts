@@ -119,6 +119,33 @@ describe('the memory store', () => {
     await locks.close();
   });
 
+  it('F31: an eviction of everybody that was seen ends no later holder, though unused tokens are given back', async () => {
+    const own = memoryStore({ now: () => 1_000_000 });
+    const locks = createLocks(own);
+    const listed = async () => {
+      for await (const snapshot of own.list({ prefix: '' })) return snapshot;
+      return null;
+    };
+    for (const look of [() => own.read('default/k'), listed]) {
+      const first = await locks.acquire('k');
+      const seen = await look();
+      await first.release();
+      const next = await locks.acquire('k');
+      expect(next.token).toBeGreaterThan(seen?.token ?? Number.POSITIVE_INFINITY);
+      expect(await locks.evict('k', { upToToken: seen?.token ?? 0 })).toBe(0);
+      await next.release();
+    }
+    const first = await locks.acquire('k');
+    const evicting = locks.evict('k');
+    // The key was read, and the eviction is on its way.
+    await null;
+    await first.release();
+    const next = await locks.acquire('k');
+    expect(await evicting).toBe(0);
+    await next.renew();
+    await locks.close({ drain: 0 });
+  });
+
   it('fresh keys leave nothing behind: memory does not grow with every lock ever taken', async () => {
     const locks = createLocks(memoryStore());
     const cycles = async (count: number, name: string): Promise<number> => {
