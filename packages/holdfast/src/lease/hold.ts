@@ -139,13 +139,16 @@ export class Hold implements Task, RetryListener {
 
   get remainingMs(): number {
     if (this.ended) return 0;
-    const { clock } = this.client;
-    const nowMs = clock.monotonicMs();
-    const nowWallMs = clock.wallMs();
-    const certainMs = Math.min(this.#deadlineMs - nowMs, this.#deadlineWallMs - nowWallMs);
+    const certainMs = this.#leftMs(this.#deadlineMs, this.#deadlineWallMs);
     const limit = this.#limit;
     if (limit === null) return Math.max(0, certainMs);
-    return Math.max(0, Math.min(certainMs, limit.monotonicMs - nowMs, limit.wallMs - nowWallMs));
+    return Math.max(0, Math.min(certainMs, this.#leftMs(limit.monotonicMs, limit.wallMs)));
+  }
+
+  /** Until a moment, by the clock that reaches it first. */
+  #leftMs(monotonicMs: number, wallMs: number): number {
+    const { clock } = this.client;
+    return Math.min(monotonicMs - clock.monotonicMs(), wallMs - clock.wallMs());
   }
 
   /** A lease begins that may live so long from now; null: without limit, or a lease has ended. */
@@ -280,12 +283,17 @@ export class Hold implements Task, RetryListener {
     return this.suspect ? evictedBy(null) : REPLACED;
   }
 
-  /** A reply to an older attempt never shortens what a newer one granted. */
+  /**
+   * A reply to an older attempt never shortens what a newer one granted. Both clocks count: after a sleep of the machine the
+   * end of a stretched lease is near by the wall clock, and far by the one that stood still.
+   */
   #extend(reply: Renewed, sent: Moment): void {
     const certainMs = certainMsOf(reply);
-    if (sent.monotonicMs + certainMs > this.#deadlineMs) {
-      this.#deadlineMs = sent.monotonicMs + certainMs;
-      this.#deadlineWallMs = sent.wallMs + certainMs;
+    const deadlineMs = sent.monotonicMs + certainMs;
+    const deadlineWallMs = sent.wallMs + certainMs;
+    if (this.#leftMs(deadlineMs, deadlineWallMs) > this.#leftMs(this.#deadlineMs, this.#deadlineWallMs)) {
+      this.#deadlineMs = deadlineMs;
+      this.#deadlineWallMs = deadlineWallMs;
     }
     this.expiresAt = Math.max(this.expiresAt, reply.expiresAt);
     this.noteOthers(reply.othersWait, sent.monotonicMs);

@@ -18,6 +18,8 @@ export const settle = (): Promise<void> => new Promise((resolve) => setImmediate
 export class FakeClock implements Clock {
   nowMs = 1_000;
   wallOffsetMs = 1_790_000_000_000;
+  /** How long the machine slept. */
+  asleepMs = 0;
   timers = new Set<Due>();
   #ids = 0;
 
@@ -66,6 +68,12 @@ export class FakeClock implements Clock {
       await settle();
     }
     this.nowMs = untilMs;
+  }
+
+  /** The machine sleeps: time passes for everybody else, and the monotonic clock stands still. */
+  sleep(ms: number): void {
+    this.asleepMs += ms;
+    this.wallOffsetMs += ms;
   }
 
   /** The process stands still: time passes and no timer runs. */
@@ -152,7 +160,7 @@ export interface Stage {
 
 export function stage(): Stage {
   const clock = new FakeClock();
-  const memory = memoryStore({ now: () => 1_790_000_000_000 + clock.nowMs });
+  const memory = memoryStore({ now: () => 1_790_000_000_000 + clock.nowMs + clock.asleepMs });
   return {
     clock,
     memory,

@@ -101,6 +101,24 @@ test('F11: a stretched lease is renewed in time by the clock that is ahead', asy
   expect(lease.held).toBe(true);
 });
 
+test.each([3_540_000, 3_555_000])(
+  'F1: a stretched lease outlives a sleep of %i ms, and its signal aborts once it is lost',
+  async (sleptMs) => {
+    const { clock, open } = stage();
+    const { locks, store } = open();
+    const lease = await locks.acquire('k', { ttl: 30_000 });
+    const { signal } = lease;
+    await lease.renew('1h');
+    await clock.advance(1_500);
+    clock.sleep(sleptMs);
+    await clock.advance(90_000);
+    expect([signal.aborted, lease.held]).toEqual([false, true]);
+    store.fate = () => 'lost';
+    await clock.advance(30_000);
+    expect(signal.aborted).toBe(true);
+  },
+);
+
 test('F12: a delay beyond 2^31 - 1 ms does not fire at once', async () => {
   let fired = false;
   const timer = systemClock.timer(2 ** 31 + 1_000, () => {
