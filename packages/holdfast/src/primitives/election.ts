@@ -146,7 +146,8 @@ async function* changes(
         known = leader;
         yield leader;
       }
-      if (own.isDue) continue;
+      // Closed by whoever got the last leader: nothing would end the pause early.
+      if (own.isDue || leases.isClosed) continue;
       const pause = new Pause(leases, everyMs, ending);
       own.onDue = () => pause.end();
       await pause.over;

@@ -1,7 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Readable } from 'node:stream';
 import { expect, test, vi } from 'vitest';
-import { createLocks, type KeyChange, type ListOptions } from '../../src/index.js';
+import { createLocks, type KeyChange, type ListOptions, type Locks } from '../../src/index.js';
 import { memoryStore } from '../../src/stores/memory.js';
 import { stage, watchOf } from '../engine/stage.js';
 
@@ -218,6 +218,28 @@ test.each([50, 3_600_000])('close() ends a watch that reads every %i ms, without
   await clock.advance(1_000);
   expect(watching).toMatchObject({ state: 'done' });
   await expect(locks.watch()[Symbol.asyncIterator]().next()).rejects.toThrow(/closed/);
+});
+
+test('locks that are closed inside the loop of a watch or an observer end it at once, however rarely it reads', async () => {
+  const { clock, open } = stage();
+  const loops = [
+    (locks: Locks) => locks.watch({ every: '1h' }),
+    (locks: Locks) => locks.elect('k').observe({ every: '1h' }),
+  ].map((iterate) => {
+    const { locks } = open();
+    return watchOf(
+      (async () => {
+        await locks.tryAcquire('k');
+        for await (const change of iterate(locks)) {
+          void change;
+          await locks.close({ drain: 0 });
+        }
+      })(),
+    );
+  });
+  await clock.advance(100);
+  expect(loops).toMatchObject([{ state: 'done' }, { state: 'done' }]);
+  expect(clock.timers.size).toBe(0);
 });
 
 test.each([undefined, new Error('left')])(
