@@ -134,6 +134,9 @@ export class TickSchedule implements Schedule {
       if (this.#asked.isSetBack(nowMs)) this.#nextMs = this.#ticks.after(nowMs);
       else if (!this.#isOver && nowMs >= this.#nextMs) this.#startDue(nowMs);
     }
+    // The last tick of all. Its signal may live as long as the process, and would keep every schedule that ever ran.
+    await Promise.all([...this.#runs].map((run) => run.over));
+    this.#end();
   }
 
   #startDue(nowMs: number): void {

@@ -38,6 +38,20 @@ describe('stopping', () => {
     expect(made.errors).toEqual([]);
   });
 
+  it('after its last tick it leaves no listener on its signal, which may live as long as the process', async () => {
+    const { time, nowMs, open } = world();
+    const { signal } = new AbortController();
+    const once = new Date(nowMs() + MINUTE_MS).toISOString().slice(0, 19);
+    const made = noted(open(), once, { signal }, 3_000);
+    await time.advance(MINUTE_MS + 1_000);
+    expect([made.ticks.length, made.ended.length, made.schedule.next]).toEqual([1, 0, null]);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await time.advance(3_000);
+    expect(made.ended).toHaveLength(1);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    expect(made.errors).toEqual([]);
+  });
+
   it.each(Array.from({ length: 16 }, (_, steps) => steps))(
     'at once leaves no work whose lock was granted in that moment, %i steps before',
     async (steps) => {
