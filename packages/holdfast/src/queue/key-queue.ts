@@ -158,6 +158,10 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     if (!waiter.isListed) this.advance();
   }
 
+  isAskingFor(waiter: Waiter<R, G>): boolean {
+    return this.#contenderBefore(waiter)?.isAsking ?? false;
+  }
+
   onGone(waiter: Waiter<R, G>): void {
     this.#remove(waiter);
     this.advance();

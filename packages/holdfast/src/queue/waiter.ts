@@ -46,6 +46,8 @@ export interface WaiterOwner<W> {
   readonly aborts: AbortListeners;
   /** The waiter waited as long as it wanted: answer it if an answer, or the reason why there is none, is known. */
   onOverdue(waiter: W): void;
+  /** Whether a claim is on its way whose answer tells this waiter, too, what the key is. */
+  isAskingFor(waiter: W): boolean;
   /** The waiter settled by itself, aborted or unanswered. */
   onGone(waiter: W): void;
   onNotGranted(waiter: W, outcome: NotGranted): void;
@@ -139,8 +141,10 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
       return;
     }
     // A claim of its own that is on its way decides, for as long as a first attempt is awaited. From now on: after a pause of
-    // the process its reply may have come already.
-    if (this.contender?.isAsking && !this.#awaitsClaim) {
+    // the process its reply may have come already. So may that of a claim for others, which is not awaited otherwise.
+    const stoodStill = nowMs - answerByMs >= ATTEMPT_MS_MIN;
+    const isAsking = stoodStill ? this.#owner.isAskingFor(this) : this.contender?.isAsking;
+    if (isAsking && !this.#awaitsClaim) {
       this.#awaitsClaim = true;
       timers.schedule(this, nowMs + ATTEMPT_MS, true);
       return;

@@ -111,6 +111,29 @@ test('F1: a wait that ends while the process stands still is decided by the clai
   expect(store.countOf('claim')).toBe(before + 1);
 });
 
+test.each([
+  ['a short wait', 0, { wait: 100 }],
+  ['no wait, behind another', 1, { wait: 0 }],
+])(
+  'F1: after the process stood still, %s is answered by the claim that was on its way',
+  async (_, before, options) => {
+    const { clock, open } = stage();
+    const { locks, store } = open();
+    await open().locks.acquire('k', { ttl: 60_000 });
+    store.fate = () => 'kept';
+    const first = before > 0 ? watchOf(locks.acquire('k', { wait: 60_000 })) : null;
+    const waiting = watchOf(locks.acquire('k', options));
+    await settle();
+    clock.pause(3_000);
+    await clock.advance(1);
+    store.fate = () => 'pass';
+    store.deliver();
+    await clock.advance(1_000);
+    expect(waiting.error).toBeInstanceOf(AcquireTimeoutError);
+    expect(first?.state ?? 'pending').toBe('pending');
+  },
+);
+
 test('F18, P19: a thousand waiters of one process are one contender, with a slow safety poll', async () => {
   const { clock, open } = stage();
   const a = open();
