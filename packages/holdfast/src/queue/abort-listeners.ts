@@ -1,4 +1,4 @@
-/** Many callers may wait with one signal: it gets one listener, not one each. */
+/** Adds one listener per signal instead of one per caller: many callers may wait with one signal. */
 
 interface Abortable {
   onAbort(): void;
