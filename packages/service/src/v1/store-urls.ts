@@ -9,7 +9,7 @@ const ETCD_PORT = 2_379;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 /** Names that DynamoDB allows for a table. */
 const TABLE = /^[A-Za-z0-9_.-]{3,255}$/;
-/** Ids of projects at Google; empty where its client finds the project. */
+/** Ids of projects at Google; empty if its client has to find the project. */
 const PROJECT = /^[a-z0-9.:-]*$/;
 /** Names that PostgreSQL takes without quotes: of a schema, and of a table with or without its schema. */
 const SQL_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
@@ -70,7 +70,7 @@ function postgresUrl(settings: Settings): string {
   return `postgres://${user}@${where}?${options}`;
 }
 
-/** LockServiceCentral writes both names into its statements as they are, so PostgreSQL makes their letters small. */
+/** LockServiceCentral writes both names into its statements without quotes, so PostgreSQL makes their letters small. */
 function tableOf(settings: Settings): { readonly schema?: string; readonly table?: string } {
   const nameIn = (setting: string, pattern: RegExp): string | undefined => {
     const name = settings.get(setting);
