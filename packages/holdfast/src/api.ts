@@ -84,7 +84,7 @@ export interface Lease extends AsyncDisposable {
   readonly signal: AbortSignal;
   /** Its state now. A lease that ended is never `held` again. */
   readonly state: LeaseState;
-  /** Whether it is held now. Reads the clocks every time, so it is right even after a pause, before any timer ran. */
+  /** Whether it is held now, by the clocks: right even after a pause, before any timer ran. */
   readonly held: boolean;
   /** How long it is certain to be held without another renewal; 0 when it is over. */
   readonly remainingMs: number;
@@ -155,7 +155,7 @@ export interface ReadWrite {
 
 /** Options of `locks.elect`. */
 export interface ElectOptions {
-  /** How long a dead leader may still count as the leader. Default: as for every lease. */
+  /** How long a dead leader may count as the leader. Default: as for every lease. */
   readonly ttl?: Duration;
   /** Shown with the leader. Default none. */
   readonly metadata?: Metadata;
@@ -169,7 +169,7 @@ export interface ElectOptions {
 export interface Leader {
   /** The leader's name, for people to read. */
   readonly owner: string;
-  /** The metadata that the leader gave. */
+  /** As the leader gave it. */
   readonly metadata: Metadata | undefined;
   /** The number of the term: that of the leader's lease. */
   readonly token: number;
@@ -186,9 +186,9 @@ export interface ObserveOptions {
 }
 
 /**
- * A `for await` loop over it campaigns. Each time this process becomes the leader, the loop gets a term, and its body
- * leads. The body watches `term.signal`, which aborts when the term is lost. When the body ends, the term is released.
- * `break`, `return` and an error leave the election; otherwise the loop campaigns again, behind the candidates that wait.
+ * A `for await` loop over it campaigns: each time this process becomes the leader, it yields a term, and the body leads.
+ * The body watches `term.signal`, which aborts when the term is lost. When the body ends, the term is released. `break`,
+ * `return` and an error leave the election; otherwise the loop campaigns again, behind the candidates that wait.
  */
 export interface Election extends AsyncIterable<Lease> {
   /** Reads the leader; null when there is none. */
@@ -244,11 +244,11 @@ export interface WatchOptions {
 /** Options of `locks.evict`. Default: all holders of the key are evicted, without a reason. */
 export interface EvictOptions {
   /**
-   * Evicts only the holder with this token, as `inspect` or its lease shows it. A hold that is passed on within its
-   * process has the tokens of all its leases, and any of them ends it. Default: all holders.
+   * Only the holder with this token, as `inspect` or its lease shows it. A hold that is passed on within its process has
+   * the tokens of all its leases; each of them ends it. Default: all holders.
    */
   readonly token?: number;
-  /** Evicts only holders with this token or a lower one: those that the operator saw, no later ones. Default: all. */
+  /** Only holders with this token or a lower one, so that no later holder is evicted. Default: all. */
   readonly upToToken?: number;
   /** In the `LeaseLostError` of the evicted holders and in the service's audit log. At most 256 bytes. Default none. */
   readonly reason?: string;
@@ -343,8 +343,8 @@ export interface Locks {
    */
   close(options?: DrainOptions): Promise<void>;
   /**
-   * Closes at SIGTERM or SIGINT, and then lets the signal end the process. If the signal has other listeners, they have to
-   * end the process. A second signal does not wait for the drain. Returns a function that undoes this.
+   * Closes at SIGTERM or SIGINT, and then lets the signal end the process. Other listeners of the signal end it instead. A
+   * second signal does not wait for the drain. Returns a function that ends this.
    */
   closeOn(process: SignalSource, options?: DrainOptions): () => void;
 }

@@ -17,8 +17,8 @@ interface Listening {
 const listening = new WeakMap<SignalSource, Listening>();
 
 /**
- * After closing, sends the signal again without a listener, so that it ends the process, as it would without `closeOn`. If
- * the signal has other listeners, they decide when the process ends.
+ * After closing, sends the signal again without a listener, so that it ends the process. If the signal has other
+ * listeners, they decide when the process ends.
  */
 export function closeOn(
   locks: Pick<Locks, 'close'>,

@@ -1,7 +1,7 @@
 /**
  * Compares the wall clock and the monotonic one, once a second while there are holds. The clocks go apart when a machine
- * wakes from sleep, or when its wall clock is set. Then every hold is checked, so that its signal aborts now and not
- * later, when a timer that slept, too, is due (F1, F11).
+ * wakes from sleep, or when its wall clock is set. Then every hold is checked, so that its signal aborts now, not when a
+ * timer that slept, too, is due (F1, F11).
  */
 import type { StoreClient } from '../store-client/store-client.js';
 import type { Task } from '../timer-queue.js';

@@ -1,13 +1,13 @@
 /**
- * A granted hold: the time for which it is certain, and its renewal. Only this file compares leases with both clocks.
+ * A granted hold: how long it is certain, and its renewal. Its deadline counts by both clocks.
  *
  * 1. A reply makes the hold certain until a deadline, counted from before the answered attempt was sent (F2), by what the
  *    reply grants and never by the ttl asked for: a repeated grant may be nearly over (F26).
  * 2. A renewal is sent when two thirds of the ttl are left, and repeated until it is answered. A renewal that fails is
  *    jeopardy, never loss and never an unhandled rejection (F7, F8).
  * 3. The hold is lost when the store says so, or at the deadline, whether or not any reply ever comes (F3, P14). The
- *    deadline is over when either clock says so: a suspended machine stops the monotonic one (F1, F11). The hold is also
- *    lost at the lease's `maxHold`, even if all renewals succeed.
+ *    deadline is over when either clock says so: a suspended machine stops the monotonic one (F1, F11). It is also lost at
+ *    the lease's `maxHold`.
  *
  * A hold outlives the lease on it when it passes to the next waiter of this process.
  */
@@ -58,14 +58,14 @@ export interface HoldUser {
   tellLoss(): void;
 }
 
-/** The owner of the holds of this process: keeps them, releases them and passes them on. */
+/** Keeps the holds of this process, releases them and passes them on. */
 export interface HoldOwner {
   readonly client: StoreClient;
   readonly events: Events;
   readonly clockWatch: ClockWatch;
   /** The lease ended: the hold passes to the next waiter of this process, or is released. */
   leave(hold: Hold, handOver: boolean, minHoldMs?: number): Promise<void>;
-  /** The hold was renewed while no lease is on it: pass it on, or release it. */
+  /** A hold without a lease was renewed: pass it on, or release it. */
   onRenewed(hold: Hold): void;
   onSetApart(hold: Hold): void;
   /** The hold is lost, or continues in another process. */
@@ -97,7 +97,7 @@ export class Hold implements Task, RetryListener {
   othersSinceMs: number | null = null;
   /** An eviction was announced: nothing is handed over until a renewal sent afterwards has been answered (F29). */
   suspect = false;
-  /** About to be handed off. Send no renewal: it would bind the hold to this process again. */
+  /** About to be handed off: a renewal would bind the hold to this process again. */
   leaving = false;
   ended = false;
   /** Whether the last attempt to renew went unanswered, and why. */
@@ -105,7 +105,7 @@ export class Hold implements Task, RetryListener {
   failure: unknown;
   /** Renewed with another ttl, being handed off, or adopted: not what other waiters of this process want (F29). */
   isApart = false;
-  /** The token of the next lease on this hold, above that of the last one. */
+  /** The token of the next lease on it, above that of the last. */
   nextToken: number;
   /** The last moment at which it is certain, by each clock. */
   #deadlineMs: number;
@@ -158,13 +158,13 @@ export class Hold implements Task, RetryListener {
     timers.schedule(this, this.#nextMs());
   }
 
-  /** How long the store may keep the hold without renewals. After one with another ttl, maybe longer than the ttl. */
+  /** How long the store may keep it. After a renewal with another ttl, maybe longer than the ttl. */
   get lifeMs(): number {
     const { ttlMs } = this.request;
     return this.isApart ? Math.max(ttlMs, this.expiresAt - this.client.storeNow()) : ttlMs;
   }
 
-  /** From now on, no other waiter of this process gets this hold: waiters claim at the store. */
+  /** From now on no other waiter of this process gets it: waiters claim at the store. */
   setApart(): void {
     if (this.isApart) return;
     this.isApart = true;
@@ -181,7 +181,7 @@ export class Hold implements Task, RetryListener {
     return this.#tokenLast - this.nextToken + 1;
   }
 
-  /** The token of the last lease on this hold. Undefined if others may have tokens that were reserved since its grant. */
+  /** The token of the last lease on it. Undefined if others may have tokens that were reserved since its grant. */
   get tokenUsed(): number | undefined {
     return isExclusive(this.request) && !this.isApart ? this.nextToken - 1 : undefined;
   }
@@ -196,7 +196,7 @@ export class Hold implements Task, RetryListener {
     return this.#renewal !== null;
   }
 
-  /** Asks for a renewal that is sent now or later. One that is on its way already does not count. */
+  /** Wants a renewal that is sent from now on. */
   renew(ttlMs: number, callback?: RenewalCallback): void {
     if (callback) this.#callbacks = [...this.#callbacks, callback];
     if (this.#renewal) this.#wantedTtlMs = Math.max(ttlMs, this.#wantedTtlMs ?? 0);
@@ -360,9 +360,7 @@ export class Hold implements Task, RetryListener {
     this.lose(isLimit ? MAX_HOLD : loss);
   }
 
-  /**
-   * The hold is over without a release. The lease's state changes first; then a release is sent, and the loss emitted.
-   */
+  /** The hold is over without a release. The lease's state changes first; then store and user learn of it. */
   lose(loss: Loss, toldByStore = false): void {
     if (this.ended) return;
     const { user } = this;

@@ -1,6 +1,6 @@
 /**
- * The lease that a user gets: it is on a hold, and has a signal that aborts when it is lost. It ends once, by release,
- * loss or handoff. The hold itself is a capability and cannot be reached from here.
+ * The lease of a user, on a hold, with a signal that aborts when it is lost. It ends once, by release, loss or handoff.
+ * The hold itself is a capability and cannot be reached from here.
  */
 import type { Duration, Lease, LeaseState, ReleaseOptions } from '../api.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from '../protocol/durations.js';
@@ -50,7 +50,7 @@ export class HeldLease implements Lease, HoldUser {
     if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(maxHoldMs);
   }
 
-  /** The request of the lease. Static, because users should not see it. */
+  /** The request of the lease, hidden from users. */
   static requestOf(lease: HeldLease): LeaseRequest {
     return lease.#hold.request;
   }
@@ -174,7 +174,7 @@ export class HeldLease implements Lease, HoldUser {
     });
   }
 
-  /** Takes the lock from a user that did not release it. The signal aborts first, then the store gets the release. */
+  /** Takes the lock from a user that did not release it: first the signal aborts, then the hold is released. */
   static revoke(lease: HeldLease, loss: Loss): Promise<void> {
     if (!lease.held) return Promise.resolve();
     lease.noteLoss(loss);

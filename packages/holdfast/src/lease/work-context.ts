@@ -1,6 +1,6 @@
 /**
  * The leases that the running code works under. `withLock` runs its work in this context, so that a nested call for the
- * same key uses the same lease, or is refused at once, because it could only wait for itself.
+ * same key uses the same lease, or is refused, as it could only wait for itself.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Lease } from '../api.js';

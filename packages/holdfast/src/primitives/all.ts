@@ -1,7 +1,6 @@
 /**
  * Several keys as one: all of them or none. They are acquired one after the other in the order of their names, the same
- * order everywhere, so that no two such calls ever wait for each other. Leases already acquired are renewed while the call
- * waits for later keys.
+ * order everywhere, so that no two such calls ever wait for each other. Acquired leases are renewed while the call waits.
  */
 import type { AcquireOptions, Lease, LeaseGroup, Lockable, ReleaseOptions } from '../api.js';
 import { waitMsOf } from '../arguments.js';

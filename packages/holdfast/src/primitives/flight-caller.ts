@@ -4,7 +4,7 @@ import type { LeaseRequest } from '../lease/lease-request.js';
 import type { Leases } from '../lease/leases.js';
 import { captureContext } from '../lease/work-context.js';
 
-/** The functions of a caller that look for the value and create it. */
+/** The functions of a caller. */
 export interface Functions {
   readonly get: () => unknown;
   readonly create: (lease: Lease) => unknown;

@@ -8,8 +8,8 @@ import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 type Work<L, T> = (lease: L) => Promise<T> | T;
 
 /**
- * Runs work, and releases. Work that ends after its lease was lost has failed, even if it returned a value (P10). It has
- * ended only when the work inside it has ended, too: outer work may fail, or not await the inner work.
+ * Runs work, and releases. Work that ends after its lease was lost has failed, even with a result (P10). It has ended only
+ * when the work inside it has, which it may not have awaited.
  */
 export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
   const leases = partsOf(lease);

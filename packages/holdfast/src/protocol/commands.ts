@@ -48,8 +48,8 @@ export interface Evict {
   readonly kind: 'evict';
   readonly key: string;
   /**
-   * Ends the holds that have a token from `fromToken` to `upToToken`, which the operator saw, so that a repeated evict
-   * ends no later hold. An exclusive hold has every token that was reserved since its grant. Default 0: no lower bound.
+   * Ends the holds that have a token from `fromToken` to `upToToken`, which the operator saw, so that a repetition ends no
+   * later hold. An exclusive hold has every token that was reserved since its grant. Default 0: no lower bound.
    */
   readonly fromToken?: number;
   readonly upToToken: number;
@@ -69,7 +69,7 @@ export interface HolderView {
   readonly acquiredAt: number;
   readonly expiresAt: number;
   readonly metadata: string | null;
-  /** Released within its `minHold`: the permits are kept until `expiresAt`, and belong to nobody. */
+  /** Released within its `minHold`: the permits are kept until `expiresAt`, for nobody. */
   readonly resting: boolean;
 }
 
@@ -88,7 +88,7 @@ interface Decided {
   readonly now: number;
   /** Where the store's time is only an estimate: how much earlier than `now` it may have been. */
   readonly doubtMs?: number;
-  /** The number of the key's last decision that changed something. Unlike times, these numbers are never equal. */
+  /** The number of the key's last decision that changed something. Times tie, these numbers do not. */
   readonly decision: number;
   /** Waiters of other processes are in the queue. */
   readonly othersWait: boolean;

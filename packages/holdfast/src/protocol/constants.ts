@@ -13,7 +13,7 @@ export const DRIFT_MS = 5;
 
 /** An attempt unanswered for this long is unknown; doubles with every further one, up to ttl / 4, and to 30 s. */
 export const ATTEMPT_MS = 250;
-/** The least such time, even for a short ttl: an attempt that is given up too early is sent again for nothing. */
+/** The least that an attempt is awaited: one that is given up too early is sent again for nothing. */
 export const ATTEMPT_MS_MIN = 50;
 
 /** How long room is kept for a woken waiter. */
@@ -39,7 +39,7 @@ export const TOKEN_BLOCK = 1_024;
 
 /** While other processes wait, a process hands over within itself for max(this, 2 × round trip). */
 export const HANDOVER_MS = 20;
-/** The same time at a store without queue or push. Then the process stays away for `STAY_AWAY_MS`. */
+/** How long it hands over at a store without queue or push. Then it stays away for `STAY_AWAY_MS`. */
 export const HANDOVER_ALONE_MS = 50;
 /** How long a process does not claim after it gave up a key that it had handed over for `HANDOVER_ALONE_MS`. */
 export const STAY_AWAY_MS = 150;

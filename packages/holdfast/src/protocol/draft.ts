@@ -5,7 +5,7 @@ import type { Eviction, Holder, HoldId, Mark, Rest, State, Waiter } from './stat
 
 export interface Draft {
   readonly from: State;
-  /** The earliest that the store's time may be. Holders and waiters expire by this time, never by `now`. */
+  /** The earliest that it may be. Entries expire by this time, never by `now`. */
   readonly earliest: number;
   token: number;
   holders: readonly Holder[];

@@ -30,7 +30,7 @@ export class AcquireTimeoutError extends HoldfastError {
     keepName(AcquireTimeoutError, 'AcquireTimeoutError');
   }
   readonly code = 'acquire-timeout';
-  /** The holders in the store's last reply. The message names them, too. */
+  /** The holders in the store's last reply, as in the message. */
   readonly holders: readonly HolderInfo[];
 
   constructor(message: string, details: Details & { readonly holders?: readonly HolderInfo[] } = {}) {
@@ -93,7 +93,7 @@ export class StoreError extends HoldfastError {
 
 /**
  * When to send a command again that was not executed: `at-once`, another command was in the way; `while-waiting`, the
- * store is not available now; `never`, waiting does not help.
+ * store is unavailable; `never`, waiting does not help.
  */
 export type Retry = 'at-once' | 'while-waiting' | 'never';
 

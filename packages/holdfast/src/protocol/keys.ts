@@ -1,4 +1,4 @@
-/** The order of keys, the keys that a list query selects, and a list that goes on behind unreadable records. */
+/** The order of keys, the keys of a list, and a list that goes on behind unreadable records. */
 import { UnsupportedError } from './errors.js';
 import type { ListQuery } from './store.js';
 
@@ -21,8 +21,8 @@ export function keysInOrder(keys: Iterable<string>, { prefix, after }: ListQuery
 }
 
 /**
- * A store's list rejects at a record that it cannot read, such as one of a newer format. This list passes the error to
- * `onRefused` and goes on behind the record. A limit of the query counts again from there.
+ * A list rejects at a record that cannot be read, such as one of a newer format. This one passes the error to `onRefused`
+ * and goes on behind it. A limit of the query counts again from there.
  */
 export async function* listAround<T, Q extends { readonly after?: string }>(
   list: (query: Q) => AsyncIterable<T>,

@@ -15,8 +15,8 @@ const PLAIN_LENGTH_MAX = 128;
 const SPACE = 0x20;
 
 /**
- * Whether the text, from this place on, needs no further check, like most names. The text before that place has to be
- * plain, too. Reading one character first flattens a joined string: regular expressions and maps are slow on a joined one.
+ * Whether the text, from this place on, needs no further check, like most names. The text before has to be plain, too.
+ * Reading one character flattens a joined string, on which regular expressions and maps are slow.
  */
 export const isPlainText = (text: string, from = 0): boolean =>
   text.charCodeAt(from) >= SPACE && text.length <= from + PLAIN_LENGTH_MAX && PLAIN.test(text);

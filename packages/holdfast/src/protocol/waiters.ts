@@ -68,7 +68,7 @@ function replace(draft: Draft, index: number, waiter: Waiter): void {
   draft.changed = true;
 }
 
-/** Whether a waiter was woken a while ago and has not claimed yet. The wake-up may be lost, so it is sent again. */
+/** Whether it was woken a while ago and has not claimed yet. The wake-up may be lost, so it is sent again. */
 export function isOverdue({ wokenAt }: Waiter, earliest: number): boolean {
   return wokenAt !== null && earliest >= wokenAt + NAME_AGAIN_MS && earliest < wokenAt + WINDOW_MS;
 }

@@ -1,4 +1,4 @@
-/** Adds one listener per signal instead of one per caller: many callers may wait with one signal. */
+/** One listener per signal, because many callers may wait with one signal. */
 
 interface Abortable {
   onAbort(): void;

@@ -1,11 +1,11 @@
 /**
  * Claims a key at the store for the waiters of one queue.
  *
- * 1. For an exclusive request, or for one waiter alone, it sends one claim. For shared requests it sends up to sixteen
- *    claims at a time, all but the last without queueing. Grants go to the waiter that waits longest.
- * 2. The last claim, the anchor, keeps the place in the store's queue. It is sent again after a wake-up, when a hold or
- *    waiter before it may be over, or by the safety poll.
- * 3. When it is retired, it withdraws every claim that the store may still grant, except those with a caller's own hold.
+ * 1. An exclusive request, or one waiter alone, gets one claim. Shared requests get up to sixteen claims at a time, all
+ *    but the last without queueing. Grants go to the waiter that waits longest.
+ * 2. The last claim, the anchor, keeps the place in the store's queue. It is sent again when woken, when something before
+ *    it may be over, or by the safety poll.
+ * 3. When retired, it withdraws every claim that the store may still grant, except with a caller's own hold.
  */
 import type { Moment } from '../clock.js';
 import type { Busy, Granted, Reply } from '../protocol/commands.js';
@@ -60,9 +60,9 @@ export class Contender implements Task, RetryListener {
   index = -1;
   /** The request of a waiter that it claims for. */
   request: Request;
-  /** The last reply, unless something else was learned after it. */
+  /** The last reply, unless it is outdated. */
   answer: Busy | null = null;
-  /** Why the last attempt was not executed, unless something else was learned after it. */
+  /** Why the last attempt was not executed, unless that is outdated. */
   refusal: NotExecutedError | null = null;
   /** Whether the first claim is on its way, and nothing is known yet. */
   isFirstClaim = false;
@@ -105,7 +105,7 @@ export class Contender implements Task, RetryListener {
     return (this.#claim?.unanswered ?? 0) > 0;
   }
 
-  /** Starts at `fromMs`, or at once if that has passed. */
+  /** Starts at `fromMs`, or at once. */
   start(fromMs: number): void {
     const { clock, timers } = this.#owner.client;
     if (fromMs > 0 && fromMs > clock.monotonicMs()) timers.schedule(this, fromMs);
@@ -174,7 +174,7 @@ export class Contender implements Task, RetryListener {
     else this.#onWithdrawn();
   }
 
-  /** Only the anchor's refusal counts: the anchor is sent last, and its place in the queue outlives the other claims. */
+  /** Only the anchor's refusal counts: it is sent last, and its place in the queue outlives the others. */
   onUnknown(cause: unknown, from: RetriedCommand): void {
     this.answer = null;
     this.isFirstClaim = false;

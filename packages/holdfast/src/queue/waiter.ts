@@ -60,7 +60,7 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
   readonly request: R;
   readonly sinceMs: number;
   readonly outcome: Promise<Outcome<G>>;
-  /** Whether its time is over, or it does not wait at all: then the next answer is final. */
+  /** Its time is over, or it does not wait at all: the next answer is final. */
   isOverdue: boolean;
   isContended = false;
   /** The store's last answer to any waiter here; null if the store has been silent since. */

@@ -4,10 +4,10 @@
  *
  * 1. The key of the tick is acquired, without waiting. One caller gets it.
  * 2. It is released at once, with a `minHold`: the cool-down belongs to nobody, so it outlives the death of its process.
- * 3. Then the caller reads its clock. If it is later than allowed, the tick does not run.
+ * 3. Then the caller reads its clock. Too late, it does not run the tick.
  *
- * Only a cool-down proves that the tick was taken. A hold may still be given back, if its caller got no answer and does
- * not know of it. So a process that finds a hold asks again, until the hold is a cool-down or gone.
+ * Only a cool-down proves that the tick was taken. A hold may still be given back, if its caller got no answer. So a
+ * process that finds a hold asks again, until it is a cool-down or gone.
  *
  * The cool-down begins when the fastest clock has reached the tick, and lasts for CLOCKS_MS and the lateness allowed. After
  * that every clock, up to CLOCKS_MS behind the fastest, reads a time at which step 3 refuses. So no tick runs twice.
@@ -44,9 +44,8 @@ export interface TickOptions {
 
 /**
  * True for one caller per key and time, on all machines whose clocks are at most 30 s apart: that caller runs the tick.
- * False when another has it, or when it is too late. A caller that dies afterwards keeps the tick. Rejects with a
- * `StoreError` when the store does not answer, or when another holds the tick for 30 s without taking it or giving it
- * back.
+ * False when another has it, or when it is too late. A caller that dies keeps the tick. Rejects with a `StoreError` when
+ * the store does not answer, or when another holds the tick for 30 s without taking it or giving it back.
  */
 export async function acquireTick(
   locks: Locks,

@@ -9,11 +9,11 @@ export interface ScheduleOptions {
   /** The time zone of a cron expression, such as 'Europe/Berlin'. Default UTC, which is the same on every machine. */
   readonly timeZone?: string;
   /**
-   * What happens to a tick that no process ran in time. `skip`: it is not run. `run-once`: the last missed tick runs as
-   * soon as one of the processes notices. Default `skip`.
+   * For a tick that no process ran in time. `skip`: it is not run. `run-once`: the last missed one runs as soon as a
+   * process notices. Default `skip`.
    */
   readonly missed?: 'skip' | 'run-once';
-  /** What happens to a tick while the work of an earlier one still runs, in any process. Default `skip`. */
+  /** For a tick while the work of an earlier one still runs, in any process. Default `skip`. */
   readonly overlap?: 'skip' | 'queue';
   /** Each process asks for a tick after a random time up to this. Default 0. */
   readonly jitter?: Duration;

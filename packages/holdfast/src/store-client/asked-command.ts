@@ -1,6 +1,6 @@
 /**
- * A command whose reply a caller awaits, for a limited time. It is one object with one promise, because every request to a
- * service makes one.
+ * A command whose reply a caller awaits, for a limited time. One object with one promise, because every request to a
+ * service needs one.
  */
 import type { Moment } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';
@@ -22,7 +22,7 @@ export interface Question {
   /** The key, in errors. */
   readonly name: string;
   readonly awaitedMs: number;
-  /** Whether to send the command again, until the time is over, while the store is known to be away. */
+  /** Whether to repeat it, until the time is over, while the store is known to be away. */
   readonly whileAway: boolean;
 }
 

@@ -21,7 +21,7 @@ const REJECTED_MS_MAX = 2_000;
 /** The jitter before an unanswered command is sent again. */
 const JITTER_MS = 25;
 
-/** An error that says: nothing was executed, and sending the command again does not help. */
+/** Nothing was executed, and sending the command again does not help. */
 export type Refusal = UnsupportedError | NotExecutedError;
 
 export interface RetryListener {

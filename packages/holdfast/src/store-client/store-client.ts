@@ -1,8 +1,8 @@
 /**
- * All communication of one process with one store. It knows a `Store` and a `Clock`, and nothing of queues or leases.
+ * All calls of one process to one store. Knows a `Store` and a `Clock`, and nothing of queues or leases.
  *
  * Commands are sent until they are answered; commands of one moment share a batch. Every wait for an answer has a limit,
- * so that no call hangs because a store hangs.
+ * so that no call hangs with the store.
  */
 import type { Clock } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';

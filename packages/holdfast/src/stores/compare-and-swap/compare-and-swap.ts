@@ -1,5 +1,5 @@
 /**
- * Makes a store of any engine that can replace a record on the condition that nobody has changed it since it was read.
+ * Makes a store of any engine that can replace a record on the condition that it is unchanged since it was read.
  *
  * 1. Takes the key's record from the cache, or reads it.
  * 2. Decides the commands on it with `decide`.
@@ -122,7 +122,7 @@ export class CompareAndSwap<V> {
 
   /**
    * Others joined the queue of a key that this process holds, so its cached record is outdated: reads it now, so that the
-   * release can be one write. Not in a crowd, because the record changes all the time there.
+   * release can be one write. Not in a crowd, whose record changes all the time.
    */
   refresh(key: string): void {
     const cached = this.#cache.get(key);

@@ -8,8 +8,8 @@
  *    `WAITER_REFRESH_MS`, and after `REFRESH_LATE_MS` if it lost the race last time.
  * 3. After a lost race, a renewal, a release of a held lock and the claim of a waiter that was woken are tried again at
  *    once. Everything else pauses first, longer each time, and in a crowd a waiter gives up after `RACING_MS`.
- * 4. With fewer waiters, a claim tries until it has its place, because without one it would stay away for seconds. After
- *    its first lost race it does not pause, and after the others for a few calls.
+ * 4. With fewer waiters, a claim tries until it has its place, as it would otherwise stay away for seconds. Its first lost
+ *    race costs no pause, the others pauses of a few calls.
  * 5. Withdrawals take turns in the order of the queue.
  */
 import {
@@ -166,8 +166,8 @@ export function unqueuedIfFull(
 }
 
 /**
- * Whether a decision that is busy for all has to be written: because a waiter joins, is woken or counts again, or because
- * its life would end too soon. Expired waiters and marks can stay until the next write.
+ * Whether a decision that is busy for all has to be written: a waiter joins, is woken or counts again, or its life would
+ * end too soon. Expired waiters and marks can stay until the next write.
  */
 export function isWorthWriting(
   before: State,

@@ -1,4 +1,4 @@
-/** Pending commands: they are decided one after the other on one record, and coordinated per key. */
+/** Pending commands: decided one after the other on one record, and coordinated per key. */
 import type { Clock, Timer } from '../../clock.js';
 import {
   ATTEMPT_MS,
@@ -91,7 +91,7 @@ export function isSame(there: State | null, written: State, taken: boolean): boo
 }
 
 /**
- * How long after the last batch of claims began, or was answered, the next may begin: with one, two or more running. Calls
+ * How long after the last batch of claims began, or was answered, the next begins: with one, two or more running. Calls
  * give up before the last of these.
  */
 const START_AFTER_MS = [ATTEMPT_MS, 4 * ATTEMPT_MS, 10_000] as const;
@@ -99,9 +99,9 @@ const START_AFTER_MS = [ATTEMPT_MS, 4 * ATTEMPT_MS, 10_000] as const;
 /** Commands under way together. Batches are numbered as they begin. */
 export interface Batch {
   readonly number: number;
-  /** The commands that are not settled yet. Others may join. */
+  /** Commands that are not settled yet. Others may join. */
   commands: readonly PendingCommand[];
-  /** The batch is expected to go on until then, because its calls were answered so far. 0 before the first answer. */
+  /** Until then it is expected to go on, as its calls were answered so far. 0 before the first answer. */
   aliveUntilMs: number;
 }
 

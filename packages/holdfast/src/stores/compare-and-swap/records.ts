@@ -35,7 +35,7 @@ export interface RecordTable<V> extends Pick<Register<V>, 'repeats' | 'wake'> {
 }
 
 export interface RecordLayout {
-  /** The id of a key's record. Throws an `UnsupportedError` for a key that cannot have one. */
+  /** The id of a key's record. Throws an `UnsupportedError` if it has none. */
   idOf(key: string): string;
   /** The beginning of the ids of all keys with this prefix. */
   startOf(prefix: string): string;

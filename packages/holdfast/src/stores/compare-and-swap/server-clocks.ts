@@ -19,7 +19,7 @@ interface Span {
 
 /** A server's clock minus the reference was between these two, in milliseconds. */
 export interface ClockOffset extends Span {
-  /** When it was measured, in the reference's time. Null: this clock is the reference, and its offset stays the same. */
+  /** When, in the reference's time. Null: this clock is the reference, and its offset stays the same. */
   readonly measuredAtMs: number | null;
 }
 
@@ -157,9 +157,8 @@ export class ServerClocks {
   }
 
   /**
-   * The next reference, from servers that replied just now: the present one has been silent for so long that the others
-   * became uncertain. By its offset the time is the earliest that it may be, so that leases stored by the old time end
-   * later, and never earlier.
+   * The next reference, from servers that replied just now: the present one was silent for so long that the others became
+   * uncertain. By its offset the time is the earliest that it may be, so that stored leases end later, and never earlier.
    */
   nextReference(heard: readonly string[]): { readonly server: string; readonly offset: ClockOffset } | null {
     let next: (Span & { readonly server: string }) | null = null;

@@ -25,7 +25,7 @@ export interface Call {
   readonly hints: boolean;
   /** Whether a key occurs more than once. */
   readonly repeats: boolean;
-  /** Whether to go first on a shared connection: renewals do. */
+  /** Go first on a shared connection: a renewal. */
   readonly urgent: boolean;
 }
 

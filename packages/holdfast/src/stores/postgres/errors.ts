@@ -18,7 +18,7 @@ export function isLockedOut(error: unknown): boolean {
   return sqlState(error) === LOCK_TIMEOUT;
 }
 
-/** The error for a row that was locked for too long. The server has undone the statement. */
+/** For a row that was locked for too long: the server undid the statement. */
 export function lockedOutError(cause: unknown): NotExecutedError {
   return new NotExecutedError(
     'another transaction has kept the row of this key locked for too long: end it, or try again',
@@ -45,8 +45,8 @@ export function isOfOneCommand(error: unknown): boolean {
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 /**
- * Whether the connection is gone or never existed: the error has no SQLSTATE, or that of a shutdown. A cancelled statement
- * (57014) is not such an error.
+ * Whether the connection is gone or never existed: no SQLSTATE, or that of a shutdown. A cancelled statement (57014) is
+ * neither.
  */
 export function isConnectionError(error: unknown): boolean {
   const state = sqlState(error);

@@ -14,9 +14,9 @@
  * Wake-ups are published by the script, after the write, to one channel per inbox. On a Cluster too they are plain
  * publications: a sharded one to a channel of another server would fail after the write.
  *
- * A lost reply: the command may have been executed or not, and the engine sends it again. A client may send a command late
- * or twice without harm, because the hold is the same. A crash loses the changes that were not on disk, a failover those
- * that had not reached the replica; `probe` reports both.
+ * A lost reply: the command may have been executed or not, and the engine sends it again. Commands that a client sends
+ * late or twice do no harm: the hold is the same. A crash loses the changes that were not on disk, a failover those that
+ * had not reached the replica; `probe` reports both.
  *
  * The store never waits, retries or sets a timer; the clients reconnect by themselves.
  */

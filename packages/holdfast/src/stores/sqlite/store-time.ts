@@ -3,8 +3,8 @@
  * read the same time, and setting the wall clock changes nothing. The first process after a boot takes the offset from the
  * wall clock, but never one that puts the time behind an earlier decision.
  *
- * On systems without a boot id (all but Linux), the time is the wall clock, and setting it moves expiries. The file
- * records that, too: a process that has only the other clock is refused, because each would end the other's leases early.
+ * Without a boot id (on all systems but Linux), time is the wall clock, and setting it moves expiries. The file records
+ * that, too: a process that has only the other clock is refused, as each would end the other's leases early.
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
@@ -12,7 +12,7 @@ import { immediately, patiently, type SqliteDatabase } from './database.js';
 import { machineMs } from './machine-clock.js';
 
 export interface Clocks {
-  /** A clock for all processes of the machine. */
+  /** The same for all processes of the machine. */
   machineMs(): number;
   wallMs(): number;
 }
@@ -22,7 +22,7 @@ const systemClocks: Clocks = { machineMs, wallMs: systemClock.wallMs };
 /** Stored instead of a boot id. */
 const WALL_CLOCK = 'wall clock';
 
-/** A function for the time in whole milliseconds. `boot` is null if unknown. */
+/** The time in whole milliseconds. `boot` is null if unknown. */
 export function storeTime(
   database: SqliteDatabase,
   boot: string | null,
