@@ -1,4 +1,4 @@
-/** The public shapes: what a user gives and gets. Types only. */
+/** The public shapes: arguments and results. Types only. */
 import type { LockEventName, LockEvents } from './lock-events.js';
 import type { HolderInfo, Metadata } from './protocol/holder-info.js';
 import type { Guarantees } from './protocol/store.js';
@@ -72,9 +72,9 @@ export interface Lease extends AsyncDisposable {
   readonly key: string;
   /** The fencing token: greater than that of every earlier lease of this key. */
   readonly token: number;
-  /** As asked for. */
+  /** As given by the caller. */
   readonly owner: string;
-  /** As asked for. */
+  /** As given by the caller. */
   readonly metadata: Metadata | undefined;
   /** By the store's clock. */
   readonly acquiredAt: Date;

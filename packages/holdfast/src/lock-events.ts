@@ -29,7 +29,7 @@ export interface LockEvents {
     readonly waitedMs: number;
   };
   /**
-   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key asked for. `refused`:
+   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key of the call. `refused`:
    * held by others, and the caller does not wait; `timed-out`: held by others until its `wait` was over; `failed`: `cause`
    * is the error; `aborted`: `cause` is the reason of the caller's signal.
    */
@@ -43,7 +43,7 @@ export interface LockEvents {
   renewed: EventBase & { readonly token: number; readonly remainingMs: number; readonly lateMs: number };
   /** A renewal was not answered. It is retried until the deadline, `remainingMs` from now. */
   jeopardy: EventBase & { readonly token: number; readonly remainingMs: number; readonly cause: unknown };
-  /** `message`: the reason in a sentence, with what an operator said. */
+  /** `message`: the reason in a sentence, with an operator's own words. */
   lost: EventBase & {
     readonly token: number;
     readonly heldMs: number;

@@ -48,7 +48,7 @@ export function randomBelow(powerOfTwo: number): number {
   return POOL.readUIntBE(draw(), 6) % powerOfTwo;
 }
 
-/** Where in the pool the next random bytes are, used by nobody else. */
+/** The place in the pool of the next random bytes, for one use only. */
 function draw(): number {
   if (used === POOL.length) {
     randomFillSync(POOL);

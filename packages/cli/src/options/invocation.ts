@@ -46,7 +46,7 @@ export function parseInvocation<C extends CommandShape>(
 ): Invocation<C> {
   const end = args.indexOf('--');
   const before = args.slice(0, end === -1 ? undefined : end);
-  // Only splits the arguments; the checks below explain what is wrong.
+  // Only splits the arguments; the checks below explain errors.
   const { tokens } = parseArgs({
     args: before,
     options: OPTIONS,

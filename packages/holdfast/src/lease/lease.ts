@@ -166,7 +166,7 @@ export class HeldLease implements Lease, HoldUser {
     await releaseQuietly(this);
   }
 
-  /** Resolves when the lease is over, however it ends. */
+  /** Resolves when the lease is over, by any kind of end. */
   static ended(lease: HeldLease): Promise<void> {
     if (lease.#state !== 'held') return Promise.resolve();
     return new Promise((resolve) => {

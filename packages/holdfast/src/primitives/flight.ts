@@ -84,7 +84,7 @@ export class Flight {
     aborts.add(closing, this);
   }
 
-  /** The locks begin to close. The leader may end what it runs; if it waits for the lock, its claim fails. */
+  /** The locks begin to close. The leader may end its running function; if it waits for the lock, its claim fails. */
   onAbort(): void {
     const { reason } = this.#context.leases.closing;
     for (const caller of [...this.#callers]) if (caller !== this.#leader) this.leave(caller, reason);

@@ -18,7 +18,7 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: 
     try {
       result = await runHolding(leases, () => work(lease));
     } finally {
-      // Nothing is awaited between finding none and the release: inner work that begins later has to get the lock itself.
+      // No `await` between the last check and the release: inner work that begins later has to get the lock itself.
       for (let inner = innerWorkEnds(leases); inner; inner = innerWorkEnds(leases)) await inner;
     }
     for (const part of leases) if (!part.held && part.state === 'lost') throw lateError(part, result);

@@ -86,7 +86,7 @@ export interface WaiterView {
 interface Decided {
   /** The store's time at which this was decided. */
   readonly now: number;
-  /** Where the store's time is only an estimate: how much earlier than `now` it may have been. */
+  /** If the store's time is only an estimate: how much earlier than `now` it may have been. */
   readonly doubtMs?: number;
   /** The number of the key's last decision that changed something. Times tie, these numbers do not. */
   readonly decision: number;
@@ -123,7 +123,7 @@ export interface Withdrawn extends Decided {
 export interface Renewed extends Decided {
   readonly kind: 'renewed';
   readonly expiresAt: number;
-  /** The fresh block, where one was asked for. */
+  /** The fresh block, if the command wanted one. */
   readonly block: { readonly token: number; readonly tokenLast: number } | null;
 }
 

@@ -15,7 +15,7 @@ export interface Draft {
   evictions: readonly Eviction[];
   /** Whether there is anything to store. */
   changed: boolean;
-  /** Waiters to be told: their window opened, or they came to the head of a key in its cool-down. */
+  /** Waiters to wake: their window opened, or they came to the head of a key in its cool-down. */
   called: readonly Waiter[];
   wakes: readonly Wake[];
 }

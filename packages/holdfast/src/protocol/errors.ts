@@ -15,7 +15,7 @@ interface Details {
 export abstract class HoldfastError extends Error {
   /** The same for every error of a class: for programs that compare. */
   abstract readonly code: ErrorCode;
-  /** The key concerned, where there is one. */
+  /** The key concerned, if there is one. */
   readonly key: string | undefined;
 
   constructor(message: string, details: Details = {}) {
@@ -24,7 +24,7 @@ export abstract class HoldfastError extends Error {
   }
 }
 
-/** Somebody else held the key for as long as the caller was willing to wait. Try later. */
+/** Others held the key for as long as the caller was willing to wait. Try later. */
 export class AcquireTimeoutError extends HoldfastError {
   static {
     keepName(AcquireTimeoutError, 'AcquireTimeoutError');
@@ -52,7 +52,7 @@ export class LeaseLostError extends HoldfastError {
     keepName(LeaseLostError, 'LeaseLostError');
   }
   readonly code = 'lease-lost';
-  /** Undefined where the lease was not lost: its user released it or handed it off before. */
+  /** Undefined if the lease was not lost: its user released it or handed it off before. */
   readonly reason: LossReason | undefined;
   /** The value of the work, if it finished after the loss. */
   readonly result: unknown;
@@ -70,7 +70,7 @@ export class LeaseLostError extends HoldfastError {
 /** Whether a failed operation may have been executed. */
 export type StoreOutcome = 'unknown' | 'not-executed';
 
-/** The store failed. The message says why; `outcome` says whether the operation may have been executed all the same. */
+/** The store failed. The message says why; `outcome` says whether the operation may have been executed. */
 export class StoreError extends HoldfastError {
   static {
     keepName(StoreError, 'StoreError');

@@ -11,7 +11,7 @@ export interface HolderInfo {
   readonly permits: number;
   /** The capacity that it named. */
   readonly capacity: number;
-  /** Its fencing token: the first of its hold, where the process hands the lock over within itself. */
+  /** Its fencing token: the first of its hold, if the process hands the lock over within itself. */
   readonly token: number;
   /** By the store's clock. */
   readonly acquiredAt: Date;
@@ -19,6 +19,6 @@ export interface HolderInfo {
   readonly expiresAt: Date;
   /** As the holder gave it. Undefined also if other software stored no JSON object. */
   readonly metadata: Metadata | undefined;
-  /** Released inside its `minHold`: nobody gets the key before `expiresAt`. */
+  /** Released within its `minHold`: nobody gets the key before `expiresAt`. */
   readonly resting: boolean;
 }

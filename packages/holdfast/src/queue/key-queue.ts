@@ -49,7 +49,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   /** A claim was granted to this waiter: settles it, or gives the hold back. */
   protected abstract grant(waiter: Waiter<R, G>, hold: HoldId, reply: Granted, sent: Moment): void;
 
-  /** Whether the waiter in front gets the key within this process, so that nobody has to claim it. */
+  /** Whether the waiter in front gets the key within this process, without a claim. */
   protected isServedHere(_front: Waiter<R, G> | null): boolean {
     return false;
   }

@@ -22,7 +22,7 @@ export type NotGranted =
       readonly holders: readonly HolderView[];
       /** Another lease of this process holds the key. */
       readonly heldHere: boolean;
-      /** The store's last answer, where it was asked. */
+      /** The store's last reply, if there was one. */
       readonly answer: Busy | null;
     }
   | { readonly kind: 'failed'; readonly error: HoldfastError }

@@ -4,7 +4,7 @@
  *
  * 1. The key of the tick is acquired, without waiting. One caller gets it.
  * 2. It is released at once, with a `minHold`: the cool-down belongs to nobody, so it outlives the death of its process.
- * 3. Then the caller reads its clock. Too late, it does not run the tick.
+ * 3. Then the caller reads its clock. If it is too late, it does not run the tick.
  *
  * Only a cool-down proves that the tick was taken. A hold may still be given back, if its caller got no answer. So a
  * process that finds a hold asks again, until it is a cool-down or gone.

@@ -1,4 +1,7 @@
-/** Errors for clients: `application/problem+json`, with a code for programs and a text for people. An unexpected error shows no internals. */
+/**
+ * Errors for clients: `application/problem+json`, a code for programs, a text for people. Unexpected errors show no
+ * internals.
+ */
 import { HoldfastError } from 'holdfast';
 
 /** Stable codes. Contention is always `busy`, and an outage is always `unknown`. */

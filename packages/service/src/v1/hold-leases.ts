@@ -213,7 +213,7 @@ function claimOf(who: Identity, seconds: number): Claim {
   };
 }
 
-/** Moves the end of a hold, if it is where it was seen. */
+/** Moves the end of a hold, if it is still the end that was seen. */
 function moveOf(key: string, hold: HoldId, from: number, to: number): Renew {
   return { kind: 'renew', key, hold, ttlMs: 1, block: false, added: { ms: to - from, expiresAt: from } };
 }
@@ -225,7 +225,7 @@ function overtaken(key: string, operation: string): StoreError {
   });
 }
 
-/** Whole epoch seconds, the unit of this contract. The second that `expiry` names still belongs to the lock, up to its last millisecond. */
+/** Whole epoch seconds, the unit of this contract. A lock includes the whole second of its `expiry`. */
 function secondOf(ms: number): number {
   return Math.floor(ms / 1_000);
 }

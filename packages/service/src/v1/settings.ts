@@ -8,7 +8,7 @@ import { environmentName } from './properties.js';
 import { type Environment, Settings } from './setting-values.js';
 import { BACKENDS, type Backend, storeOf } from './store-urls.js';
 
-/** Authentication as in LockServiceCentral: with an issuer or a JWKS, JWTs are required, whatever else is set. */
+/** Authentication as in LockServiceCentral: with an issuer or a JWKS, JWTs are required, regardless of other settings. */
 export type CentralAuth =
   | { readonly kind: 'unset' }
   | { readonly kind: 'disabled' }

@@ -1,4 +1,6 @@
-/** The store of LockServiceCentral's settings as a URL for `openStore`: with the same records, so that both services may run at once. */
+/**
+ * A URL for `openStore` from LockServiceCentral's settings: with the same records, so that both services may run at once.
+ */
 import { InvalidArgumentError } from 'holdfast';
 import type { Settings } from './setting-values.js';
 
@@ -94,7 +96,7 @@ function etcdUrl(settings: Settings): string {
       'LOCKER_ETCD_ENDPOINTS has to be a list of URLs such as http://10.0.0.1:2379, with commas between them.',
     );
   });
-  // With TLS, the client of LockServiceCentral uses it whatever the URLs say.
+  // With TLS, the client of LockServiceCentral uses it even for `http:` URLs.
   const isSecure = isTls || addresses.some(({ protocol }) => protocol === 'https:');
   if (!isTls && isSecure && addresses.some(({ protocol }) => protocol === 'http:')) {
     throw new InvalidArgumentError('LOCKER_ETCD_ENDPOINTS has to be all https: or all http:.');

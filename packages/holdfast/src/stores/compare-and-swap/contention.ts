@@ -28,7 +28,9 @@ const CROWD_MIN = 8;
 const REFRESH_MS = 1_900;
 /** After a lost race. The rest of a waiter's life (`WAITER_LIFE_MS`) is enough for one more poll. */
 const REFRESH_LATE_MS = 2_800;
-/** In a crowd, a waiter that lost a race gives way after this long: well within an attempt (`ATTEMPT_MS`), and at once when calls are slow. */
+/**
+ * In a crowd, a waiter gives way this long after its first lost race: within `ATTEMPT_MS`, and at once if calls are slow.
+ */
 const RACING_MS = 100;
 
 /** A pause is drawn from 0 up to a bound, which starts here and grows fourfold with each lost race. */

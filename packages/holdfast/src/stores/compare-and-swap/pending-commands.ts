@@ -83,7 +83,10 @@ export function onlyClaim([first, ...others]: readonly PendingCommand[]): Claim 
   return others.length === 0 && first?.command.kind === 'claim' ? first.command : null;
 }
 
-/** Whether the record is the one that was written. Commands decided in one millisecond share a number; marks and evictions tell them apart, except those that `take` kept. */
+/**
+ * Whether the record is the one that was written. Commands that were decided in one millisecond share a number; marks and
+ * evictions tell them apart, except those that `take` kept.
+ */
 export function isSame(there: State | null, written: State, taken: boolean): boolean {
   const textOf = ({ token, decision, holders, rests, waiters, ended, evictions }: State): string =>
     JSON.stringify([token, decision, holders, rests, waiters, taken ? [] : [ended, evictions]]);

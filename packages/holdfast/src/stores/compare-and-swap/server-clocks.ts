@@ -4,9 +4,9 @@
  * offset, and stores it for all processes. A clock without a stored offset does not count.
  *
  * An offset is an interval, which widens with its age, because clocks drift. Every process then has an interval that
- * certainly contains the time, whichever servers answer it, as long as clocks run. A reply that contradicts the time makes
- * it unknown (one server's clock was set, or this machine stood still): `settle` finds it again, from the replies of all
- * servers.
+ * certainly contains the time, with the replies of any servers, as long as clocks run. A reply that contradicts the time
+ * makes it unknown (one server's clock was set, or this machine stood still): `settle` finds it again, from the replies of
+ * all servers.
  */
 import { type Clock, systemClock } from '../../clock.js';
 import type { Reading } from './register.js';

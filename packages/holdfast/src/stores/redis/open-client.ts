@@ -17,7 +17,7 @@ import { end as endNodeRedis } from './node-redis.js';
 
 /** The limit for a server that accepts the connection and stays silent. */
 const FIRST_MS_MAX = 4_000;
-/** The engine waits far less; this bounds what the client keeps in memory. */
+/** The engine waits far less; this limits the memory of the client. */
 const COMMAND_MS_MAX = 3_000;
 /** A server that vanished without closing the connection is noticed after this long without an answer. */
 const SILENCE_MS_MAX = 5_000;

@@ -29,7 +29,7 @@ export type SqliteDriver = new (path: string, options?: { readonly readOnly?: bo
 
 const PACKAGE = '@photostructure/sqlite';
 
-/** The runtime's own SQLite where there is one (Node from 22.13, Bun, Deno), else the package. Loaded on demand. */
+/** The runtime's own SQLite if there is one (Node from 22.13, Bun, Deno), else the package. Loaded on demand. */
 export function loadDriver(require: (name: string) => unknown = requireFrom(import.meta.url)): SqliteDriver {
   const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: SqliteDriver } | undefined;
   return builtin?.DatabaseSync ?? loadPackage(require);

@@ -126,7 +126,7 @@ function keepLogAhead(database: SqliteDatabase): void {
   }
 }
 
-/** Explains what is wrong with the file, and what to do. */
+/** Explains the problem of the file, and the remedy. */
 export function explained<T>(file: string | null, work: () => T): T {
   try {
     return work();

@@ -18,8 +18,9 @@ export const NOW_MS =
   'pg_catalog.floor(extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::bigint';
 
 /**
- * Settings of every function that is called from outside, and of what it calls. The search path is fixed, independent of
- * the session. Sequential scans are off, because a connection keeps the plan that it made while the table was small.
+ * Settings of every function that is called from outside, and of the functions that it calls. The search path is fixed,
+ * independent of the session. Sequential scans are off, because a connection keeps the plan that it made while the table
+ * was small.
  */
 export const SETTINGS = 'SET search_path = pg_catalog, pg_temp SET enable_seqscan = off';
 

@@ -12,7 +12,7 @@ number = ((a * 128 + b) * 128 + c) * 128 + d
 if h then number = (((number * 128 + e) * 128 + f) * 128 + g) * 128 + h end
 `;
 
-/** Stores the answer to the command at 'at'. All before the first one that is not 0 are 0. */
+/** Stores the answer to the command at 'at'. All answers before the first stored one are 0. */
 const answerLua = (value: string): string => `
 if not answers then
   answers = { now, 0 }
