@@ -34,7 +34,7 @@ export type NotGranted =
   /** The queue was closed. */
   | { readonly kind: 'closed' };
 
-/** Whether the first claim is answered or given up before the waiter's time is over, which then needs no timer yet. */
+/** Whether the first claim is answered or given up before the waiter's own time is over: then it needs no timer yet. */
 export const isPatient = ({ waitMs, ttlMs }: Request): boolean => (waitMs > 0 ? waitMs : ttlMs) > ATTEMPT_MS;
 
 /** How a request ended: with a grant, or without one. */
