@@ -8,7 +8,7 @@ import {
   UnsupportedError,
 } from 'holdfast';
 
-/** From sysexits.h and the shell, so that scripts and supervisors know them. */
+/** The exit statuses come from sysexits.h and the shell, so that scripts and supervisors know them. */
 export const EXIT = {
   ok: 0,
   other: 1,
@@ -59,11 +59,11 @@ function statusOf(error: HoldfastError): number {
   return EXIT.other;
 }
 
-/** With the driver's own words, where the store failed: "the store did not answer" alone helps nobody. */
+/** Adds the driver's own words if the store failed: "the store did not answer" alone does not help. */
 function messageOf(error: HoldfastError): string {
   const { cause, message } = error;
   if (!(error instanceof StoreError && cause instanceof Error) || cause.message === '') return message;
-  // A read changes nothing, so whether it was executed is not worth a word.
+  // A read changes nothing, so the message need not say whether it was executed.
   if (READS.includes(error.operation)) return cause.message;
   if (message.includes(cause.message)) return message;
   return `${message.replace(/[.\s]+$/, '')}: ${cause.message}`;

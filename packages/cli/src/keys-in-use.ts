@@ -1,4 +1,4 @@
-/** The keys that are held or waited for. */
+/** The keys with holders or waiters. */
 import type { KeyInfo, ListOptions, Locks, UnsupportedError } from 'holdfast';
 import { listAround } from 'holdfast/protocol';
 

@@ -2,7 +2,7 @@
 import { stderr, stdout } from './printing/standard-streams.js';
 import { runProgram } from './program.js';
 
-/** Warnings for developers, not for users: Node's own SQLite is experimental; the AWS SDK will drop old versions of Node. */
+/** Warnings for developers, not for users: Node's SQLite is experimental, the AWS SDK will drop old versions of Node. */
 const HIDDEN_WARNINGS = /^SQLite is an experimental feature|^NodeVersionSupportWarning/;
 
 function hideWarnings(): void {

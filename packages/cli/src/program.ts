@@ -92,7 +92,7 @@ function report(error: unknown, json: boolean, terminal: Terminal): number {
   return status;
 }
 
-/** The exit status, once everything is written. */
+/** Resolves to the exit status, once all output is written. */
 export async function runProgram(args: readonly string[], stdout: Outlet, stderr: Outlet): Promise<number> {
   // Read before the arguments are parsed: their errors are reported in this form too.
   const end = args.indexOf('--');
@@ -104,10 +104,10 @@ export async function runProgram(args: readonly string[], stdout: Outlet, stderr
   } catch (error) {
     status = report(error, json, terminal);
   }
-  // Output is awaited, as in every program; `run` writes nothing to stdout.
+  // Wait for the output, as every program does; `run` writes nothing to stdout.
   if (stdout.used) await stdout.flushed();
   const { failure } = stdout;
-  // A reader that has left (`holdfast ls | head -1`) is no failure.
+  // A reader that has left (`holdfast ls | head -1`) is not a failure.
   if (failure && failure.code !== 'EPIPE' && status === EXIT.ok) {
     status = report(
       new Failure(EXIT.other, `the output cannot be written: ${failure.message}`),

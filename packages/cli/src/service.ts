@@ -1,4 +1,4 @@
-/** Loads the lock service, or its part for API keys: only when asked for, because loading is slow, and it may be left out. */
+/** Loads the lock service, or its part for API keys, only when needed: loading is slow, and the package is optional. */
 import { EXIT, Failure } from './failure.js';
 import { codeOf } from './printing/outlet.js';
 

@@ -13,7 +13,7 @@ import { userName } from './user.js';
 /** Variables of LockServiceCentral that may name a store, in both of its spellings. */
 export const CENTRAL = /^(?:locker[._]|spring[._]profiles[._]active$)/i;
 
-/** A store that hangs must not keep a finished command from exiting. */
+/** The limit for closing: a store that hangs must not keep a finished command from exiting. */
 const CLOSE_MS_MAX = 2_000;
 
 export interface Session {
@@ -32,7 +32,7 @@ export function statePath(file: string): string {
   return join(folder, 'holdfast', file);
 }
 
-/** An absolute path only: a relative one would mean other locks in every folder, unnoticed. */
+/** Only an absolute path: with a relative one, every folder would have other locks, unnoticed. */
 function homeFolder(): string {
   let home = '';
   try {
@@ -47,7 +47,7 @@ function homeFolder(): string {
   );
 }
 
-/** --store, else HOLDFAST_STORE, else the store of LockServiceCentral's variables, else a file of this user. */
+/** The store of --store, or else of HOLDFAST_STORE, of LockServiceCentral's variables, or a file of this user. */
 export async function storeUrl(options: Options): Promise<string> {
   const given = options.text('store') ?? process.env.HOLDFAST_STORE;
   if (given) return given;
@@ -95,7 +95,7 @@ export async function openSession(options: Options): Promise<Session> {
   }
 }
 
-/** Who, where and which process. */
+/** User, host and process. */
 function defaultOwner(): string {
   return `${userName()}@${hostname()}:${process.pid}`;
 }

@@ -1,11 +1,11 @@
-/** The public shapes: what a user gives and gets. Types only. */
+/** The public shapes: arguments and results. Types only. */
 import type { LockEventName, LockEvents } from './lock-events.js';
 import type { HolderInfo, Metadata } from './protocol/holder-info.js';
 import type { Guarantees } from './protocol/store.js';
 
 export type { HolderInfo, LockEventName, LockEvents, Metadata };
 
-/** As in TypeScript's `esnext.disposable`, for those who compile without it. */
+/** The types of TypeScript's `esnext.disposable`, for projects that compile without it. */
 declare global {
   interface SymbolConstructor {
     readonly asyncDispose: unique symbol;
@@ -26,17 +26,19 @@ export interface AcquireOptions {
   readonly wait?: Duration;
   /** Ends the waiting: the call rejects with the signal's reason. It does not end a lease. Default none. */
   readonly signal?: AbortSignal;
-  /** Who asks, for people to read. Default `host:pid`. */
+  /** The caller's name, for people to read. Default `host:pid`. */
   readonly owner?: string;
-  /** Shown to whoever inspects the key. Default none. At most 4,096 bytes of JSON. */
+  /** Shown when the key is inspected. At most 4,096 bytes of JSON. Default none. */
   readonly metadata?: Metadata;
   /** Whether the lease renews itself until released. Default true. */
   readonly renew?: boolean;
-  /** How long nobody else gets the key after the grant, however early it is released. Default 0. */
+  /** How long nobody else gets the key after the grant, even if it is released sooner. Default 0. */
   readonly minHold?: Duration;
-  /** The longest the lease may live, however well it renews: then it is lost, and the lock is free. Default: no limit. */
+  /** How long the lease may live in all. Then it is lost, and the lock is free. Default: no limit. */
   readonly maxHold?: Duration;
-  /** Whether to wait in the store's queue, where it has one. Default true. Without it, the call polls, and others may come first. */
+  /**
+   * Whether to wait in the store's queue, if it has one. Default true. If false, the call polls; others may come first.
+   */
   readonly queue?: boolean;
 }
 
@@ -49,8 +51,8 @@ export interface AdoptOptions {
 /** Options of `lease.release`. */
 export interface ReleaseOptions {
   /**
-   * A shorter `minHold` than the lock was acquired with: 0 where nothing was done under it, so that others get it at
-   * once. Default: the one it was acquired with.
+   * A shorter `minHold` than that of the acquire: for example 0 if no work was done, so that others get the lock at once.
+   * Default: the `minHold` of the acquire.
    */
   readonly minHold?: Duration;
 }
@@ -61,7 +63,7 @@ export interface SharedOptions extends AcquireOptions {
   readonly permits?: number;
 }
 
-/** `held`, then one of the others for ever. */
+/** First `held`, then one of the others for ever. */
 export type LeaseState = 'held' | 'released' | 'lost' | 'handed-off';
 
 /** A lock held for a limited time. It ends by release, loss or handoff; `signal` aborts when it is lost. */
@@ -70,25 +72,25 @@ export interface Lease extends AsyncDisposable {
   readonly key: string;
   /** The fencing token: greater than that of every earlier lease of this key. */
   readonly token: number;
-  /** As asked for. */
+  /** As given by the caller. */
   readonly owner: string;
-  /** As asked for. */
+  /** As given by the caller. */
   readonly metadata: Metadata | undefined;
   /** By the store's clock. */
   readonly acquiredAt: Date;
-  /** By the store's clock, as of the last answer. */
+  /** The expiry by the store's clock, as of its last reply. */
   readonly expiresAt: Date;
   /** Aborted with a `LeaseLostError` at the moment the lease is lost. Never by a release or a handoff. */
   readonly signal: AbortSignal;
-  /** How it stands now. It never becomes `held` again. */
+  /** Its state now. A lease that ended is never `held` again. */
   readonly state: LeaseState;
-  /** Reads the clocks on every call: right even after a pause, before any timer ran. */
+  /** Whether it is held now, by the clocks: right even after a pause, before any timer ran. */
   readonly held: boolean;
   /** How long it is certain to be held without another renewal; 0 when it is over. */
   readonly remainingMs: number;
-  /** Throws `LeaseLostError` unless held at this moment. Call it right before what must not happen twice. */
+  /** Throws `LeaseLostError` unless the lease is held now. Call it right before work that must not happen twice. */
   assertHeld(): void;
-  /** Renews now; with a ttl, to at least so long from now. Rejects with `LeaseLostError` if the lease is lost. */
+  /** Renews now; with a ttl, the lease lives at least that long from now. Rejects with `LeaseLostError` if it is lost. */
   renew(ttl?: Duration): Promise<void>;
   /** Ends the lease. Does not reject if it was lost or released before; `StoreError` if the store does not answer. */
   release(options?: ReleaseOptions): Promise<void>;
@@ -100,7 +102,7 @@ export interface Lease extends AsyncDisposable {
   handoff(): Promise<string>;
 }
 
-/** Several leases taken as one: held while all are. */
+/** Several leases as one. The group is held while all of them are held. */
 export interface LeaseGroup extends AsyncDisposable {
   /** One per key, in the order in which they were acquired. */
   readonly leases: readonly Lease[];
@@ -110,33 +112,33 @@ export interface LeaseGroup extends AsyncDisposable {
   readonly held: boolean;
   /** Throws `LeaseLostError` unless all are held at this moment. */
   assertHeld(): void;
-  /** Ends all of them. */
+  /** Releases all of them. */
   release(options?: ReleaseOptions): Promise<void>;
 }
 
 /** Further options of `withLock` and `tryWithLock`. */
 export interface WorkOptions {
   /**
-   * Whether work that runs under the same lock already goes on under its lease. The other options then have no effect,
-   * and the outer work releases when both have ended. Default false: the call is refused, as it would wait for itself.
+   * Whether a call inside work under the same lock uses that work's lease. Its other options then have no effect, and the
+   * lock is released when both have ended. Default false: the call is refused, as it would wait for itself.
    */
   readonly reentrant?: boolean;
 }
 
-/** What came of work that was to run only if the lock was free. */
+/** The result of `tryWithLock`: the value of the work, or the holders of the lock. */
 export type TryResult<T> =
   | { readonly acquired: true; readonly value: T }
   | { readonly acquired: false; readonly holders: readonly HolderInfo[] };
 
 /** The four verbs. Everything that can be locked has them. */
 export interface Lockable<L, O extends AcquireOptions = AcquireOptions> {
-  /** Waits, then rejects with `AcquireTimeoutError`. */
+  /** Waits up to `wait`, then rejects with `AcquireTimeoutError`. */
   acquire(options?: O): Promise<L>;
   /** Null when others hold the lock. Waits only if `wait` is given. */
   tryAcquire(options?: O): Promise<L | null>;
   /**
-   * Runs work under the lock. Work that resolves after the lease was lost rejects with `LeaseLostError`, whose
-   * `result` has the value; work that throws, throws its own error; a failed release changes neither.
+   * Runs work under the lock. If it resolves after the lease was lost, the call rejects with `LeaseLostError`, whose
+   * `result` has the value. Errors of the work are passed on. A failed release changes neither.
    */
   withLock<T>(work: (lease: L) => Promise<T> | T, options?: O & WorkOptions): Promise<T>;
   /** As `withLock`, if the lock is free; else nothing runs. Waits only if `wait` is given. */
@@ -147,25 +149,25 @@ export interface Lockable<L, O extends AcquireOptions = AcquireOptions> {
 export interface ReadWrite {
   /** Shared with other readers. */
   readonly read: Lockable<Lease>;
-  /** Alone. Readers that come later wait behind a waiting writer. */
+  /** Exclusive. Readers that come later wait behind a waiting writer. */
   readonly write: Lockable<Lease>;
 }
 
 /** Options of `locks.elect`. */
 export interface ElectOptions {
-  /** How long a leader that died may still count as one. Default as for every lease. */
+  /** How long a dead leader may count as the leader. Default: as for every lease. */
   readonly ttl?: Duration;
-  /** Shown to whoever asks who leads. Default none. */
+  /** Shown with the leader. Default none. */
   readonly metadata?: Metadata;
-  /** Who leads, for people to read. Default `host:pid`. */
+  /** The leader's name, for people to read. Default `host:pid`. */
   readonly owner?: string;
-  /** Ends the loop: a campaign at once, a term when its body has ended. The signal of the term aborts, too. Default none. */
+  /** Ends the loop: a campaign at once, a term when its body has ended. `term.signal` aborts, too. Default none. */
   readonly signal?: AbortSignal;
 }
 
 /** The leader of an election. */
 export interface Leader {
-  /** Who leads, for people to read. */
+  /** The leader's name, for people to read. */
   readonly owner: string;
   /** As the leader gave it. */
   readonly metadata: Metadata | undefined;
@@ -184,20 +186,20 @@ export interface ObserveOptions {
 }
 
 /**
- * Iterated, it campaigns: each time this process becomes the leader it yields a term, and the body of the loop leads. The
- * body watches `term.signal`, which aborts when the term is lost. When the body ends, the term is released: `break`,
- * `return` and an error leave the election, otherwise the loop campaigns again, behind those that wait.
+ * A `for await` loop over it campaigns: each time this process becomes the leader, it yields a term, and the body leads.
+ * The body watches `term.signal`, which aborts when the term is lost. When the body ends, the term is released. `break`,
+ * `return` and an error leave the election; otherwise the loop campaigns again, behind the candidates that wait.
  */
 export interface Election extends AsyncIterable<Lease> {
-  /** Who leads now, by one read; null when nobody does. */
+  /** Reads the leader; null when there is none. */
   leader(): Promise<Leader | null>;
-  /** Who leads, and then every change, null while nobody does. A term shorter than `every` may not be seen. */
+  /** Yields the leader, then every change; null while there is none. A term shorter than `every` may be missed. */
   observe(options?: ObserveOptions): AsyncIterable<Leader | null>;
 }
 
 /** A waiter of a key, as `inspect` and `list` show it. */
 export interface WaiterInfo {
-  /** Who waits, for people to read. */
+  /** The waiter's name, for people to read. */
   readonly owner: string;
   /** How many permits it wants. */
   readonly permits: number;
@@ -207,13 +209,13 @@ export interface WaiterInfo {
   readonly since: Date;
 }
 
-/** Who holds a key, and who waits for it, in order. */
+/** The holders and the waiters of a key. */
 export interface KeyInfo {
   /** The name of the key, without its namespace. */
   readonly key: string;
   /** The store's time of this view. */
   readonly now: Date;
-  /** Empty while others only wait. */
+  /** Empty while there are only waiters. */
   readonly holders: readonly HolderInfo[];
   /** In the order of the queue. */
   readonly waiters: readonly WaiterInfo[];
@@ -242,22 +244,21 @@ export interface WatchOptions {
 /** Options of `locks.evict`. Default: all holders of the key are evicted, without a reason. */
 export interface EvictOptions {
   /**
-   * Only the holder with this token, as `inspect` shows it or as its lease has it, and nobody else. A hold that is passed
-   * on within its process has the tokens of all its leases: each of them ends it, whichever lease is its last.
-   * Default: all holders.
+   * Only the holder with this token, as `inspect` or its lease shows it. A hold that is passed on within its process has
+   * the tokens of all its leases; each of them ends it. Default: all holders.
    */
   readonly token?: number;
-  /** Only holders with this token or a lower one: those that the operator saw, not those that came later. Default: all. */
+  /** Only holders with this token or a lower one, so that no later holder is evicted. Default: all. */
   readonly upToToken?: number;
-  /** For the evicted holders, whose `LeaseLostError` has it, and for the service's audit log. At most 256 bytes. Default none. */
+  /** In the `LeaseLostError` of the evicted holders and in the service's audit log. At most 256 bytes. Default none. */
   readonly reason?: string;
 }
 
-/** A change that `watch` yields: a key came into use, changed, or is free again (`info` is then its last view). */
+/** A change that `watch` yields: a key came into use, changed, or is free again. */
 export interface KeyChange {
-  /** `gone`: nobody holds the key any more, and nobody waits. */
+  /** `gone`: the key has no holder and no waiter any more. */
   readonly kind: 'appeared' | 'changed' | 'gone';
-  /** The key as it is now, or, when it is gone, as it was. */
+  /** The key as it is now; for `gone`, its last view. */
   readonly info: KeyInfo;
 }
 
@@ -274,11 +275,11 @@ export interface GetOrCreateOptions<T>
 export interface Locks {
   /** Waits for the lock, up to `wait`, then rejects with `AcquireTimeoutError`. */
   acquire(key: string, options?: AcquireOptions): Promise<Lease>;
-  /** Null when somebody else holds the lock. Waits only if `wait` is given. */
+  /** Null when others hold the lock. Waits only if `wait` is given. */
   tryAcquire(key: string, options?: AcquireOptions): Promise<Lease | null>;
   /**
-   * Acquires the lock as `acquire` does, runs the work, and releases. Work that resolves after the lease was lost
-   * rejects with `LeaseLostError`, whose `result` has the value; work that throws, throws its own error.
+   * Acquires the lock as `acquire` does, runs the work, and releases. If the work resolves after the lease was lost, the
+   * call rejects with `LeaseLostError`, whose `result` has the value. Errors of the work are passed on.
    */
   withLock<T>(
     key: string,
@@ -291,64 +292,64 @@ export interface Locks {
     work: (lease: Lease) => Promise<T> | T,
     options?: AcquireOptions & WorkOptions,
   ): Promise<TryResult<T>>;
-  /** `capacity` permits can be held at once. All users of a key should name the same capacity; the smallest counts. */
+  /** A semaphore of `capacity` permits. All users of a key should name the same capacity; the smallest counts. */
   semaphore(key: string, options: { readonly capacity: number }): Lockable<Lease, SharedOptions>;
   /** A lock that readers share and a writer has alone. */
   readWrite(key: string): ReadWrite;
-  /** All of the keys or none, acquired in one order everywhere, so that two such calls never deadlock. */
+  /** Locks all of the keys or none, in the same order everywhere, so that two such calls never deadlock. */
   all(keys: readonly string[]): Lockable<LeaseGroup>;
-  /** The first of the keys that is free. */
+  /** Locks the first of the keys that is free. */
   any(keys: readonly string[]): Lockable<Lease>;
-  /** One leader of however many candidates: `for await (const term of locks.elect(key)) …`. */
+  /** One leader among any number of candidates: `for await (const term of locks.elect(key)) …`. */
   elect(key: string, options?: ElectOptions): Election;
   /**
-   * The value that `get` finds; if there is none, it is created once, under the lock, however many processes ask. Callers
-   * of these locks that name the same key share one flight: the functions of the first, and its result or its error.
-   * `wait` is how long to wait while others look or create.
+   * Finds the value with `get`, or creates it, once for all processes, under the lock. Calls for the same key on these
+   * locks share one flight: the functions of the first call, and its result or its error. `wait` is how long to wait while
+   * others look or create.
    */
   getOrCreate<T extends NonNullable<unknown>>(key: string, options: GetOrCreateOptions<T>): Promise<T>;
   /**
-   * Continues a lease from its `lease.handoff()` string: same token, renewed from here. `LeaseLostError` when it is over.
-   * After a `StoreError` it may be tried again, until the ttl ends it.
+   * Continues a lease from its `lease.handoff()` string, with the same token, and renews it. Rejects with `LeaseLostError`
+   * when it is over. After a `StoreError`, try again until the ttl ends it.
    */
   adopt(handoff: string, options?: AdoptOptions): Promise<Lease>;
-  /** The lease that is held here, for code that knows only the key. Of several, the one held longest. */
+  /** The lease that is held here, for code that knows only the key. The oldest, if there are several. */
   held(key: string): Lease | undefined;
   /** All leases that are held here. */
   leases(): Lease[];
-  /** Null when nobody holds the key and nobody waits for it. */
+  /** Reads the holders and waiters of a key; null when there are none. */
   inspect(key: string): Promise<KeyInfo | null>;
-  /** Keys that somebody holds or waits for, in the order of their code points. */
+  /** Yields the keys with holders or waiters, in the order of their code points. */
   list(options?: ListOptions): AsyncIterable<KeyInfo>;
   /** Yields a change for each key in use now, and then every change that a read finds. */
   watch(options?: WatchOptions): AsyncIterable<KeyChange>;
   /**
-   * Ends the leases of the key's holders; resolves to their number. Waiters stay, and the next one gets the lock. Where a reply of
-   * the store was lost, the command is sent again, and the number may be 0 although their leases were ended.
+   * Ends the leases of the key's holders; resolves to their number. Waiters stay, and the next one gets the lock. If a
+   * reply of the store is lost, the command is sent again, and the number may be 0 although leases were ended.
    */
   evict(key: string, options?: EvictOptions): Promise<number>;
-  /** Returns a function that unsubscribes. */
+  /** Adds a listener. Returns a function that removes it. */
   on<N extends LockEventName>(event: N, listener: (detail: LockEvents[N]) => void): () => void;
-  /** Guarantees of this store as it is configured. */
+  /** Asks the store what it guarantees as it is configured. */
   probe(): Promise<Guarantees>;
   /**
-   * Waits until every lease held now is over; those still held after `drain` are lost to their holders, and then given
-   * back to the store. New leases can be acquired all the while.
+   * Waits until every lease held now is over. Leases still held after `drain` are lost for their holders, then released at
+   * the store. New leases can be acquired meanwhile.
    */
   releaseAll(options?: DrainOptions): Promise<void>;
   /**
    * Refuses new leases, ends all waiting, then does as `releaseAll`. Closes the store unless other locks use it: a store
-   * is closed with the last `createLocks` on it. Called again while it drains, the shorter drain counts.
+   * is closed with the last `createLocks` on it. If it is called again while it drains, the shorter drain counts.
    */
   close(options?: DrainOptions): Promise<void>;
   /**
-   * Closes at SIGTERM or SIGINT, and then lets the signal end the process, unless others listen for it: those end it. A
-   * second signal does not wait for the drain. Returns a function that undoes this.
+   * Closes at SIGTERM or SIGINT, and then lets the signal end the process. Other listeners of the signal end it instead. A
+   * second signal does not wait for the drain. Returns a function that ends this.
    */
   closeOn(process: SignalSource, options?: DrainOptions): () => void;
 }
 
-/** What `closeOn` needs of `process`. */
+/** The part of `process` that `closeOn` needs. */
 export interface SignalSource {
   /** The process that `kill` ends. */
   readonly pid: number;
@@ -372,10 +373,10 @@ export interface DrainOptions {
 export interface LocksOptions {
   /** Keeps the keys of different users of one store apart. Default `default`. */
   readonly namespace?: string;
-  /** Who asks, for people to read. Default `host:pid`. */
+  /** The caller's name, for people to read. Default `host:pid`. */
   readonly owner?: string;
   /** The ttl of calls that name none. Default 30 s. */
   readonly ttl?: Duration;
-  /** Default for `acquire` and `withLock`: 10 s. Calls that only try wait only if they say so themselves. */
+  /** The `wait` of `acquire` and `withLock` calls that name none. Default 10 s. The try verbs do not use it. */
   readonly wait?: Duration;
 }

@@ -1,6 +1,6 @@
 /**
- * Checks the arguments of a call, once, and makes a request of them. Whatever is wrong is an `InvalidArgumentError` that
- * says what to do, and nothing has been sent to the store.
+ * Checks the arguments of a call, once, and makes a request from them. A wrong argument is an `InvalidArgumentError` that
+ * says what to do; nothing has been sent to the store then.
  */
 import type { AcquireOptions } from './api.js';
 import type { LeaseRequest } from './lease/lease-request.js';
@@ -10,7 +10,7 @@ import { checkKey, checkMetadata, checkOwner, isPlainText, show } from './protoc
 import { checkOptionNames } from './protocol/option-names.js';
 import type { Permits } from './queue/request.js';
 
-/** Shown in the list of options; `withLock` has taken it out before. */
+/** Only for the list in messages: `withLock` has removed this option before the check. */
 const WORK_OPTION = 'reentrant (of withLock and tryWithLock)';
 
 export const OPTION_NAMES: readonly string[] = [
@@ -28,7 +28,7 @@ const KNOWN_OPTIONS: ReadonlySet<string> = new Set(OPTION_NAMES);
 const NO_OPTIONS: AcquireOptions = {};
 
 export interface Defaults {
-  /** How keys begin at the store: the namespace and a slash. */
+  /** The beginning of every key at the store: the namespace and a slash. */
   readonly prefix: string;
   readonly owner: string;
   readonly ttlMs: number;
@@ -45,7 +45,7 @@ export function requestOf(
   known: ReadonlySet<string> = KNOWN_OPTIONS,
 ): LeaseRequest {
   const { prefix } = defaults;
-  // Checked as a whole: stores look for it several times, and find one piece faster than two that were joined.
+  // Checked as a whole: stores look it up several times, and that is faster in one string than in a joined one.
   const whole = typeof key === 'string' ? prefix + key : prefix;
   const isPlain = isPlainText(whole, prefix.length);
   const name = isPlain ? (key as string) : checkKey(key);
@@ -73,14 +73,14 @@ export function requestOf(
   };
 }
 
-/** The usual case, without a list of names: plain options with known names. */
+/** The fast path: plain options with known names, without a list of names. */
 function areKnown(options: object, known: ReadonlySet<string>): boolean {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) return false;
   for (const name in options) if (!known.has(name)) return false;
   return true;
 }
 
-/** For a call for several keys: checks the names of its options, and returns how long it waits for all of them. */
+/** For a call with several keys: checks the names of its options, and returns how long it waits for all keys. */
 export function waitMsOf(options: AcquireOptions | undefined, defaultMs: number): number {
   const { wait = defaultMs } = checkOptionNames(options ?? NO_OPTIONS, OPTION_NAMES);
   return durationMs(wait, 'wait', 0, Number.POSITIVE_INFINITY);

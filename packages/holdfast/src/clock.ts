@@ -1,6 +1,6 @@
 /**
- * The only place that reads clocks, sets timers and draws randomness. All of it can be replaced,
- * so that the whole engine runs in simulated time.
+ * The only place that reads clocks, sets timers and draws randomness. Tests replace it, to run the whole engine in
+ * simulated time.
  */
 import { randomBytes } from 'node:crypto';
 import { monotonicMs, wallMs } from './time.js';
@@ -12,14 +12,14 @@ export interface Timer {
   keepAlive(yes: boolean): void;
 }
 
-/** Time, timers and randomness: all that the library uses of them. */
+/** The time, timers and randomness of the library. */
 export interface Clock {
   /** Never steps; stops while the machine is suspended. */
   monotonicMs(): number;
   /** Counts through suspension; may be set by hand. */
   wallMs(): number;
   timer(delayMs: number, run: () => void): Timer;
-  /** Runs after the event loop has turned: timers and sockets that wait come first. */
+  /** Runs after the event loop has turned, and so after waiting timers and sockets. */
   afterTurn(run: () => void): void;
   /** From 0 up to, not including, 1. */
   random(): number;
@@ -33,7 +33,7 @@ export interface Moment {
   readonly wallMs: number;
 }
 
-/** Kept from the start: a turn of the event loop is no time, and fake timers of a test must not stop it. */
+/** Kept from the start, so that fake timers of a test, which replace the global, do not stop it. */
 const afterTurn = setImmediate;
 
 /** Longer delays fire at once in Node (F12). */

@@ -6,19 +6,19 @@ const SIGNALS = ['SIGTERM', 'SIGINT'] as const;
 
 type Signal = (typeof SIGNALS)[number];
 
-/** What all calls for one process share. */
+/** The state that all calls for one process share. */
 interface Listening {
-  /** How many listeners of this kind it has, for each of its signals alike. */
+  /** The number of these listeners, the same for each of its signals. */
   count: number;
-  /** The signal that ends it when all are closed. Locks that come meanwhile have not heard it, and are closed, too. */
+  /** The signal that ends the process when all locks are closed. Locks added after the signal are closed, too. */
   endedBy: Signal | null;
 }
 
 const listening = new WeakMap<SignalSource, Listening>();
 
 /**
- * Once closed, the signal is sent again with nobody listening, so that the process ends by it, as without this. Where
- * others listen, they decide when the process ends.
+ * After closing, sends the signal again without a listener, so that it ends the process. If the signal has other
+ * listeners, they decide when the process ends.
  */
 export function closeOn(
   locks: Pick<Locks, 'close'>,
@@ -32,7 +32,7 @@ export function closeOn(
   listening.set(source, own);
   let isClosing = false;
   const listeners = SIGNALS.map((signal) => ({ signal, listener: (): void => void close(signal) }));
-  // First of all, because a listener that listens once is gone when it has run, though its work has only begun.
+  // Prepended: a `once` listener that ran before would not be counted, although its work has only begun.
   for (const { signal, listener } of listeners) source.prependListener(signal, listener);
   own.count += 1;
 

@@ -1,6 +1,6 @@
 /**
- * For those who build servers on a store: sending commands until they are answered, and queues of waiters. The lock
- * service of Holdfast stands on it. Locks for programs are `createLocks`.
+ * For authors of servers on a store: commands that are sent until they are answered, and queues of waiters. The lock
+ * service uses it. Programs that need locks use `createLocks`.
  */
 export type { Moment } from './clock.js';
 export { KeyQueue, type QueueOwner } from './queue/key-queue.js';

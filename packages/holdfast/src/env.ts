@@ -10,7 +10,7 @@ import { InvalidArgumentError, NotExecutedError } from './protocol/errors.js';
 import type { HoldId } from './protocol/state.js';
 import type { ListQuery, Snapshot, Stop, Store, Traits } from './protocol/store.js';
 
-/** What counts until the store is open: then nothing has been asked yet. */
+/** The traits until the store is open, when no command has been sent yet. */
 const TRAITS: Traits = {
   clock: 'store',
   clockErrorMs: 0,
@@ -21,7 +21,7 @@ const TRAITS: Traits = {
   livenessPollMs: null,
 };
 
-/** A store that is opened with its first use. What keeps it from opening is the error of every command. */
+/** A store that is opened at its first use. If it cannot be opened, every command fails with that error. */
 class LazyStore implements Store {
   readonly name = 'environment';
   #opening: Promise<Store> | null = null;
@@ -31,7 +31,7 @@ class LazyStore implements Store {
     return this.#store?.traits ?? TRAITS;
   }
 
-  /** Nothing to do where the store does not end holds with their process. */
+  /** Does nothing if the store does not end holds together with their process. */
   async handOff(hold: HoldId): Promise<void> {
     await (await this.#open()).handOff?.(hold);
   }

@@ -42,7 +42,7 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
     }
   } catch (error) {
     if (!(error instanceof UnsupportedError) || error.key === undefined) throw error;
-    // A record that cannot be read, by the name that its user knows: to list on behind it.
+    // The unreadable record by the key that its user knows, for listing on behind it.
     const key = error.key.slice(context.defaults.prefix.length);
     throw new UnsupportedError(error.message, { key, cause: error.cause ?? error });
   } finally {
@@ -52,8 +52,8 @@ export async function* list(context: Context, options: ListOptions = {}): AsyncG
 }
 
 /**
- * Lists again and again, and yields what differs. Changes that come and go between two lists are not seen, nor are records that
- * cannot be read.
+ * Lists the keys repeatedly, and yields the differences. Changes that come and go between two lists are not seen, and
+ * neither are unreadable records.
  */
 export function watch(context: Context, options: WatchOptions = {}): AsyncGenerator<KeyChange> {
   return endable(
@@ -82,13 +82,13 @@ async function* changes(
   while (!ending.aborted && !leases.isClosed) {
     const seen = new Map<string, KeyInfo>();
     try {
-      // A record that cannot be read would hide all others.
+      // A plain list would end at an unreadable record and hide the keys after it.
       for await (const info of listAround((from) => list(context, from), listed, ignore)) {
         if (ending.aborted) return;
         seen.set(info.key, info);
       }
     } catch (error) {
-      // Closing ends it, and is no failure of whoever watches.
+      // Closing the locks ends the iteration without an error.
       if (leases.isClosed) return;
       throw error;
     }
@@ -155,7 +155,7 @@ function keyInfo({ defaults }: Context, { key, now, holders, waiters }: Snapshot
   };
 }
 
-/** Who holds and who waits; a renewal alone is no change. */
+/** The part of a view that counts as a change: holders and waiters, but no renewals. */
 function outline({ holders, waiters }: KeyInfo): string {
   return JSON.stringify([
     holders.map(({ owner, token, resting }) => [owner, token, resting]),

@@ -23,7 +23,7 @@ export class LinkedList<T extends Linked<T>> {
     this.#link(item, previous, next);
   }
 
-  /** Changes nothing for an item that has left already. What left still knows who came after it. */
+  /** Does nothing for an item that has left already. A removed item still has its `next`. */
   remove(item: T): void {
     if (!item.isListed) return;
     item.isListed = false;
@@ -35,7 +35,7 @@ export class LinkedList<T extends Linked<T>> {
     else this.#last = previous;
   }
 
-  /** Each may leave while it is looked at. */
+  /** Each item may be removed while it is visited. */
   *[Symbol.iterator](): Iterator<T> {
     let item = this.first;
     while (item) {

@@ -1,4 +1,4 @@
-/** The events of a `Locks`: what each of them tells. Types only. */
+/** The events of a `Locks` and their details. Types only. */
 import type { LossReason } from './protocol/errors.js';
 import type { HolderInfo } from './protocol/holder-info.js';
 
@@ -15,13 +15,13 @@ interface CallEvent extends EventBase {
 
 /** The events that `locks.on` subscribes to, with their details. */
 export interface LockEvents {
-  /** A call asks for a lease, one per key. Told in the async context of the caller. */
+  /** A call asks for a lease; once per key. Emitted in the async context of the caller. */
   acquiring: CallEvent;
   /** A lease began. `waitedMs` from the call; `handedOver` when it came from another lease of this process. */
   acquired: CallEvent & { readonly token: number; readonly waitedMs: number; readonly handedOver: boolean };
   /**
-   * Somebody else holds the key and this caller waits. Once per call. `position`: its place in the store's queue from 0;
-   * null where it has none of its own, as behind other callers of this process.
+   * Others hold the key, and this caller waits. Once per call. `position`: its place in the store's queue from 0; null if
+   * it has none of its own, such as behind other callers of this process.
    */
   waiting: CallEvent & {
     readonly holders: readonly HolderInfo[];
@@ -29,9 +29,9 @@ export interface LockEvents {
     readonly waitedMs: number;
   };
   /**
-   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key asked for. `refused`:
-   * held by others, and the caller would not wait; `timed-out`: held by others for as long as it would wait; `failed`:
-   * `cause` is the error; `aborted`: `cause` is the reason of the caller's signal.
+   * A call ended without a lease. Every call ends in one `acquired` or one `not-acquired` per key of the call. `refused`:
+   * held by others, and the caller does not wait; `timed-out`: held by others until its `wait` was over; `failed`: `cause`
+   * is the error; `aborted`: `cause` is the reason of the caller's signal.
    */
   'not-acquired': CallEvent & {
     readonly reason: 'refused' | 'timed-out' | 'failed' | 'aborted';
@@ -39,11 +39,11 @@ export interface LockEvents {
     readonly waitedMs: number;
     readonly cause: unknown;
   };
-  /** `lateMs`: how long after its planned time the renewal was answered; 0 for one that came sooner than planned. */
+  /** `lateMs`: how long after its planned time the renewal was answered; 0 if that was before. */
   renewed: EventBase & { readonly token: number; readonly remainingMs: number; readonly lateMs: number };
   /** A renewal was not answered. It is retried until the deadline, `remainingMs` from now. */
   jeopardy: EventBase & { readonly token: number; readonly remainingMs: number; readonly cause: unknown };
-  /** `message`: the reason in a sentence, with what an operator said. */
+  /** `message`: the reason in a sentence, with an operator's own words. */
   lost: EventBase & {
     readonly token: number;
     readonly heldMs: number;

@@ -53,15 +53,15 @@ import type { Outcome as Waited } from './queue/waiter.js';
 
 const TTL_MS = 30_000;
 const WAIT_MS = 10_000;
-/** Shorter than the ten seconds after which containers are killed: work that loses its lease has time to stop. */
+/** Shorter than the ten seconds after which containers are killed, so that work that loses its lease has time to stop. */
 const DRAIN_MS = 5_000;
 
-/** Locks on this store. Makes no call to it until the first lock is wanted. */
+/** Makes locks on this store. Sends nothing to it before the first call. */
 export function createLocks(store: Store, options: LocksOptions = {}): Locks {
   return openLocks(store, options, systemClock);
 }
 
-/** With a namespace that is asked for with the first key. */
+/** Makes locks whose namespace is read at the first key. */
 export function lazyLocks(store: Store, namespaceOf: () => string | undefined): Locks {
   let prefix = '';
   const defaults: Defaults = {
@@ -74,7 +74,7 @@ export function lazyLocks(store: Store, namespaceOf: () => string | undefined): 
   return new LocksOnStore({ leases: new Leases(store, systemClock), defaults });
 }
 
-/** With time and randomness of the caller's choice: for simulation. */
+/** Makes locks with another clock, for simulation. */
 export function openLocks(store: Store, options: LocksOptions, clock: Clock): Locks {
   // A function has `apply` too: `memoryStore` instead of `memoryStore()`.
   if (typeof store !== 'object' || typeof store?.apply !== 'function') {
@@ -82,7 +82,7 @@ export function openLocks(store: Store, options: LocksOptions, clock: Clock): Lo
       'createLocks needs a store, such as memoryStore() or await openStore(url).',
     );
   }
-  // Checked first: leases count as a user of their store.
+  // Checked first: the leases count as a user of their store from now on.
   const defaults = defaultsOf(options);
   return new LocksOnStore({ leases: new Leases(store, clock), defaults });
 }
@@ -104,7 +104,7 @@ function defaultsOf(options: LocksOptions): Defaults {
 
 const contexts = new WeakMap<Locks, Context>();
 
-/** For parts of the library that are built on locks: their clock and timers, and whether they are closed. */
+/** The leases and defaults of these locks, for parts of the library that are built on locks. */
 export function contextOf(locks: Locks): Context {
   const context = contexts.get(locks);
   if (context) return context;
@@ -240,7 +240,7 @@ class LocksOnStore implements Locks {
     await this.#leases.drain(drainMsOf(options), 'releaseAll() ended it before its holder did');
   }
 
-  /** Called again while it drains, the shorter drain counts. */
+  /** If it is called again while it drains, the shorter drain counts. */
   async close(options?: DrainOptions): Promise<void> {
     const drainMs = drainMsOf(options);
     if (this.#leases.isClosed) await this.#drain(drainMs);
@@ -249,7 +249,7 @@ class LocksOnStore implements Locks {
   }
 
   async #close(drainMs: number): Promise<void> {
-    // Before anything else: calls of listeners are refused.
+    // Before anything else, so that calls of listeners are refused.
     this.#leases.refuseAll();
     try {
       await this.#drain(drainMs);

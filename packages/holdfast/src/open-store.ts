@@ -12,7 +12,7 @@ export type { AppliedMigration, Migration, MigrationOptions } from './stores/cli
 /** The `from-url.ts` of a store. `rest` is the URL without scheme and colon. */
 interface FromUrl {
   openStore(scheme: string, rest: string): Promise<Store>;
-  /** Absent where a store needs nothing at the server. */
+  /** Absent if the store needs no schema at the server. */
   migrationOf?(scheme: string, rest: string, options: MigrationOptions): Promise<Migration>;
 }
 

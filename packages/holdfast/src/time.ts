@@ -1,4 +1,4 @@
-/** The clocks that every runtime has: the part of clock.ts for code that runs also where there is no Node. */
+/** The clocks of every runtime: the part of clock.ts for code that also runs without Node. */
 
 /** Never steps. */
 export const monotonicMs = (): number => performance.now();

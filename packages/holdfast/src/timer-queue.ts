@@ -1,15 +1,15 @@
 /**
- * Everything that has to be done later, on one timer of the runtime: ten thousand leases cost one timer. A binary heap by
- * due time. Tasks due at one moment run in one turn, so that the commands they send share a batch.
+ * All tasks to be done later, on one timer of the runtime: ten thousand leases cost one timer. It is a binary heap by due
+ * time. Tasks due at one moment run in one turn, so that their commands share a batch.
  *
- * And the turns without which no timer runs. On a store that answers at once (memory, SQLite), and in local handover, one
- * promise settles another for as long as there is work: timers, sockets and renewals would have to wait.
+ * It also makes the event loop turn, without which no timer runs. On a store that answers at once (memory, SQLite), and in
+ * local handover, one promise settles another while there is work: timers, sockets and renewals would wait.
  *
- * 1. `isBlocked` compares times. At most once in `BLOCKED_MS` it asks to be told of the event loop's next turn.
- * 2. When that turn has not come after `BLOCKED_MS`, the loop is blocked, and the caller continues with `afterTurn`.
+ * 1. `isBlocked` compares times. At most once in `BLOCKED_MS` it asks for a call at the event loop's next turn.
+ * 2. If that turn has not come after `BLOCKED_MS`, the loop is blocked, and the caller continues with `afterTurn`.
  *
- * So the loop turns after 2 × `BLOCKED_MS` plus one step. Reading the clock costs most, so callers pass the time where
- * they know it, and short steps read the clock every sixteenth time.
+ * So the loop turns after 2 × `BLOCKED_MS` plus one step. Reading the clock costs most, so callers pass the time if they
+ * know it, and short steps read the clock every sixteenth time.
  */
 import type { Clock, Timer } from './clock.js';
 
@@ -22,7 +22,7 @@ const BLOCKED_MS = 3;
 /** A power of two. */
 const SHORT_STEPS = 16;
 
-/** Something to do later. Classes implement it themselves, so that scheduling allocates nothing. */
+/** A task to run later. Classes implement it themselves, so that scheduling allocates nothing. */
 export interface Task {
   /** Place in the heap, -1 while not scheduled. Written by the queue alone. */
   index: number;
@@ -40,7 +40,7 @@ class Call implements Task {
 
 export class TimerQueue {
   readonly #clock: Clock;
-  // Three columns of one heap: times are compared without a look into objects of many classes.
+  // Three columns of one heap, so that comparing times reads no objects of many classes.
   readonly #tasks: Task[] = [];
   readonly #dueMs: number[] = [];
   readonly #keepsAlive: boolean[] = [];
@@ -49,7 +49,7 @@ export class TimerQueue {
   #keptAliveBy = 0;
   #nextLookMs = Number.NEGATIVE_INFINITY;
   #awaitsTurn = false;
-  /** Whether the turn has not come for too long. */
+  /** Whether the turn is overdue. */
   #isBlocked = false;
   #steps = 0;
   #afterTurn: (() => void)[] = [];
@@ -64,14 +64,14 @@ export class TimerQueue {
     this.#clock = clock;
   }
 
-  /** Runs a function once. Bounds something that is awaited, so it keeps the process alive. */
+  /** Runs a function once. It is the timeout of an awaited promise, so it keeps the process alive. */
   call(atMs: number, run: () => void): Task {
     const call = new Call(run);
     this.schedule(call, atMs, true);
     return call;
   }
 
-  /** Adds a task, or moves it. `keepAlive`: somebody awaits it, so the process must not end before. */
+  /** Adds a task, or moves it. `keepAlive`: a caller awaits it, so the process must not end before. */
   schedule(task: Task, atMs: number, keepAlive = false): void {
     if (task.index !== -1) {
       if (this.#dueMs[task.index] === atMs) return;
@@ -96,13 +96,13 @@ export class TimerQueue {
     const dueMs = this.#dueMs.pop();
     const keepAlive = this.#keepsAlive.pop();
     if (!last || dueMs === undefined || keepAlive === undefined || index === this.#tasks.length) return;
-    // The last task fills the gap, and moves to where it belongs. Nothing is above the first: a place of -1 is slow to look up.
+    // The last task fills the gap, and moves to where it belongs. Nothing is above the first; place -1 is slow to read.
     const aboveMs = index > 0 ? (this.#dueMs[(index - 1) >> 1] as number) : dueMs;
     if (aboveMs > dueMs) this.#siftUp(index, last, dueMs, keepAlive);
     else this.#siftDown(index, last, dueMs, keepAlive);
   }
 
-  /** Drops all tasks. Tasks that somebody awaits run now, so that nobody waits for ever. */
+  /** Drops all tasks. Awaited tasks run now, so that no caller waits for ever. */
   close(): void {
     this.#timer?.cancel();
     this.#timer = null;
@@ -129,7 +129,7 @@ export class TimerQueue {
     return false;
   }
 
-  /** The same for steps of a few microseconds. Once it is blocked every step waits: the loop turns when all of them do. */
+  /** The same for steps of a few microseconds. Once the loop is blocked, every step waits, so that the loop can turn. */
   isBlockedAfterShortSteps(): boolean {
     if (this.#isBlocked) return true;
     this.#steps = (this.#steps + 1) % SHORT_STEPS;
@@ -148,7 +148,7 @@ export class TimerQueue {
     this.#clock.afterTurn(this.#onTurn);
   }
 
-  /** A timer that fires too early is left alone: firing once for nothing is cheaper than setting it again. */
+  /** A timer that fires too early stays: firing once for nothing is cheaper than setting it again. */
   #arm(): void {
     const firstMs = this.#dueMs[0];
     if (firstMs === undefined || firstMs >= this.#armedForMs) return;
@@ -171,12 +171,12 @@ export class TimerQueue {
         if (steps % RUN_STEPS === 0 && this.#clock.monotonicMs() - nowMs > RUN_MS_MAX) break;
       }
     } finally {
-      // When a task throws, the others still run.
+      // If a task throws, the others still run.
       this.#arm();
     }
   }
 
-  /** Both loops move tasks without a function of their own: a time that is passed to one is allocated on every step. */
+  /** Both loops swap tasks in place: a number that is passed to a function would be allocated on every step. */
   #siftUp(from: number, task: Task, dueMs: number, keepAlive: boolean): void {
     const tasks = this.#tasks;
     const times = this.#dueMs;

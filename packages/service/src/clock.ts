@@ -6,7 +6,7 @@ export type Cancel = () => void;
 
 export const { monotonicMs, wallMs, random } = systemClock;
 
-/** Runs after the requests that have arrived by now were read. */
+/** Runs after the requests that have arrived by now have been read. */
 export const soon = systemClock.afterTurn;
 
 /** Runs once, unless cancelled by the function returned. */
@@ -14,7 +14,7 @@ export function after(delayMs: number, run: () => void): Cancel {
   return systemClock.timer(delayMs, run).cancel;
 }
 
-/** The result of the work, or `late` when it takes longer than this. The work itself goes on. */
+/** The result of the work, or `late` if it takes longer than `ms`. The work itself goes on. */
 export async function within<T, L>(ms: number, work: Promise<T>, late: L): Promise<T | L> {
   let cancel: Cancel = () => undefined;
   const tooLate = new Promise<L>((resolve) => {
@@ -48,7 +48,7 @@ export function randomBelow(powerOfTwo: number): number {
   return POOL.readUIntBE(draw(), 6) % powerOfTwo;
 }
 
-/** Where in the pool the next random bytes are, used by nobody else. */
+/** The place in the pool of the next random bytes, for one use only. */
 function draw(): number {
   if (used === POOL.length) {
     randomFillSync(POOL);

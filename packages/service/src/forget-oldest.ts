@@ -1,11 +1,12 @@
-/** Bounds what a map or a set remembers. */
+/** Limits the size of a map or a set. */
 
-/** Forgotten beyond the limit at once. */
+/** The share of `max` that is forgotten at once. */
 const SHARE = 1 / 100;
 
 /**
- * Forgets the oldest entries while there are more than `max`. Of many, a hundredth goes at a time: to find its first entry, a
- * map steps over all that were deleted before it, and with 10,000 entries that takes longer than the rest of a request.
+ * Forgets the oldest entries while there are more than `max`. A large map loses a hundredth at a time: to find its first
+ * entry, a map steps over all deleted entries before it, and with 10,000 of them that takes longer than the rest of a
+ * request.
  */
 export function forgetOldest<T>(
   entries: { readonly size: number; keys(): Iterable<T> },

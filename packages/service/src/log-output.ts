@@ -4,10 +4,10 @@
  * 1. The lines of one turn of the event loop are written together, after the turn, and at least 10 ms after the write before
  *    it: one write per request would cost as much as the lock. Warnings and errors are written at once, with all lines before
  *    them.
- * 2. While a write is under way, lines are kept: up to 8 MiB, and what does not fit is dropped.
+ * 2. While a write is under way, lines are kept, up to 8 MiB. Lines that do not fit are dropped.
  * 3. The lines of a failed write are dropped. The next lines are a new attempt.
- * 4. Dropped lines are reported at once, elsewhere than in the log: the log itself may be stuck for hours. The first write
- *    that succeeds afterwards is followed by a warning with their number.
+ * 4. Dropped lines are reported at once, and not in the log, which may be stuck for hours. The first write that succeeds
+ *    afterwards is followed by a warning with their number.
  *
  * An audit entry is a line whose writer learns whether it was written. A process that is killed may lose the lines of its
  * last turns, but no audit entry that an eviction relied on.
@@ -19,21 +19,23 @@ import { after, monotonicMs, soon, within } from './clock.js';
 const INFO = 30;
 /** Between the starts of two writes, unless a line is urgent. A busy service has a turn for every few requests. */
 const WRITES_APART_MS = 10;
-/** More than this is written before the turn is over. */
+/** Above this size, lines are written before the turn is over. */
 const TURN_LETTERS_MAX = 64 * 1_024;
-/** What may wait for a write: the lines of 20,000 requests that are answered in one turn fit. */
+/** The most that waits for a write. The lines of 20,000 requests answered in one turn fit. */
 const KEPT_LETTERS_MAX = 8 * 1_024 * 1_024;
 /** How long an audit entry waits to be written before it is given up. */
 const ENTRY_MS = 2_000;
 
-/** Where the log is written. `write` neither blocks nor throws, and calls back once: after the text was written, or with the error. */
+/**
+ * Where a log goes. `write` neither blocks nor throws, and calls back once: after the text was written, or with the error.
+ */
 export interface Output {
   write(text: string, done: (error?: Error | null) => void): unknown;
-  /** Called when lines begin to be dropped; again only after lines could be written meanwhile. Default nobody is told. */
+  /** Called when lines begin to be dropped; again only after lines could be written meanwhile. Default: no report. */
   onDropping?(): void;
 }
 
-/** Who is told of dropped lines. */
+/** A listener for dropped lines. */
 export interface DropListener {
   /** With the number of lines, whenever some are dropped. */
   onDrop(lines: number): void;
@@ -73,7 +75,9 @@ export class LogOutput implements DestinationStream {
     else this.#flushSoon();
   }
 
-  /** Writes a line at once. Rejects when it cannot be written in time; then it never is, unless its write is under way. */
+  /**
+   * Writes a line at once, or rejects when that takes too long: then it is never written, unless its write is under way.
+   */
   async append(line: string): Promise<void> {
     if (!this.#keep(line)) throw new Error('The log cannot be written: nobody reads it.');
     const written = new Promise<true>((resolve, reject) => {

@@ -17,12 +17,12 @@ import { checkStore } from './store-check.js';
 export interface Running {
   /** Its address. */
   readonly url: string;
-  /** Whether everybody may do everything. */
+  /** Whether every client may do everything. */
   readonly open: boolean;
   close(): Promise<void>;
 }
 
-/** How long a store may take to close: one that hangs must not keep the process alive. */
+/** The limit for closing the store: a store that hangs must not keep the process alive. */
 const STORE_CLOSE_MS = 1_000;
 
 /** The log goes to `output`. Default stdout. */
@@ -48,7 +48,7 @@ async function serveWith(config: ServiceConfig, serviceLog: ServiceLog): Promise
   const close = async (): Promise<void> => {
     stopChecking();
     await service?.close();
-    // Together, because each has a second: the process has to exit in time.
+    // Both at once, because each may take a second, and the process has to exit in time.
     await Promise.all([within(STORE_CLOSE_MS, store.close(), undefined), serviceLog.close()]);
   };
   try {
@@ -74,7 +74,7 @@ async function serveWith(config: ServiceConfig, serviceLog: ServiceLog): Promise
   }
 }
 
-/** Audit entries in the log, whatever its level is: an eviction must not be done before its entry is written. */
+/** Audit entries in the log, at any log level. An eviction must not be done before its entry is written. */
 function auditIn({ append }: ServiceLog): Audit {
   let written = Promise.resolve();
   const write = (line: string): void => {
@@ -119,7 +119,7 @@ function authOf(config: ServiceConfig, log: Logger): Authenticator | undefined {
   });
 }
 
-/** Locks belong to clients, which outlive the service: on SQLite its end must not free them. */
+/** Locks belong to clients, which outlive the service, so on SQLite its end must not free them. */
 function servedStore(url: string): string {
   if (!url.startsWith('sqlite:') || url.includes('?')) return url;
   return `${url}?liveness=off`;

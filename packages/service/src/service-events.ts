@@ -33,7 +33,7 @@ export interface ServiceEventDetails {
     readonly count: number | null;
     readonly principal: string;
     readonly requestId: string;
-    /** Holds with a token in this range were to be ended. */
+    /** The range of tokens to end. */
     readonly fromToken: number;
     readonly upToToken: number;
     readonly reason: string | null;

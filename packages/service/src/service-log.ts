@@ -4,12 +4,12 @@ import { type Logger, pino } from 'pino';
 import { within } from './clock.js';
 import { LogOutput, type Output } from './log-output.js';
 
-/** How long the end waits for the last lines. */
+/** How long closing waits for the last lines. */
 const CLOSE_MS = 1_000;
 
 export interface ServiceLog {
   readonly log: Logger;
-  /** Writes a line at once, whatever the level is. Rejects when it cannot be written in time. */
+  /** Writes a line at once, at any log level. Rejects when it cannot be written in time. */
   append(line: string): Promise<void>;
   /** Calls back with the number of lines, whenever some are dropped. One caller at a time. */
   onDrop(run: (lines: number) => void): void;
@@ -56,7 +56,7 @@ export function standardOutput(): Output {
       try {
         stdout.write(text, done);
       } catch (error) {
-        // Node throws where stdout is a file.
+        // Node throws if stdout is a file.
         done(error instanceof Error ? error : new Error(String(error)));
       }
     },

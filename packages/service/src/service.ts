@@ -29,13 +29,13 @@ import { ServiceClient } from './waiting/service-client.js';
 export interface ServiceOptions {
   /** Keeps the locks. Its opener closes it, after the service. An SQLite store needs `liveness: false`. */
   readonly store: Store;
-  /** Authentication. Without it everybody may do everything, and the service listens on loopback only. */
+  /** Authentication. Without it every client may do everything, and the service listens on loopback only. */
   readonly auth?: Authenticator;
   /** Listens beyond loopback without authentication. Default false. */
   readonly insecure?: boolean;
   /** Host names besides `localhost` to answer to without authentication. `['*']` is any name. Default none. */
   readonly allowedHosts?: readonly string[];
-  /** The audit log of evictions. An eviction that cannot be logged is refused. Default: the log, whatever its level is. */
+  /** The audit log of evictions. An eviction that cannot be logged is refused. Default: the log, at any log level. */
   readonly audit?: Audit;
   /** How long `/readyz` answers 503 before the service closes, for load balancers. Default 0. */
   readonly drainMs?: number;
@@ -45,7 +45,7 @@ export interface ServiceOptions {
   readonly tls?: Tls;
   /** Addresses or networks of trusted proxies, whose `x-forwarded-for` is used. Default none. */
   readonly trustProxy?: readonly string[];
-  /** The name of this service in its history, where several use one store. Default: `host:pid`. */
+  /** The name of this service in its history, if several use one store. Default: `host:pid`. */
   readonly name?: string;
   /** Whether to serve the dashboard at `/`. Default true. */
   readonly dashboard?: boolean;
@@ -62,22 +62,22 @@ export interface Service {
   /** Rejects when the store does not answer; with an `UnsupportedError` when it has to be set up first. */
   checkStore(): Promise<void>;
   /**
-   * Drains, then answers open requests, ends waiting ones with `closing`, and withdraws their claims. All but draining takes
-   * at most `limits.closeMs`, whatever the store does.
+   * Drains, then answers open requests, ends waiting ones with `closing`, and withdraws their claims. Everything except
+   * draining takes at most `limits.closeMs`, even if the store hangs.
    */
   close(): Promise<void>;
 }
 
 /**
- * For `localhost`, Fastify would make a second server for `::1`: without the limits of connections, without a renewed
- * certificate, and not waited for when the service closes.
+ * For `localhost`, Fastify would make a second server for `::1`: without the limits of connections and without renewed
+ * certificates, and closing would not wait for it.
  */
 const LOCALHOST = '127.0.0.1';
 
 const noAudit: Audit = () => undefined;
 const PARTS: readonly Part[] = [v1, v2, health, metrics];
 
-/** Locks belong to clients, which outlive the service: two would hold one that its death had freed. */
+/** Locks belong to clients, which outlive the service: a lock freed by the service's death would have two holders. */
 function checkStore({ name, traits }: Store): void {
   if (traits.livenessPollMs === null) return;
   throw new InvalidArgumentError(

@@ -1,7 +1,7 @@
 /**
- * Checks the store at the start. A store that has to be set up first (not migrated, missing rights) ends the start, with the
- * store's message on what to do. A store that does not answer does not: the service starts, `/readyz` answers 503, and the log
- * repeats the reason until the store answers.
+ * Checks the store at the start. A store that has to be set up first (not migrated, missing rights) ends the start, with
+ * the store's message on what to do. With a store that does not answer, the service starts, `/readyz` answers 503, and the
+ * log repeats the reason until the store answers.
  */
 import { UnsupportedError } from 'holdfast';
 import type { Logger } from 'pino';
@@ -43,7 +43,7 @@ export async function checkStore(service: Pick<Service, 'checkStore'>, log: Logg
   };
 }
 
-/** The error and what caused it. */
+/** The messages of the error and its causes. */
 function textOf(error: unknown): string {
   const { cause, message } = error instanceof Error ? error : { cause: undefined, message: String(error) };
   return cause === undefined ? message : `${message} ${textOf(cause)}`;

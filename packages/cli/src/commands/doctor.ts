@@ -1,4 +1,7 @@
-/** `holdfast doctor`: checks that the store is reachable, whose clock decides, whether waiters are woken, and what is promised. */
+/**
+ * `holdfast doctor`: checks that the store is reachable, whose clock decides, whether waiters are woken, and what it
+ * guarantees.
+ */
 import { AcquireTimeoutError, createLocks, type Locks, type Store } from 'holdfast';
 import { POLL_MS } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
@@ -57,7 +60,7 @@ interface Check {
   readonly text: string;
 }
 
-/** Has no keys but those of `doctor`. */
+/** Only for keys of `doctor`. */
 const NAMESPACE = 'holdfast-doctor';
 const PROBES = 5;
 const WAKES = 3;
@@ -91,7 +94,7 @@ async function probe(locks: Locks) {
   await locks.inspect('any');
   const roundTripMs = monotonicMs() - sentMs;
   const sentWallMs = wallMs();
-  // A probe may try things out for a while, but reads the store's clock first: about half a round trip from now.
+  // A probe may run for a while, but reads the store's clock first, about half a round trip from now.
   const guarantees = await locks.probe();
   return { guarantees, roundTripMs, skewMs: guarantees.now - (sentWallMs + roundTripMs / 2) };
 }
@@ -104,12 +107,12 @@ function clockCheck({ clock, clockErrorMs }: Store['traits'], skewMs: number): C
   }[clock];
   const direction = skewMs < 0 ? 'behind' : 'ahead of';
   const skew = `it is ${tenths(Math.abs(skewMs))} ${direction} this machine's wall clock`;
-  // No decision uses the wall clock; only the times that people read (since, until) are off.
+  // No decision uses the wall clock; only the times for people (since, until) are wrong.
   const level = Math.abs(skewMs) <= SKEW_MS_FINE ? 'good' : 'note';
   return { name: 'clock', level, text: `Clock: ${whose}; ${skew}.` };
 }
 
-/** Opens a second connection where it reaches the same locks, as a second process would. */
+/** Opens a second connection if it reaches the same locks, as from a second process. */
 async function pushCheck(store: Store, options: Options): Promise<Check> {
   const name = 'push';
   if (!store.traits.push) {
@@ -126,7 +129,7 @@ async function pushCheck(store: Store, options: Options): Promise<Check> {
   try {
     const times: number[] = [];
     for (let count = 0; count < WAKES; count++) times.push(await wakeUpMs(first, second));
-    // A waiter that is not woken claims again at the next poll: in half of that time, it was woken.
+    // A waiter without a wake-up claims again at its next poll. If it claimed in half of that time, it was woken.
     return wakingCheck(Math.min(...times), Math.min(POLL_MS, store.traits.livenessPollMs ?? POLL_MS) / 2);
   } catch (error) {
     if (!(error instanceof AcquireTimeoutError)) throw error;
@@ -154,7 +157,7 @@ async function wakeUpMs(first: Locks, second: Locks): Promise<number> {
   const key = `push:${process.pid}:${wallMs()}`;
   const options = { ttl: WAIT_MS, wait: WAIT_MS };
   const lease = await first.acquire(key, options);
-  // Releasing before the other waits would measure nothing.
+  // A release before the other waits would measure nothing.
   const met = new Promise<void>((resolve) => {
     second.on('waiting', () => resolve());
   });

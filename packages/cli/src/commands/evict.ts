@@ -55,7 +55,7 @@ async function evictSeen({ locks }: Session, key: string, given: EvictOptions): 
   return locks.evict(key, { ...given, upToToken: Math.max(...seen.holders.map((holder) => holder.token)) });
 }
 
-/** Only the holder that the token names: it may also be a later one of those of an exclusive hold. */
+/** Keeps only the holder with this token, which may also be a later token of an exclusive hold. */
 function named(info: KeyInfo | null, token: number | undefined): KeyInfo | null {
   if (!info || token === undefined) return info;
   const holders = info.holders.filter((holder) =>
@@ -81,7 +81,7 @@ async function confirm(question: string): Promise<Answer> {
     prompt.question(question, (text) => resolve(/^y(es)?$/i.test(text.trim()) ? 'yes' : 'no'));
   });
   prompt.close();
-  // The line of the question has no end yet.
+  // End the line of the question.
   if (answer === 'left' || answer === 'interrupted') process.stderr.write('\n');
   return answer;
 }

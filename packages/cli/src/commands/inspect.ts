@@ -1,4 +1,4 @@
-/** `holdfast inspect`: who holds one key, and who waits for it. */
+/** `holdfast inspect`: the holders and waiters of one key. */
 import type { KeyInfo } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';

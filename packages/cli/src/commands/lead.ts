@@ -1,4 +1,4 @@
-/** `holdfast lead`: a command that runs on one machine of however many. */
+/** `holdfast lead`: a command that runs on one of any number of machines. */
 import type { Election } from 'holdfast';
 import { monotonicMs, pause } from '../clock.js';
 import type { Command } from '../command.js';
@@ -12,7 +12,7 @@ import type { SignalRelay } from '../run/signals.js';
 import { superviseCommand } from '../run/supervision.js';
 import type { Session } from '../session.js';
 
-/** The pause before a command that ended is started again, doubling up to the second unless it ran for the third. */
+/** The pause before an ended command is started again: doubles up to the second, unless the command ran for the third. */
 const RESTART_MS = 1_000;
 const RESTART_MS_MAX = 30_000;
 const STEADY_MS = 60_000;
@@ -51,7 +51,7 @@ async function leadAgain(
   terminal: Terminal,
   restarts: boolean,
 ): Promise<number> {
-  // An election waits for as long as it takes.
+  // An election waits without a limit.
   const { wait: _, ...options } = request.acquire;
   const [key = ''] = request.keys;
   const election = session.locks.elect(key, { ...options, signal: relay.stopped });

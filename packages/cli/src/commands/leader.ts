@@ -1,4 +1,4 @@
-/** `holdfast leader`: who leads. */
+/** `holdfast leader`: the present leader. */
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { formatTime } from '../printing/describe.js';

@@ -1,4 +1,4 @@
-/** `holdfast ls`: which keys are held or waited for. */
+/** `holdfast ls`: the keys with holders or waiters. */
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
 import { keysInUse } from '../keys-in-use.js';

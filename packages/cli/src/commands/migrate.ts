@@ -1,4 +1,4 @@
-/** `holdfast migrate`: creates what a store needs at its server (a schema, a table, a bucket, a quorum), or prints it. */
+/** `holdfast migrate`: creates the schema, table, bucket or quorum that a store needs at its server, or prints it. */
 import { type Migration, migrationOf } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';

@@ -1,4 +1,4 @@
-/** `holdfast release`: ends a lease that `acquire` made. */
+/** `holdfast release`: ends a lease of `acquire`. */
 import { LeaseLostError } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
@@ -23,7 +23,7 @@ meanwhile.`,
   run({ options }, terminal) {
     const handoffs = readHandoffs(options);
     return interruptible(options, [], terminal, async (session) => {
-      // Those that the store did not answer for are left for another try.
+      // Handoffs without an answer of the store are kept for another try.
       await keepingHandoffs(options, handoffs, terminal, async (left) => {
         const released: string[] = [];
         await forEachHandoff(handoffs, session, async (handoff) => {

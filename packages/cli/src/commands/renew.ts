@@ -1,4 +1,4 @@
-/** `holdfast renew`: gives a lease that `acquire` made a new ttl. */
+/** `holdfast renew`: renews a lease of `acquire`, with a new ttl if wanted. */
 import type { Lease } from 'holdfast';
 import type { Command } from '../command.js';
 import { EXIT } from '../failure.js';
@@ -31,7 +31,7 @@ stop, because another may hold the lock.`,
         await forEachHandoff(handoffs, session, async (handoff) => {
           const lease = await session.locks.adopt(handoff, ttl === undefined ? {} : { ttl });
           const { remainingMs } = lease;
-          // The ttl is part of a handoff. Those that failed stay as they were: the store may only have been away.
+          // The ttl is part of a handoff. Failed handoffs stay as they were, because the store may only have been away.
           left[handoffs.indexOf(handoff)] = await lease.handoff();
           renewed.push({ lease, remainingMs });
         });

@@ -11,7 +11,7 @@ import { type SignalRelay, unlessAborted } from '../run/signals.js';
 import { superviseCommand } from '../run/supervision.js';
 import type { Session } from '../session.js';
 
-/** After the deadline the lock is free anyway, and the command has ended: do not wait for long. */
+/** The wait for the releases is short: the command has ended, and after the deadline the lock is free anyway. */
 const RELEASE_MS_MAX = 5_000;
 
 export const run: Command = {
@@ -49,7 +49,7 @@ ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acqu
       const [key = ''] = request.keys;
       if (request.tickMs === null || (await isOurTick(session, key, request.tickMs, relay)))
         return runUnderLock(session, request, relay, terminal);
-      // Silent for cron, which mails every line.
+      // Without a terminal, no line: cron mails every line.
       if (isTold) terminal.warn(`${quote(key)} was run for this tick already`);
       return EXIT.ok;
     });
@@ -76,7 +76,7 @@ async function runUnderLock(
     relay.stopped.throwIfAborted();
     return await superviseCommand({ session, held, request, relay, terminal, onStart });
   } finally {
-    // Where nothing ran, the lock is not kept for --min-hold.
+    // If no command ran, the lock is not kept for --min-hold.
     const options = hasStarted ? undefined : { minHold: 0 };
     await Promise.all(held.leases.map((lease) => release(lease, options, session, terminal)));
   }

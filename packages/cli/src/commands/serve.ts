@@ -48,7 +48,7 @@ loopback only, unless --insecure is given. TERM, INT and HUP end it, after open 
     const drained = config.drainMs > 0 ? `draining for ${formatDuration(config.drainMs)}, then ` : '';
     terminal.err(`holdfast: ${signal}: ${drained}closing`);
     await running.close();
-    // Where stdout or stderr is a socket that nobody reads, Node would not exit: then the signal ends the process.
+    // If stdout or stderr is a socket that nobody reads, Node does not exit, so the signal ends the process.
     process.once('exit', () => void (terminal.hangs() && process.kill(process.pid, signal)));
     return EXIT.ok;
   },
@@ -65,7 +65,7 @@ function configOf({ configFrom, SETTINGS }: Service, options: Options): ServiceC
     flags,
     environment: process.env,
     ...(path !== undefined && { [path.endsWith('.properties') ? 'properties' : 'file']: contentOf(path) }),
-    // Called only if nothing else names a store: there may be no home folder.
+    // Called only if no setting names a store, because there may be no home folder.
     defaultStore: defaultStoreUrl,
   });
 }
@@ -101,7 +101,7 @@ async function started({ serve: run }: Service, config: ServiceConfig, log: Outp
   }
 }
 
-/** After the first, a second one of any kind ends the process at once, as without a listener. */
+/** Resolves with the first signal. A second one of any kind ends the process at once, as without a listener. */
 function nextSignal(): Promise<NodeJS.Signals> {
   const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
   return new Promise((resolve) => {

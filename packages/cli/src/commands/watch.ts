@@ -13,7 +13,7 @@ const EVERY_MS = 500;
 const EVERY_MS_MIN = 50;
 const EVERY_MS_MAX = 3_600_000;
 
-/** No cursor, and long lines are cut off: wrapped ones would push the rest off the screen. */
+/** Hides the cursor, and cuts long lines off: wrapped lines would push the rest off the screen. */
 const BEGIN = '\u001b[?25l\u001b[?7l';
 const END = '\u001b[?7h\u001b[?25h';
 const HOME = '\u001b[H';
@@ -64,7 +64,7 @@ async function printChanges(locks: Locks, query: Query, json: boolean, terminal:
   for await (const { kind, info } of locks.watch(query)) {
     if (json) terminal.out(jsonText({ kind, ...keyJson(info) }));
     else terminal.out(`${formatTime(new Date(wallMs()))}  ${changeText(kind, info)}`);
-    // A slow reader gets fewer views; old ones do not fill the memory.
+    // A slow reader gets fewer views, so that old ones do not fill the memory.
     await unlessAborted(terminal.flushed(), query.signal);
     // The reader has left (`holdfast watch | head -1`), or the disk is full.
     if (terminal.failed()) return;
@@ -82,7 +82,7 @@ function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo)
   return `${name}  ${held}${waiters.length === 0 ? '' : `, ${waiters.length} waiting: ${waiting}`}`;
 }
 
-/** What the last read that was answered found. */
+/** The result of the last answered read. */
 interface View extends KeysInUse {
   readonly atMs: number;
 }
@@ -106,7 +106,7 @@ async function drawLive(locks: Locks, query: Query, url: string, terminal: Termi
         const found = await unlessAborted(keysInUse(locks, { prefix: query.prefix }), query.signal);
         view = { ...found, atMs: wallMs() };
       } catch (error) {
-        // Who watches an outage wants to see its end. A store that has never answered is another matter.
+        // After a first view, go on through an outage to show its end. A store that has never answered is a failure.
         if (!view || !(error instanceof StoreError)) throw error;
         trouble = error.message;
       }

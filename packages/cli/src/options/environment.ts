@@ -4,7 +4,9 @@ import { nearest } from './nearest.js';
 import type { OptionName } from './options.js';
 
 const PREFIX = 'HOLDFAST_';
-/** Known besides the settings of the service: the API key for one, the lease of `acquire`, and what `run` sets for its command. */
+/**
+ * Known variables besides the settings of the service: its API key, the lease of `acquire`, and those that `run` sets.
+ */
 const OTHERS = ['API_KEY', 'HANDOFF', 'LOCK', 'TOKEN'];
 /** Kubernetes sets these for a service whose name begins with holdfast. */
 const OF_KUBERNETES = /_SERVICE_(?:HOST|PORT)(?:_|$)|_PORT_\d+_(?:TCP|UDP|SCTP)(?:_|$)/;
@@ -27,7 +29,7 @@ export function mistypedVariables(settings: readonly OptionName[], all: boolean)
   });
 }
 
-/** Where both name a store, HOLDFAST_STORE wins: a user who moves from LockServiceCentral should know. */
+/** Warns that HOLDFAST_STORE wins if both name a store, for users who move from LockServiceCentral. */
 export function overriddenStore(): string[] {
   if (!process.env.HOLDFAST_STORE) return [];
   const names = Object.keys(process.env).filter((name) => CENTRAL.test(name) && process.env[name]?.trim());

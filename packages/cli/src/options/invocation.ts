@@ -9,15 +9,15 @@ import { OPTIONS, type OptionName, Options } from './options.js';
 export interface CommandShape {
   readonly name: string;
   readonly options: readonly OptionName[];
-  /** How many arguments it takes, and their names for the message about a wrong number. */
+  /** The number of arguments, and their names for the message about a wrong number. */
   readonly operands: {
     readonly min: number;
     readonly max: number;
     readonly text: string;
-    /** The values of the first one, where they are few. */
+    /** The possible values of the first argument, if they are few. */
     readonly choices?: readonly string[];
   };
-  /** Options of every other command that mean nothing here. */
+  /** Options of every other command that have no meaning here. */
   readonly without?: readonly OptionName[];
   /** Whether the arguments after `--` are a command line of their own. Default false. */
   readonly takesCommandLine?: boolean;
@@ -31,11 +31,11 @@ export interface Invocation<C extends CommandShape = CommandShape> {
   readonly options: Options;
 }
 
-/** Options of every command, and those without one. */
+/** Options of every command, and options without a command. */
 export const EVERYWHERE: readonly OptionName[] = ['store', 'namespace', 'json', 'help'];
 export const ALONE: readonly OptionName[] = [...EVERYWHERE, 'version'];
 
-/** Its own first. */
+/** The options of a command, its own first. */
 export function optionsOf({ options, without = [] }: CommandShape): readonly OptionName[] {
   return [...options, ...EVERYWHERE.filter((name) => !without.includes(name))];
 }
@@ -46,7 +46,7 @@ export function parseInvocation<C extends CommandShape>(
 ): Invocation<C> {
   const end = args.indexOf('--');
   const before = args.slice(0, end === -1 ? undefined : end);
-  // Only splits the arguments; the checks below explain what is wrong.
+  // Only splits the arguments; the checks below explain errors.
   const { tokens } = parseArgs({
     args: before,
     options: OPTIONS,
@@ -141,7 +141,7 @@ function checkOperands(
   if (commandLine[0] === '') throw usageFailure(`the command after -- is empty; ${usage}`);
 }
 
-/** A guess at what an extra operand was meant to be. */
+/** A hint for an extra operand: the probable intention. */
 function hintAt(extra: string, command: CommandShape, commandLine: readonly string[]): string | null {
   if (command.takesCommandLine && commandLine.length === 0) return 'put -- before the command';
   return extra.includes('://') ? 'put --store before the URL' : null;

@@ -1,6 +1,6 @@
-/** The known word that a mistyped one is closest to. */
+/** The known word nearest to a mistyped one. */
 
-/** Null when nothing is near enough to be worth naming. */
+/** Null when no candidate is near enough. */
 export function nearest(word: string, candidates: readonly string[]): string | null {
   let best: string | null = null;
   let bestDistance = Math.max(1, Math.floor(word.length / 3)) + 1;

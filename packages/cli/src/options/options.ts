@@ -7,7 +7,7 @@ export interface OptionSpec {
   readonly short?: string;
   /** Placeholder of the value in the help text. */
   readonly value?: string;
-  /** The values that it can have, where they are few. */
+  /** The possible values, if they are few. */
   readonly choices?: readonly string[];
   /** Whether it may be given several times. Default false: the last one counts. */
   readonly repeats?: true;
@@ -142,7 +142,7 @@ export class Options {
   }
 }
 
-/** A number without a unit is refused, as people mean seconds as often as milliseconds. 0 needs no unit. */
+/** A number without a unit is refused, because people mean seconds as often as milliseconds. 0 needs no unit. */
 function durationIn(option: string, text: string): number {
   if (text === '0') return 0;
   const ms = parseDuration(text);

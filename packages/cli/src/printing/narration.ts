@@ -1,6 +1,6 @@
 /**
- * What happens to the locks of a command, in lines on stderr: everything with --verbose, otherwise only, at a terminal,
- * whom a command waits for. Somebody at a terminal would not know why nothing happens; a log has no use for it.
+ * Prints the events of a command's locks as lines on stderr: with --verbose all events; otherwise, only at a terminal, the
+ * holders that the command waits for. A user at a terminal has to know why nothing happens; a log does not.
  */
 import type { LockEvents, Locks } from 'holdfast';
 import type { Options } from '../options/options.js';

@@ -1,6 +1,6 @@
 /**
  * stdout and stderr of the command. A full pipe, a full disk or a reader that has left must never keep `run` from ending
- * its command in time, or `serve` from answering: nothing here waits, and nothing throws.
+ * its command in time, or `serve` from answering. So an outlet never waits or throws.
  *
  * A pipe or a terminal is opened a second time, non-blocking. Making the given one non-blocking, as Node's
  * `process.stdout` does, would change it for the other programs of the pipeline too (see standard-streams.ts).
@@ -21,16 +21,18 @@ export interface Outlet {
   readonly used: boolean;
   /** The first failed write. */
   readonly failure: NodeJS.ErrnoException | null;
-  /** Whether a thread is in a write. Node ends only after it. */
+  /** Whether a thread is in a write. Node ends only after that write. */
   readonly inThread: boolean;
   write(text: string | Uint8Array): void;
-  /** Calls back once the text was written, or with the error. The caller handles it: it is no `failure`, and not `used`. */
+  /**
+   * Calls back once the text was written, or with the error. The caller handles it: `failure` and `used` stay as they are.
+   */
   send(text: string | Uint8Array, done: (error: Error | null) => void): void;
   /** Resolves once everything was written or has failed. */
   flushed(): Promise<void>;
 }
 
-/** stdout and stderr. Where both are the same file, lines keep their order. */
+/** stdout and stderr. If both are the same file, lines keep their order. */
 export function openOutlets(): { readonly stdout: Outlet; readonly stderr: Outlet } {
   const queue = new Queue();
   return {
@@ -42,7 +44,7 @@ export function openOutlets(): { readonly stdout: Outlet; readonly stderr: Outle
 class DescriptorOutlet implements Outlet {
   readonly #fd: number;
   readonly #queue: Queue;
-  /** Our own non-blocking descriptor; null until it is needed, and where it cannot be opened. */
+  /** Our own non-blocking descriptor; null until it is needed, or if it cannot be opened. */
   #own: number | null = null;
   failure: NodeJS.ErrnoException | null = null;
   used = false;
@@ -107,7 +109,7 @@ class DescriptorOutlet implements Outlet {
     try {
       this.#own ??= canOpenAgain(this.#fd) ? openAgain(this.#fd) : null;
     } catch (error) {
-      // No reader has the pipe open: the same as EPIPE from a write.
+      // No reader has the pipe open, which is the same as EPIPE from a write.
       if (codeOf(error) === 'ENXIO') throw Object.assign(new Error('EPIPE: nobody reads'), { code: 'EPIPE' });
       // The pipe of another user, or no /proc: write by a thread.
       if (!(error instanceof Error && 'code' in error)) throw error;
@@ -139,7 +141,7 @@ class Queue {
     return new Promise((resolve) => void this.#waiting.push(resolve));
   }
 
-  /** A loop and no recursion: thousands of lines may have piled up. */
+  /** A loop instead of recursion, because thousands of lines may have piled up. */
   #send(): void {
     this.#isSending = true;
     for (let chunk = this.#chunks[0]; chunk; chunk = this.#chunks[0]) {
@@ -186,8 +188,8 @@ function openAgain(fd: number): number {
 }
 
 /**
- * As bigints only. The numbers of a plain `fstat` stay in a buffer that Node shares with its module loader: with those of
- * a pipe or a socket, it does not resolve symbolic links, and misses the dependencies beside their targets.
+ * Reads the state as bigints only. A plain `fstat` leaves its numbers in a buffer that Node shares with its module loader:
+ * with those of a pipe or a socket, it does not resolve symbolic links, and misses the dependencies beside their targets.
  */
 function stateOf(fd: number): BigIntStats {
   return fstatSync(fd, { bigint: true });

@@ -1,6 +1,6 @@
-/** Removes passwords from URLs, also a password that was not escaped and so stands in the wrong place. */
+/** Removes passwords from URLs, also an unescaped password, which is in the wrong place. */
 
-/** Removes too much rather than too little. */
+/** Rather removes too much than too little. */
 export function redact(url: string): string {
   const start = url.indexOf('//') === -1 ? 0 : url.indexOf('//') + 2;
   const [authority = ''] = url.slice(start).split(/[/?#]/, 1);

@@ -1,8 +1,8 @@
 /**
  * Replaces `process.stdin`, `process.stdout` and `process.stderr` for packages that open them, some while they are loaded:
- * database clients, and modules of Node. Node's own make a pipe or socket non-blocking for every process that shares it,
- * and the others then fail with EAGAIN. These write through the outlets of the command, and read nothing. Terminals stay
- * as they are: Node opens those a second time.
+ * database clients, and modules of Node. Node's own streams make a pipe or socket non-blocking for every process that
+ * shares it, and the other processes then fail with EAGAIN. These streams write through the outlets of the command, and
+ * read nothing. Terminals stay as they are, because Node opens them a second time.
  *
  * Loaded before everything else (bin/holdfast.js): a module of Node may open them when it is linked.
  */

@@ -1,4 +1,4 @@
-/** Output for people: colour where it is wanted, aligned columns, no control characters from others. */
+/** Output for people: colour if it is wanted, aligned columns, no control characters from others. */
 import { reasonOf } from '../failure.js';
 import type { Outlet } from './outlet.js';
 
@@ -15,10 +15,10 @@ const CODES: { readonly [colour in Colour]: readonly [number, number] } = {
 
 export interface Terminal {
   readonly isTty: boolean;
-  /** Whether somebody reads stderr at a terminal. */
+  /** Whether stderr is a terminal. */
   readonly errIsTty: boolean;
   readonly rows: number;
-  /** Resolves once stdout has taken everything, or has failed. */
+  /** Resolves once stdout has taken all output, or has failed. */
   flushed(): Promise<void>;
   /** Whether stdout cannot be written any more: its reader has left, or its disk is full. */
   failed(): boolean;
@@ -34,7 +34,7 @@ export interface Terminal {
   err(line: string): void;
   /** A warning while the command goes on: a line on stderr, as JSON with --json. */
   warn(text: string): void;
-  /** A line on stderr about what happens, as JSON with --json. */
+  /** A line on stderr about an event, as JSON with --json. */
   note(text: string): void;
   paint(colour: Colour, text: string): string;
 }
@@ -55,7 +55,7 @@ export function openTerminal(
     isTty,
     errIsTty: stderr.isTTY,
     get rows() {
-      // Some terminals do not know their size, and say 0.
+      // Some terminals do not know their size, and report 0.
       return stdout.rows || 24;
     },
     flushed: () => stdout.flushed(),
@@ -74,7 +74,7 @@ export function openTerminal(
   };
 }
 
-/** For --quiet: failures are printed, and what a command writes with `raw`. */
+/** For --quiet: prints only failures, and output that a command writes with `raw`. */
 export function quieted(terminal: Terminal): Terminal {
   const silent = (): void => undefined;
   return Object.create(terminal, {

@@ -1,4 +1,4 @@
-/** What completion needs of the table of commands and options. */
+/** The part of the table of commands and options that completion needs. */
 import type { Command } from '../command.js';
 import { ALONE, optionsOf } from '../options/invocation.js';
 import { OPTIONS, type OptionName, type OptionSpec } from '../options/options.js';
@@ -12,7 +12,7 @@ export interface CompletedCommand {
   readonly name: string;
   readonly summary: string;
   readonly flags: readonly Flag[];
-  /** The values of its first operand, where they are few. */
+  /** The possible values of its first operand, if they are few. */
   readonly choices: readonly string[];
   /** The name of its first operand; null when it has none. */
   readonly operand: string | null;

@@ -1,4 +1,4 @@
-/** Completion for bash. It needs nothing but bash; where the package bash-completion is loaded, COMMAND is completed by it. */
+/** Completion for bash. It needs only bash; if the package bash-completion is loaded, that completes COMMAND. */
 import type { Command } from '../command.js';
 import { completed, type Flag } from './completed.js';
 

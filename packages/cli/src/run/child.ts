@@ -1,4 +1,6 @@
-/** The command that runs under the lock: it inherits our input and output, gets our signals, and is killed with all it started. */
+/**
+ * The command under the lock: it inherits our input and output, gets our signals, and is killed with all its descendants.
+ */
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { EXIT, Failure, reasonOf } from '../failure.js';
@@ -11,13 +13,13 @@ export interface Child {
   /** Exit status, 128 + n when signal n ended it. Never rejects. */
   readonly ended: Promise<number>;
   signal(name: NodeJS.Signals): void;
-  /** Sends TERM to the command. The processes under it are remembered: those of a shell outlive it. */
+  /** Sends TERM to the command. Remembers its descendants, because those of a shell outlive it. */
   terminate(): void;
-  /** Sends KILL to the command, to every process under it, and to those remembered. Also after the command has ended. */
+  /** Sends KILL to the command, to its descendants, and to those remembered. Also after the command has ended. */
   kill(): void;
 }
 
-/** A process id may be used again, by a process that starts later. */
+/** A process with its start time, because a later process may get the same id. */
 interface Remembered {
   readonly pid: number;
   readonly startedAt: string | null;
@@ -39,7 +41,7 @@ export async function startChild(
 function spawnChild(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<Child> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { stdio: 'inherit', env });
-    // Stays: a signal to a command that changed its user is an error too, and not worth a crash.
+    // The listener stays: a signal to a command that changed its user is an error, too, and must not cause a crash.
     child.on('error', reject);
     const ended = new Promise<number>((end) => {
       child.once('exit', (status, signal) => end(status ?? (signal ? statusOfSignal(signal) : EXIT.other)));
@@ -84,8 +86,8 @@ function sendKill(pid: number): void {
 }
 
 /**
- * Processes that a process started, and those that they started. KILL gives a command no chance to end its own children.
- * Reads /proc; empty where that cannot be read: the command itself is signalled all the same.
+ * The descendants of a process: with KILL, a command cannot end its own children. Reads /proc. Empty if that cannot be
+ * read: then only the command itself gets signals.
  */
 export function descendantsOf(pid: number): number[] {
   const children = new Map<number, number[]>();
@@ -114,7 +116,7 @@ function processes(): readonly string[] {
   }
 }
 
-/** When the process started, in ticks since the system did. Null when it has ended. */
+/** The start time of the process, in ticks since the system's start. Null when it has ended. */
 function startOf(pid: number): string | null {
   return statOf(String(pid))?.[19] ?? null;
 }

@@ -1,6 +1,6 @@
 /**
  * Leases that outlive the command that acquired them: their handoff strings, one per line, in a file that only its user
- * can read, or in a variable. A handoff is a secret: it is never an argument, which others could see.
+ * can read, or in a variable. A handoff is a secret, so it is never an argument, which others could see.
  */
 import {
   closeSync,
@@ -26,7 +26,7 @@ const VARIABLE = 'HOLDFAST_HANDOFF';
 /** Only its user can read it. */
 const MODE = 0o600;
 
-/** The handoffs that --handoff or the variable has. */
+/** The handoffs from --handoff or from the variable. */
 export function readHandoffs(options: Options): readonly string[] {
   const file = options.text('handoff');
   const text = file === undefined ? process.env[VARIABLE] : contentOf(file);
@@ -51,7 +51,7 @@ function contentOf(file: string): string {
   }
 }
 
-/** A file that has the handoffs of other leases is refused: their locks could not be released any more. */
+/** Refuses a file that has the handoffs of other leases: overwritten, their locks could not be released any more. */
 export function checkUnused(file: string): void {
   const found = change(file, 'written', () => statSync(file, { throwIfNoEntry: false }));
   if (!found?.isFile() || found.size === 0) return;
@@ -61,15 +61,15 @@ export function checkUnused(file: string): void {
   );
 }
 
-/** For leases that were just acquired. */
+/** Writes the handoffs of leases that were just acquired. */
 export function writeHandoffs(file: string, handoffs: readonly string[]): void {
   checkUnused(file);
   change(file, 'written', () => write(file, handoffs));
 }
 
 /**
- * Works on the handoffs of the file, and then leaves in it what the work left; none removes it. Where the work fails, a
- * failed change of the file is only a warning.
+ * Works on the handoffs of the file, and then keeps in it those that the work left; without any, the file is removed. If
+ * the work fails, a failed change of the file is only a warning.
  */
 export async function keepingHandoffs(
   options: Options,
@@ -96,11 +96,11 @@ function keep(options: Options, before: readonly string[], after: readonly strin
   const file = options.text('handoff');
   if (file === undefined || before.join() === after.join()) return;
   if (after.length === 0) removeHandoffs(file);
-  // A pipe or a device that the handoffs came from has no use for them.
+  // Handoffs that came from a pipe or a device are not written back to it.
   else change(file, 'written', () => void (isFile(file) && write(file, after)));
 }
 
-/** A link stays, and its file is emptied. */
+/** Removes the file. A link stays, and its file is emptied. */
 export function removeHandoffs(file: string): void {
   change(file, 'removed', () => {
     if (!isFile(file)) return;
@@ -120,7 +120,7 @@ function change<T>(file: string, what: string, work: () => T): T {
   }
 }
 
-/** Also true where there is nothing yet. A link is not regular: it may be /dev/stdout. */
+/** Also true if there is no file yet. A link is not regular: it may be /dev/stdout. */
 function isRegular(file: string): boolean {
   return lstatSync(file, { throwIfNoEntry: false })?.isFile() ?? true;
 }
@@ -148,7 +148,7 @@ function replace(file: string, text: string): void {
   }
 }
 
-/** Links, pipes and devices stay what they are. A pipe that nobody reads fails instead of blocking. */
+/** Writes without replacing, so that links, pipes and devices stay. A pipe without a reader fails instead of blocking. */
 function writeThrough(file: string, text: string): void {
   const { O_WRONLY, O_CREAT, O_TRUNC, O_NONBLOCK } = constants;
   const fd = openSync(file, O_WRONLY | O_CREAT | O_TRUNC | O_NONBLOCK, MODE);
@@ -160,7 +160,7 @@ function writeThrough(file: string, text: string): void {
   }
 }
 
-/** Calls back for all of them, whatever becomes of one; then the first failure is thrown, with the store's URL. */
+/** Does the work for all handoffs, even if one fails; then throws the first failure, with the store's URL. */
 export async function forEachHandoff(
   handoffs: readonly string[],
   session: Session,
@@ -180,7 +180,7 @@ export async function forEachHandoff(
   if (first) throw new Failure(first.status, `${first.message} (store: ${session.url})`, first.details);
 }
 
-/** Releases leases that nobody got: those still held here, and those that were handed off. They leave no cool-down. */
+/** Releases leases that no caller got, held here or handed off. They leave no cool-down. */
 export async function giveBack(
   leases: readonly Lease[],
   handoffs: readonly string[],

@@ -5,7 +5,7 @@ import { quote } from '../printing/terminal.js';
 export interface Held extends Pick<LeaseGroup, 'held' | 'signal' | 'assertHeld'> {
   /** At least one. */
   readonly leases: readonly Lease[];
-  /** That of the lease that ends first. */
+  /** The remaining time of the lease that ends first. */
   readonly remainingMs: number;
 }
 

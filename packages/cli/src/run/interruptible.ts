@@ -1,4 +1,4 @@
-/** What commands that supervise another have in common: a store, signals, and a line when one of them ends the waiting. */
+/** The common part of commands that supervise another: a store, signals, and a line when a signal ends the waiting. */
 import { Failure } from '../failure.js';
 import type { Options } from '../options/options.js';
 import { narrate } from '../printing/narration.js';
@@ -7,7 +7,7 @@ import { openSession, type Session } from '../session.js';
 import { quoted } from './held.js';
 import { Interrupted, relaySignals, type SignalRelay, statusOfSignal, unlessAborted } from './signals.js';
 
-/** Runs work with a session, and closes it. `keys`: what is waited for, for the message. */
+/** Runs work with a session, and closes it. `keys`: the keys that the work waits for, for the message. */
 export async function interruptible(
   options: Options,
   keys: readonly string[],

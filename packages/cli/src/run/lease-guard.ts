@@ -1,6 +1,6 @@
 /**
- * Ends a command before its lease ends: TERM a grace before the deadline, KILL at the deadline, or at once when the lease is
- * lost sooner. It reads the lease rather than events, so it works however renewals fail.
+ * Ends a command before its lease ends: TERM a grace before the deadline, KILL at the deadline, or at once when the lease
+ * is lost sooner. It reads the lease rather than events, so it works for every kind of failed renewal.
  */
 import type { Lease } from 'holdfast';
 import { after } from '../clock.js';

@@ -2,8 +2,8 @@
  * Records the process of the command in a store that watches this machine's processes (SQLite). Such a store frees a lock
  * when all processes of its holder are gone, and the command may outlive a killed `holdfast run`. Other stores need nothing.
  *
- * 1. Before the command starts, a process that never ends is recorded. The command's own id is not known yet, and a kill
- *    between its start and its record would free the lock while the command lives. With this record, the ttl decides.
+ * 1. Before the command starts, a process that never ends is recorded. The command's id is not known yet, and a kill of
+ *    `run` before it is recorded would free the lock while the command lives. With this record, the ttl decides.
  * 2. When the command has started, its id is recorded, and the first record is removed.
  *
  * A failed record is tried again until the lease is over; without the first one the command does not start. Only a store
@@ -25,7 +25,7 @@ const RETRY_MS = 75;
 /** Called with the command's process id when it has started. Not awaited; it stops with the signal. */
 export type RecordStart = (pid: number, over: AbortSignal) => void;
 
-/** Stops trying with the signal, or when the lease is over. */
+/** Retries until the signal aborts, or the lease is over. */
 export async function recordCommand(
   store: Store,
   lease: Pick<Lease, 'held'>,

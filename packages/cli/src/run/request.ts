@@ -1,4 +1,4 @@
-/** The locks that a command is asked for: checked before anything is sent to a store, and then acquired. */
+/** The locks of a command: their options are checked before any command is sent to a store; then they are acquired. */
 import {
   type AcquireOptions,
   AcquireTimeoutError,
@@ -38,9 +38,9 @@ export interface LockRequest {
 export interface RunRequest extends LockRequest {
   readonly commandLine: readonly string[];
   readonly graceMs: number;
-  /** Infinity unless the command is to be ended after this time. */
+  /** After this time the command is ended. Infinity for no limit. */
   readonly maxHoldMs: number;
-  /** Null unless the command is to run once per this time. */
+  /** The command runs once per this time. Null for no schedule. */
   readonly tickMs: number | null;
 }
 
@@ -66,7 +66,7 @@ export function readRequest(invocation: Invocation): RunRequest {
   };
 }
 
-/** `metadata`: what the command itself has to say; that of the user comes first. */
+/** `metadata`: default metadata of the command; that of the user comes first. */
 export function readLockRequest({ operands, options }: Invocation, metadata: Metadata = {}): LockRequest {
   const waitMs = options.durationMs('wait') ?? WAIT_MS;
   const minHoldMs = options.durationMs('min-hold');
@@ -111,7 +111,7 @@ function refuseTogether(options: Options, one: OptionName, others: readonly Opti
   if (other) throw usageFailure(`--${one} cannot be combined with --${other}`);
 }
 
-/** The program without its arguments: those may have passwords, and everybody who inspects the key would read them. */
+/** The program without its arguments, which may have passwords: everybody who inspects the key would read them. */
 function programOf(commandLine: readonly string[]): Metadata {
   const [program = ''] = commandLine;
   return { command: program.slice(program.lastIndexOf('/') + 1).slice(0, PROGRAM_MAX) };
@@ -128,7 +128,7 @@ function metadataOf(options: Options): Metadata {
   return Object.fromEntries(pairs);
 }
 
-/** Renewal starts when two thirds of the ttl are left: a grace near that would end commands whose lease is well. */
+/** Renewal starts when two thirds of the ttl are left: a grace near that time would end commands with healthy leases. */
 function graceOf(givenMs: number | undefined, ttlMs: number): number {
   if (givenMs === undefined) return Math.min(GRACE_MS_MAX, ttlMs / 4);
   if (givenMs > ttlMs / 2) {
@@ -156,7 +156,7 @@ function ask(locks: Locks, request: LockRequest, signal: AbortSignal): Promise<L
   return locks.acquire(key, options);
 }
 
-/** Reads the key again, for the store's time. By now another may hold it, or nobody: then the error's holders are named. */
+/** Reads the key again, for the store's time. If nobody holds it by now, names the holders of the error. */
 async function notAcquired(locks: Locks, request: LockRequest, error: AcquireTimeoutError): Promise<Failure> {
   const [first = ''] = request.keys;
   const key = error.key ?? first;
@@ -173,7 +173,7 @@ async function notAcquired(locks: Locks, request: LockRequest, error: AcquireTim
   });
 }
 
-/** Null when the store fails now: the lock was not acquired, whatever the store says about its holders. */
+/** Null when the store fails now, because the outcome is known already: the lock was not acquired. */
 async function inspect(locks: Locks, key: string): Promise<KeyInfo | null> {
   try {
     return await locks.inspect(key);

@@ -1,8 +1,8 @@
 /**
- * Signals to `run`: before its command starts they end the waiting, afterwards they are passed on.
+ * Signals to `run`: before its command starts they end the waiting; afterwards `run` passes them on.
  *
- * Ctrl-C and Ctrl-\ at a terminal reach every process of the foreground group, also the command. Passing them on would be
- * a second Ctrl-C, which many programs understand as "stop at once, without cleaning up".
+ * Ctrl-C and Ctrl-\ at a terminal reach every process of the foreground group, the command included. Passed on, they would
+ * be a second Ctrl-C, which for many programs means "stop at once, without cleaning up".
  */
 import { readFileSync } from 'node:fs';
 import { constants } from 'node:os';
@@ -16,7 +16,7 @@ const ENDING: ReadonlySet<NodeJS.Signals> = new Set(['SIGHUP', 'SIGINT', 'SIGQUI
 const ENDING_COMMAND: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT', 'SIGTERM']);
 const FROM_KEYBOARD: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']);
 
-/** Reason for the end of waiting: a signal to this process. */
+/** The reason why waiting ended: a signal to this process. */
 export class Interrupted extends Error {
   readonly signal: NodeJS.Signals;
 
@@ -30,7 +30,9 @@ export class Interrupted extends Error {
 export interface SignalRelay {
   /** Aborted with `Interrupted` by the first signal that came before there was a command. */
   readonly stopped: AbortSignal;
-  /** The last signal that asks a program to end, whoever it was for; null before. HUP only while there is no command. */
+  /**
+   * The last signal that asks a program to end, `run` or its command; null before. HUP only while there is no command.
+   */
   readonly received: NodeJS.Signals | null;
   /** Whether this is the status of a command that ended by a signal passed on to it. */
   hasEnded(status: number): boolean;
@@ -95,7 +97,7 @@ export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): P
   }
 }
 
-/** Read each time: a job moves between foreground and background. */
+/** Read each time, because a job moves between foreground and background. */
 function isInForeground(): boolean {
   if (process.platform !== 'linux') return isatty(0);
   try {
@@ -106,7 +108,7 @@ function isInForeground(): boolean {
   }
 }
 
-/** From a line of /proc/PID/stat: whether its process group gets the keys of its terminal. */
+/** Whether the process group of a line of /proc/PID/stat gets the keys of its terminal. */
 export function foregroundOf(stat: string): boolean {
   // The name in brackets may contain anything, brackets and spaces too.
   const [, , processGroup, , terminal, foregroundGroup] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');

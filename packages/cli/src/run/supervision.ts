@@ -14,7 +14,7 @@ import { recordCommand } from './process-record.js';
 import type { RunRequest } from './request.js';
 import type { SignalRelay } from './signals.js';
 
-/** How far the time measured here may be from the lease's own. */
+/** How far the time measured here may be from the lease's own measure. */
 const MAX_HOLD_TOLERANCE_MS = 1_000;
 
 export interface Supervision {
@@ -54,7 +54,7 @@ async function supervise(supervision: Supervision, reasons: Reasons): Promise<nu
   const over = new AbortController();
   recordStart(child.pid, over.signal);
   const status = await child.ended;
-  // Before anything is awaited: the clocks are read for the moment at which the command ended.
+  // Before the first `await`, so that the clocks are read at the moment at which the command ended.
   guard.stop();
   over.abort();
   const failure = lossOf(status, held, guard, reasons);
@@ -68,7 +68,7 @@ async function supervise(supervision: Supervision, reasons: Reasons): Promise<nu
 function endable({ held, terminal }: Supervision, child: Child, reasons: Reasons) {
   return {
     terminate(remainingMs: number): void {
-      // Before the warning, which may fail or be slow.
+      // First of all, because the warning may fail or be slow.
       child.terminate();
       const why = reasons.ending();
       terminal.warn(
@@ -100,7 +100,7 @@ function keysLost({ leases }: Held): readonly string[] {
 interface Reasons {
   /** Why the command is ended while its lease is still held. */
   readonly ending: () => string;
-  /** In brackets; empty when not known. */
+  /** The reason in brackets; empty when unknown. */
   readonly loss: () => string;
   readonly stop: () => void;
 }

@@ -1,4 +1,4 @@
-/** A lease that began in another process goes on in this one. */
+/** Adopting: a lease that began in another process continues in this one. */
 import type { Granted, Reply } from '../protocol/commands.js';
 import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 import { sameHold } from '../protocol/state.js';
@@ -9,11 +9,11 @@ import { renewalTtlMs } from './lease-request.js';
 import type { Leases } from './leases.js';
 
 /**
- * Goes on with a lease that another process, or this one, handed off. A renewal with the hold's own id finds out
- * whether it is still there, and gives it a whole ttl: one round trip, and no command that a store has to know.
+ * Continues a lease that another process, or this one, handed off. A renewal with the hold's id finds out whether the hold
+ * is still there, and gives it a whole ttl: one round trip, and no new command for stores.
  *
  * Wake-ups for the hold still go to the inbox of the old process. So an adopted hold is never handed over in memory, and
- * learns of an eviction with its next renewal. Unanswered, it may be tried again: nothing is ended.
+ * learns of an eviction with its next renewal. A call without an answer may be repeated: it ended nothing.
  */
 export async function adopt(leases: Leases, handed: HandedOff): Promise<HeldLease> {
   leases.checkOpen();

@@ -1,7 +1,7 @@
-/** Functions of the user whose failure harms nobody: one that throws, or whose promise rejects, is a warning of the process. */
+/** Calls functions of the user. If one throws, or its promise rejects, the process gets a warning, nothing more. */
 import { show } from '../protocol/names.js';
 
-/** `what` says what threw. */
+/** `what`: the function, for the warning. */
 export function callOrWarn(call: () => unknown, what: string): void {
   try {
     const returned = call();

@@ -1,7 +1,7 @@
 /**
- * Compares the wall clock and the monotonic one, once a second while there are holds. When a machine wakes from sleep, or
- * its wall clock was set, they go apart; then every hold is checked, so that its signal aborts now and not when a timer
- * that slept too is due (F1, F11).
+ * Compares the wall clock and the monotonic one, once a second while there are holds. The clocks go apart when a machine
+ * wakes from sleep, or when its wall clock is set. Then every hold is checked, so that its signal aborts now, not when a
+ * timer that slept, too, is due (F1, F11).
  */
 import type { StoreClient } from '../store-client/store-client.js';
 import type { Task } from '../timer-queue.js';
@@ -12,7 +12,7 @@ const APART_MS = 20;
 
 export class ClockWatch implements Task {
   index = -1;
-  /** How many holds there are. */
+  /** The number of holds of this process. */
   holds = 0;
   readonly #client: StoreClient;
   readonly #onApart: () => void;

@@ -6,8 +6,8 @@ interface Endable {
 }
 
 /**
- * A generator whose `return` and `throw` end what it waits for: by themselves they would come to their turn only after
- * that. `optionsOf` is called with the first `next`, and may throw. `ending` aborts with the signal of the options too.
+ * A generator whose `return` and `throw` also end its waiting. Those of plain generators take effect only after the
+ * waiting. `optionsOf` is called with the first `next`, and may throw. `ending` aborts with the signal of the options too.
  */
 export function endable<T, O extends Endable>(
   { aborts }: { readonly aborts: AbortListeners },

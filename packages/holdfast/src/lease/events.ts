@@ -1,11 +1,11 @@
-/** Events for listeners and `node:diagnostics_channel`. A listener that throws or rejects harms nobody else. */
+/** Events for listeners and `node:diagnostics_channel`. If a listener throws or rejects, the others are still called. */
 import { channel } from 'node:diagnostics_channel';
 import type { LockEventName, LockEvents } from '../api.js';
 import { callOrWarn } from './callback.js';
 import type { LeaseRequest } from './lease-request.js';
 
 type Listener = (detail: LockEvents[LockEventName]) => unknown;
-/** A channel of Node, without its types: declarations must not need those. */
+/** A channel of Node. Declared here, because the library's declarations must not need Node's types. */
 interface Channel {
   readonly hasSubscribers: boolean;
   publish(message: unknown): void;
@@ -35,7 +35,7 @@ export function isEventName(name: unknown): name is LockEventName {
 const calls = new WeakMap<LeaseRequest, number>();
 let lastCall = 0;
 
-/** The number of a call, made when an event first needs it. */
+/** The number of a call, given when an event first needs it. */
 export function callOf(request: LeaseRequest): number {
   const call = calls.get(request) ?? ++lastCall;
   calls.set(request, call);
@@ -44,13 +44,13 @@ export function callOf(request: LeaseRequest): number {
 
 export class Events {
   readonly #listeners = new Map<Channel, Set<Listener>>();
-  /** Events that listeners of an event caused: told after it, so that everybody sees all in one order. */
+  /** Events caused by listeners of another event. They are emitted after it, so that all listeners see the same order. */
   readonly #next: { readonly name: LockEventName; readonly detail: LockEvents[LockEventName] }[] = [];
   #isTelling = false;
 
   on<N extends LockEventName>(name: N, listener: (detail: LockEvents[N]) => void): () => void {
     const own = this.#listeners.get(CHANNELS[name]) ?? new Set();
-    // A wrapper of its own, so that the same function may listen twice.
+    // A new wrapper, so that the same function may listen twice.
     const entry: Listener = (detail) => listener(detail as LockEvents[N]);
     this.#listeners.set(CHANNELS[name], own.add(entry));
     return () => {
@@ -58,11 +58,11 @@ export class Events {
     };
   }
 
-  /** Whether anybody listens to the event of this channel. Not by its name: every lease asks, and a constant is found faster. */
+  /** Whether this channel's event has listeners. By channel and not by name: every lease asks, and this is faster. */
   readonly has = (event: Channel): boolean =>
     event.hasSubscribers || (this.#listeners.size > 0 && !!this.#listeners.get(event)?.size);
 
-  /** Makes the detail only when somebody listens. */
+  /** Makes the detail only if there is a listener. */
   emit<N extends LockEventName>(name: N, request: LeaseRequest, own: () => Own<N>): void {
     if (!this.has(CHANNELS[name])) return;
     this.#next.push({ name, detail: { key: request.name, owner: request.owner, ...own() } as LockEvents[N] });

@@ -1,10 +1,10 @@
 /**
- * A lease as text, to be given to another process: a list in JSON, in base64url without padding. So it begins with a
- * letter, and has no character that a shell, an environment or a URL treats specially. Whoever has it can hold the lock:
- * it is never shown, and no error repeats any of it.
+ * A lease as text, to be given to another process: a list in JSON, in base64url without padding. So the text begins with a
+ * letter, and has no character that is special in a shell, an environment or a URL. With the text, anybody can hold the
+ * lock: it is never shown, and no error repeats any part of it.
  *
- * The last of the list is a checksum over the others. One wrong character could be a higher token, and a guard that was
- * given that would refuse everybody after it. It proves nothing about who made the text.
+ * The last item of the list is a checksum over the others. Without it, one wrong character could make a higher token, and
+ * a guard that gets such a token refuses all later holders. The checksum does not prove who made the text.
  */
 import { createHash } from 'node:crypto';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from '../protocol/durations.js';
@@ -14,10 +14,10 @@ import type { HoldId } from '../protocol/state.js';
 import { checkPermits } from '../queue/request.js';
 import type { LeaseRequest } from './lease-request.js';
 
-/** The first of the list. A library refuses texts with a higher one. */
+/** The first item of the list. A library refuses texts with a higher version. */
 const HANDOFF_VERSION = 1;
 
-/** What one process tells the other of the lease. */
+/** The facts of a lease that one process hands to the other. */
 export interface HandedOff {
   readonly id: HoldId;
   readonly request: LeaseRequest;
@@ -53,7 +53,7 @@ function read(text: unknown): HandedOff {
   try {
     return handedOffOf(fieldsOf(text));
   } catch (error) {
-    // Not passed on: these errors repeat a part of what they could not read.
+    // Not passed on: these errors repeat a part of the text.
     if (error instanceof InvalidArgumentError || error instanceof SyntaxError) throw damaged();
     throw error;
   }
@@ -61,12 +61,12 @@ function read(text: unknown): HandedOff {
 
 /** The list without its checksum. */
 function fieldsOf(text: unknown): readonly unknown[] {
-  // Node skips characters that are not base64url, and would read a damaged text as another one.
+  // Without this check, Node skips characters that are not base64url, and reads a damaged text as another one.
   if (typeof text !== 'string' || !/^[A-Za-z0-9_-]+$/.test(text)) throw damaged();
   const fields: unknown = JSON.parse(Buffer.from(text, 'base64url').toString());
   if (!Array.isArray(fields)) throw damaged();
   const [version] = fields;
-  // A newer library may compute the checksum otherwise.
+  // A newer library may compute the checksum in another way.
   if (typeof version === 'number' && version > HANDOFF_VERSION) throw newerError(version);
   const summed = fields.slice(0, -1);
   if (checksumOf(summed) !== fields.at(-1)) throw damaged();

@@ -1,13 +1,13 @@
 /**
- * A granted hold: how long it is certain, and its renewal. Both clocks are read here, and only here.
+ * A granted hold: how long it is certain, and its renewal. Its deadline counts by both clocks.
  *
  * 1. A reply makes the hold certain until a deadline, counted from before the answered attempt was sent (F2), by what the
  *    reply grants and never by the ttl asked for: a repeated grant may be nearly over (F26).
  * 2. A renewal is sent when two thirds of the ttl are left, and repeated until it is answered. A renewal that fails is
  *    jeopardy, never loss and never an unhandled rejection (F7, F8).
  * 3. The hold is lost when the store says so, or at the deadline, whether or not any reply ever comes (F3, P14). The
- *    deadline is over when either clock says so: a suspended machine stops the monotonic one (F1, F11). It is lost at the
- *    lease's `maxHold`, too, however well it renews.
+ *    deadline is over when either clock says so: a suspended machine stops the monotonic one (F1, F11). It is also lost at
+ *    the lease's `maxHold`.
  *
  * A hold outlives the lease on it when it passes to the next waiter of this process.
  */
@@ -24,7 +24,7 @@ import type { ClockWatch } from './clock-watch.js';
 import type { Events } from './events.js';
 import { type LeaseRequest, renewalTtlMs } from './lease-request.js';
 
-/** Renewals begin when this share of the ttl is left, a little earlier so that many share a batch. */
+/** Renewals begin when this share of the ttl is left, or a little earlier, so that many share a batch. */
 const LEFT_SHARE = 2 / 3;
 const TOGETHER_SHARE = 1 / 30;
 
@@ -50,29 +50,29 @@ export function evictedBy(reason: string | null): Loss {
 /** The lease on a hold. */
 export interface HoldUser {
   readonly token: number;
-  /** Its state changes now; nobody is told yet. */
+  /** Changes its state now, and emits nothing yet. */
   noteLoss(loss: Loss): void;
-  /** The store is being told, as by a release. */
+  /** A release is on its way to the store. */
   onReleased(released: Promise<void>): void;
-  /** Tells whoever uses the lease. */
+  /** Emits the loss, and aborts the lease's signal. */
   tellLoss(): void;
 }
 
-/** Who keeps the holds of this process, takes them back and passes them on. */
+/** Keeps the holds of this process, releases them and passes them on. */
 export interface HoldOwner {
   readonly client: StoreClient;
   readonly events: Events;
   readonly clockWatch: ClockWatch;
   /** The lease ended: the hold passes to the next waiter of this process, or is released. */
   leave(hold: Hold, handOver: boolean, minHoldMs?: number): Promise<void>;
-  /** Renewed without a lease on it: it waits to be passed on. */
+  /** A hold without a lease was renewed: pass it on, or release it. */
   onRenewed(hold: Hold): void;
   onSetApart(hold: Hold): void;
-  /** It is lost, or another process goes on with it. */
+  /** The hold is lost, or continues in another process. */
   drop(hold: Hold): void;
 }
 
-/** An error: the store does not take the ttl that was wanted. */
+/** An error means that the store refuses the wanted ttl. */
 type RenewalOutcome = 'renewed' | 'lost' | UnsupportedError;
 type RenewalCallback = (outcome: RenewalOutcome) => void;
 
@@ -93,17 +93,17 @@ export class Hold implements Task, RetryListener {
   acquiredAt: number;
   /** By the store's clock. */
   expiresAt: number;
-  /** Since when this process knows that others wait; null while nobody does. */
+  /** Since when this process knows that other processes wait; null while none does. */
   othersSinceMs: number | null = null;
   /** An eviction was announced: nothing is handed over until a renewal sent afterwards has been answered (F29). */
   suspect = false;
-  /** About to be handed off: a renewal would tell the store that this process still stands behind the hold. */
+  /** About to be handed off: a renewal would bind the hold to this process again. */
   leaving = false;
   ended = false;
   /** Whether the last attempt to renew went unanswered, and why. */
   inJeopardy = false;
   failure: unknown;
-  /** Stretched, being handed off, or adopted: no other waiter of this process asked for such a hold (F29). */
+  /** Renewed with another ttl, being handed off, or adopted: not what other waiters of this process want (F29). */
   isApart = false;
   /** The token of the next lease on it, above that of the last. */
   nextToken: number;
@@ -115,7 +115,7 @@ export class Hold implements Task, RetryListener {
   #tokenLast: number;
   #renewal: RetriedCommand | null = null;
   #callbacks: readonly RenewalCallback[] = NO_CALLBACKS;
-  /** The ttl of a renewal that was wanted while another was under way: sent next. */
+  /** The ttl of the next renewal, wanted while another was on its way. */
   #wantedTtlMs: number | null = null;
 
   constructor(owner: HoldOwner, id: HoldId, request: LeaseRequest, reply: Granted, sent: Moment) {
@@ -151,7 +151,7 @@ export class Hold implements Task, RetryListener {
     return Math.min(monotonicMs - clock.monotonicMs(), wallMs - clock.wallMs());
   }
 
-  /** A lease begins that may live so long from now; null: without limit, or a lease has ended. */
+  /** Limits the new lease to this time from now. Null: no limit, or the lease has ended. */
   limitTo(maxHoldMs: number | null): void {
     const { clock, timers } = this.client;
     this.#limit =
@@ -161,7 +161,7 @@ export class Hold implements Task, RetryListener {
     timers.schedule(this, this.#nextMs());
   }
 
-  /** How long the store may keep it, whatever is sent from now on: a stretched one outlives its ttl. */
+  /** How long the store may keep it. After a renewal with another ttl, maybe longer than the ttl. */
   get lifeMs(): number {
     const { ttlMs } = this.request;
     return this.isApart ? Math.max(ttlMs, this.expiresAt - this.client.storeNow()) : ttlMs;
@@ -174,7 +174,7 @@ export class Hold implements Task, RetryListener {
     this.owner.onSetApart(this);
   }
 
-  /** An eviction was announced that may have ended it: a renewal finds out. */
+  /** An announced eviction may have ended this hold: a renewal finds out. */
   suspectEviction(): void {
     this.suspect = true;
     this.renew(renewalTtlMs(this.request));
@@ -184,12 +184,12 @@ export class Hold implements Task, RetryListener {
     return this.#tokenLast - this.nextToken + 1;
   }
 
-  /** The last token of a lease on it. Undefined where others may have tokens that were reserved since its grant. */
+  /** The token of the last lease on it. Undefined if others may have tokens that were reserved since its grant. */
   get tokenUsed(): number | undefined {
     return isExclusive(this.request) && !this.isApart ? this.nextToken - 1 : undefined;
   }
 
-  /** `sentMs`: when the question was sent that this answers. An answer older than a wake-up does not take it back. */
+  /** `sentMs`: when the answered command was sent. Wake-ups after that moment count more than the answer. */
   noteOthers(othersWait: boolean, sentMs: number): void {
     if (othersWait) this.othersSinceMs ??= this.client.clock.monotonicMs();
     else if (this.othersSinceMs !== null && sentMs >= this.othersSinceMs) this.othersSinceMs = null;
@@ -206,7 +206,7 @@ export class Hold implements Task, RetryListener {
     else this.#send(ttlMs);
   }
 
-  /** The clocks went apart: it may be over by one of them, or earlier than its timer knows. */
+  /** The clocks went apart: by one of them the hold may be over, or end before its timer is due. */
   check(): void {
     if (this.ended) return;
     const { remainingMs } = this;
@@ -231,19 +231,19 @@ export class Hold implements Task, RetryListener {
     timers.schedule(this, Math.min(this.#nextMs(), clock.monotonicMs() + this.#dueInMs(remainingMs)));
   }
 
-  /** By the clock that is ahead. The planned time goes by the monotonic one, and may come after the end by the wall clock. */
+  /** Counts by the clock that is ahead. The planned time is monotonic, and may come after the end by the wall clock. */
   #dueInMs(remainingMs: number): number {
     return this.#mayRenew ? Math.max(0, remainingMs - this.request.ttlMs * LEFT_SHARE) : remainingMs;
   }
 
-  /** A grid that all holds of one ttl share, so that thousands of renewals are a few batches. */
+  /** All holds with the same ttl share a grid of times, so that thousands of renewals are a few batches. */
   #renewMs(): number {
     const { ttlMs } = this.request;
     const gridMs = ttlMs * TOGETHER_SHARE;
     return Math.floor((this.#deadlineMs - ttlMs * LEFT_SHARE) / gridMs) * gridMs;
   }
 
-  /** Not when it is certain until the end of its `maxHold`. */
+  /** False once the hold is certain until the end of its `maxHold`. */
   get #renewsItself(): boolean {
     return this.request.renew && (this.#limit === null || this.#deadlineMs < this.#limit.monotonicMs);
   }
@@ -343,7 +343,7 @@ export class Hold implements Task, RetryListener {
     }
   }
 
-  /** The hold goes on with its own ttl: sent again and again, the other would keep its renewals back until the deadline. */
+  /** The hold goes back to its own ttl: repeating the refused renewal would block the others until the deadline. */
   #onStretchRefused(error: UnsupportedError): void {
     this.#renewal?.stop();
     this.#renewal = null;
@@ -360,7 +360,7 @@ export class Hold implements Task, RetryListener {
     for (const callback of callbacks) callback(outcome);
   }
 
-  /** Nothing remains: of its certainty, or of the lease's `maxHold`. */
+  /** The deadline, or the lease's `maxHold`, has passed. */
   loseAtEnd(loss = DEADLINE): void {
     const { clock } = this.client;
     const limit = this.#limit;
@@ -368,7 +368,7 @@ export class Hold implements Task, RetryListener {
     this.lose(isLimit ? MAX_HOLD : loss);
   }
 
-  /** The hold is over without a release. The user's state changes first, then the store and the user are told. */
+  /** The hold is over without a release. The lease's state changes first; then store and user learn of it. */
   lose(loss: Loss, toldByStore = false): void {
     if (this.ended) return;
     const { user } = this;
@@ -376,7 +376,7 @@ export class Hold implements Task, RetryListener {
     this.end();
     const { key, name, ttlMs, minHoldMs } = this.request;
     const command = { kind: 'release', key, hold: this.id, minHoldMs } as const;
-    // The store is there: whoever releases the lease afterwards waits until it has been told.
+    // The store is available, so a later `release()` of the lease waits for this release.
     if (loss === MAX_HOLD) user?.onReleased(this.client.releases.release(command, name, ttlMs, this.lifeMs));
     else if (!toldByStore) this.client.releases.withdraw(key, this.id, ttlMs, this.lifeMs);
     this.owner.drop(this);

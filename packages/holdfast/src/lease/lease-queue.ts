@@ -1,6 +1,6 @@
 /**
- * The queue of one key, while somebody of this process waits for it. While the process holds the key and can hand it over
- * to its own next waiter, nobody claims at the store.
+ * The queue of one key, while callers of this process wait for it. While the process holds the key and can hand it over to
+ * its own next waiter, no claim is sent to the store.
  */
 import type { LockEvents } from '../api.js';
 import type { Moment } from '../clock.js';
@@ -16,13 +16,13 @@ import { HeldLease } from './lease.js';
 import type { LeaseRequest } from './lease-request.js';
 import { canBeHandedOver, fitsNext, howToPass } from './local-handover.js';
 
-/** Who has the queues of one process, and its holds. */
+/** The owner of the queues and the holds of one process. */
 export interface LeaseQueueOwner extends QueueOwner<LeaseRequest, HeldLease> {
   readonly events: Events;
   /** The first hold of this process on the key; the others follow it. */
   firstHold(key: string): Hold | null;
   newHoldOf(id: HoldId, request: LeaseRequest, reply: Granted, sent: Moment): Hold;
-  /** Ends a hold that nobody has a lease on. */
+  /** Releases a hold without a lease on it. */
   giveBack(hold: Hold): void;
   tellAcquired(lease: HeldLease, request: LeaseRequest, sinceMs: number, handedOver: boolean): void;
 }
@@ -33,7 +33,7 @@ const GRANTED_LATE: Loss = { reason: 'deadline', message: 'it was granted too la
 
 export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
   readonly #owner: LeaseQueueOwner;
-  /** The hold that passes from lease to lease within this process, until it ends. */
+  /** The hold that is handed over within this process, until it ends. */
   #lastPassing: Hold | null;
   /** When an eviction was last announced: it may have ended a hold whose grant is still on its way. */
   #evictionMs = Number.NEGATIVE_INFINITY;
@@ -62,7 +62,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     } else hold.loseAtEnd(GRANTED_LATE);
   }
 
-  /** Callers that came before the claim was answered wait for the lease that it became. */
+  /** Emits `waiting` for callers that came before the claim was answered: they now wait for its lease. */
   #tellWaiting(): void {
     const holders = this.holdersHere() ?? [];
     for (const waiter of this.waiters) {
@@ -72,7 +72,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     }
   }
 
-  /** An idle hold waits for its renewal, without a lease on it: not while others want it, or nobody here does. */
+  /** A hold without a lease is kept only for its renewal, while a waiter here, but no other process, wants it. */
   protected override isServedHere(front: LeaseWaiter | null): boolean {
     const hold = this.#passing;
     if (!hold) return false;
@@ -129,19 +129,19 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
   #begin(hold: Hold, waiter: LeaseWaiter, acquiredAt: number, handedOver: boolean): void {
     this.waiters.remove(waiter);
     const lease = new HeldLease(hold, acquiredAt);
-    // Settled before any listener is told: a listener may abort the caller's signal.
+    // Settle before listeners run: a listener may abort the caller's signal.
     waiter.settle({ kind: 'granted', grant: lease }, handedOver);
     if (this.#owner.events.has(CHANNELS.acquired))
       this.#owner.tellAcquired(lease, waiter.request, waiter.sinceMs, handedOver);
   }
 
-  /** Gives a hold without a lease to the next waiter. False when it has to go back to the store. */
+  /** Hands a hold without a lease over to the next waiter. False when it has to be released. */
   passOn(hold: Hold, mayRenew: boolean): boolean {
     const next = this.waiters.first;
     if (!next || hold !== this.#passing) return false;
     const passing = howToPass(hold, next.request);
     if (passing === 'yield' && !this.client.wakes.wakesWaiters()) {
-      // Nothing else lets other processes have their turn.
+      // Without wake-ups, only this pause lets other processes have their turn.
       this.awayUntilMs = this.client.clock.monotonicMs() + STAY_AWAY_MS;
     }
     if (passing === 'yield' || passing === 'release' || (passing === 'renew' && !mayRenew)) return false;
@@ -149,7 +149,7 @@ export class LeaseQueue extends KeyQueue<LeaseRequest, HeldLease> {
     const wantsRenewal = passing === 'renew' || hold.tokensLeft < TOKEN_BLOCK / 2;
     if (wantsRenewal && !hold.isRenewing) hold.renew(hold.request.ttlMs);
     const front = this.waiters.first;
-    // Nobody here will hand it over to this one: it needs a place in the store's queue, before those who come later.
+    // The hold does not fit this waiter, which needs its place in the store's queue before later waiters do.
     if (front && !fitsNext(hold, front.request)) this.advance();
     return true;
   }

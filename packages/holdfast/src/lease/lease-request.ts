@@ -1,16 +1,19 @@
-/** What a caller of the library asks for. */
+/** The request of a caller of the library. */
 import type { Request } from '../queue/request.js';
 
 export interface LeaseRequest extends Request {
   /** Whether the lease renews itself. */
   readonly renew: boolean;
-  /** How long a lease lives at most. */
+  /** The longest that a lease may live. */
   readonly maxHoldMs: number;
-  /** Whether every lease has a hold of its own, so that whoever reads the key sees its token. Default false. */
+  /** Whether every lease has a hold of its own, so that readers of the key see its token. Default false. */
   readonly ownHold?: boolean;
 }
 
-/** The ttl that a renewal asks for. Where the caller wanted no renewals it only asks: an expiry never moves back. */
+/**
+ * The ttl that a renewal asks for. Without renewals, 1 ms: such a command extends nothing, because an expiry never moves
+ * back.
+ */
 export function renewalTtlMs({ renew, ttlMs }: LeaseRequest): number {
   return renew ? ttlMs : 1;
 }

@@ -1,6 +1,6 @@
 /**
- * What a user has in hand: a lease on a hold, with a signal that aborts when it is lost. It ends once, by release, loss or
- * handoff. The hold itself is a capability and cannot be reached from here.
+ * The lease of a user, on a hold, with a signal that aborts when it is lost. It ends once, by release, loss or handoff.
+ * The hold itself is a capability and cannot be reached from here.
  */
 import type { Duration, Lease, LeaseState, ReleaseOptions } from '../api.js';
 import { durationMs, TTL_MS_MAX, TTL_MS_MIN } from '../protocol/durations.js';
@@ -23,7 +23,7 @@ const NO_CALLBACKS: readonly (() => void)[] = [];
 /** The method that `console.log` of Node, Bun and Deno calls. */
 const INSPECT: unique symbol = Symbol.for('nodejs.util.inspect.custom');
 
-/** What is said of a lease in this state. */
+/** The words for each state in messages. */
 const ENDED: Readonly<Record<LeaseState, string>> = {
   held: 'is held',
   lost: 'is lost',
@@ -38,7 +38,7 @@ export class HeldLease implements Lease, HoldUser {
   #state: LeaseState = 'held';
   #loss: Loss | null = null;
   #controller: AbortController | null = null;
-  /** Called once, however the lease ends. */
+  /** Called once, by every kind of end. */
   #onEnd: readonly (() => void)[] = NO_CALLBACKS;
   #released: Promise<void> | null = null;
 
@@ -53,7 +53,7 @@ export class HeldLease implements Lease, HoldUser {
     if (maxHoldMs !== Number.POSITIVE_INFINITY) hold.limitTo(maxHoldMs);
   }
 
-  /** The request, and the store it was made to. Not properties of leases. */
+  /** The request of the lease, hidden from users. */
   static requestOf(lease: HeldLease): LeaseRequest {
     return lease.#hold.request;
   }
@@ -82,7 +82,7 @@ export class HeldLease implements Lease, HoldUser {
     return new Date(this.#hold.expiresAt);
   }
 
-  /** Made when first asked for: most leases never are. */
+  /** Made at the first access, because most leases need none. */
   get signal(): AbortSignal {
     if (!this.#controller) {
       this.#controller = new AbortController();
@@ -126,11 +126,11 @@ export class HeldLease implements Lease, HoldUser {
   async #releaseWith(options: ReleaseOptions): Promise<void> {
     const { minHold } = checkOptionNames(options, ['minHold']);
     const { minHoldMs } = this.#hold.request;
-    // Not a longer one: it counts from the grant, and a hold that was handed over in this process had that long ago.
+    // A longer `minHold` is refused: it counts from the grant, which a handover in this process leaves far behind.
     await this.#release(minHold === undefined ? minHoldMs : durationMs(minHold, 'minHold', 0, minHoldMs));
   }
 
-  /** Releases a lease that nobody got, without the cool-down of its `minHold`. Never throws. */
+  /** Releases a lease that no caller got, without the cool-down of its `minHold`. Never throws. */
   static async giveBack(lease: HeldLease): Promise<void> {
     await Promise.allSettled([lease.#release(0)]);
   }
@@ -148,8 +148,8 @@ export class HeldLease implements Lease, HoldUser {
   }
 
   /**
-   * Ends the lease without ending the hold: another process goes on with it. A last renewal leaves that one a whole ttl.
-   * Whatever rejects, the lease stays as it was, but for one thing: nobody else of this process gets the hold.
+   * Ends the lease but not the hold, which continues in another process. A last renewal leaves that process a whole ttl.
+   * If the call rejects, the lease stays as it was, except that no other waiter of this process gets the hold.
    */
   async handoff(): Promise<string> {
     const hold = this.#hold;
@@ -175,7 +175,7 @@ export class HeldLease implements Lease, HoldUser {
     return `Lease ${inspect({ key, token, owner, state, acquiredAt, expiresAt, metadata }, options)}`;
   }
 
-  /** Resolves when the lease is over, however it ends. */
+  /** Resolves when the lease is over, by any kind of end. */
   static ended(lease: HeldLease): Promise<void> {
     if (lease.#state !== 'held') return Promise.resolve();
     return new Promise((resolve) => {
@@ -183,7 +183,7 @@ export class HeldLease implements Lease, HoldUser {
     });
   }
 
-  /** Takes the lock from a user that did not release it: the user is told first, then the store. */
+  /** Takes the lock from a user that did not release it: first the signal aborts, then the hold is released. */
   static revoke(lease: HeldLease, loss: Loss): Promise<void> {
     if (!lease.held) return Promise.resolve();
     lease.noteLoss(loss);
@@ -230,7 +230,7 @@ export class HeldLease implements Lease, HoldUser {
     });
   }
 
-  /** Where the store would end the hold with this process, it must not any more. */
+  /** If the store would end the hold together with this process, tells it not to. */
   async #detachFromProcess(): Promise<void> {
     const hold = this.#hold;
     const { store } = hold.client;

@@ -18,7 +18,7 @@ import type { LeaseRequest } from './lease-request.js';
 import { Pause } from './pause.js';
 import { checkNotNested, workContext } from './work-context.js';
 
-/** Releases that were answered before they were awaited. */
+/** The promise of every release that is answered at once. */
 const RELEASED = Promise.resolve();
 
 export class Leases
@@ -26,16 +26,16 @@ export class Leases
   implements LeaseQueueOwner, HoldOwner
 {
   readonly events = new Events();
-  /** Part of every hold id: unguessable. */
+  /** The random part of every hold id. */
   readonly #process: string;
   readonly clockWatch: ClockWatch;
   isClosed = false;
   readonly #closing = new AbortController();
-  /** Aborts when the locks begin to close, with the error for callers that wait: leases are still held, and drain. */
+  /** Aborts when the locks begin to close, with the error for waiting callers. Leases are still held then, and drain. */
   readonly closing = this.#closing.signal;
   #holdNumber = 0;
   override readonly newHold = (): HoldId => ({ process: this.#process, number: ++this.#holdNumber });
-  /** By key: the first hold on it, and the others linked behind. */
+  /** The first hold of each key; the others are linked behind it. */
   #holds = new Map<string, Hold>();
 
   constructor(store: Store, clock: Clock) {
@@ -60,7 +60,7 @@ export class Leases
     return lease ? { kind: 'granted', grant: lease } : (queue ?? this.#newQueue(request.key)).enter(request);
   }
 
-  /** Where the store answers at once, and nobody here holds the key or waits for it: null unless it is free. */
+  /** The fast path for a store that answers at once, for a key without holds and waiters here. Null unless it is free. */
   #acquireAtOnce(request: LeaseRequest): HeldLease | null {
     const { clock, batch, wakes } = this.client;
     const sent: Moment = { monotonicMs: clock.monotonicMs(), wallMs: clock.wallMs() };
@@ -72,7 +72,7 @@ export class Leases
     }
     if (reply?.kind !== 'granted') return null;
     this.client.storeAheadMs = reply.now - sent.monotonicMs;
-    // Not compared with the clocks again: the reply is as old as the call.
+    // No second look at the clocks: the reply came during this call.
     const lease = new HeldLease(this.newHoldOf(id, request, reply, sent), reply.acquiredAt);
     if (this.events.has(CHANNELS.acquired)) this.tellAcquired(lease, request, sent.monotonicMs, false);
     return lease;
@@ -162,7 +162,7 @@ export class Leases
     super.onWake(key, why);
   }
 
-  /** The holds of this process on a key. A copy: they may end while they are looked at. */
+  /** The holds of this process on a key. A copy, because holds may end while the caller goes through them. */
   holdsOn(key: string): readonly Hold[] {
     const holds: Hold[] = [];
     for (let hold = this.#holds.get(key); hold; hold = hold.next ?? undefined) holds.push(hold);
@@ -184,8 +184,8 @@ export class Leases
   }
 
   /**
-   * Gives the leases of this moment `drainMs` to end, then revokes those still held: the user is told first, and the
-   * store after. All are tried, whatever becomes of one of them; then the first failure is thrown.
+   * Gives the leases of this moment `drainMs` to end, then revokes those still held. If one revocation fails, the others
+   * are still tried; then the first failure is thrown.
    */
   async drain(drainMs: number, message: string): Promise<void> {
     const leases = this.held();
@@ -201,7 +201,7 @@ export class Leases
     }
   }
 
-  /** Refuses calls from now on, ends all waiting, and tells those who have to stop by themselves. */
+  /** Refuses calls from now on, ends all waiting, and aborts `closing` for loops that have to stop by themselves. */
   refuseAll(): void {
     this.isClosed = true;
     const error = closedError();

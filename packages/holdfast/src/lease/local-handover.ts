@@ -1,13 +1,13 @@
 /**
- * Whether a hold may pass to the next waiter of the same process in memory: microseconds instead of two round trips.
- * Only between like requests, only while the hold is certain to last, and only until others have waited their share.
+ * Whether a hold may pass to the next waiter of the same process in memory: microseconds instead of two round trips. Only
+ * between like requests, only while the hold is certain to last, and only until other processes have waited their share.
  */
 import { HANDOVER_ALONE_MS, HANDOVER_MS } from '../protocol/constants.js';
 import { isExclusive } from '../queue/request.js';
 import type { Hold } from './hold.js';
 import type { LeaseRequest } from './lease-request.js';
 
-/** Pass it on now; renew it first; release it; or release it because it is the turn of others. */
+/** Hand it over now; renew it first; release it; or release it because it is the turn of other processes. */
 export type Passing = 'now' | 'renew' | 'release' | 'yield';
 
 /** Whether holds of this kind are ever handed over. */
@@ -18,7 +18,7 @@ export const canBeHandedOver = (request: LeaseRequest): boolean =>
   request.minHoldMs === 0 &&
   request.ownHold !== true;
 
-/** Whether the next waiter may have what this hold's claim got. */
+/** Whether this hold is what the next waiter asks for. */
 export function fitsNext(hold: Hold, next: LeaseRequest): boolean {
   const { request, isApart } = hold;
   return (

@@ -1,4 +1,4 @@
-/** A time in which nothing is done. Ends early with its signal, when the locks are closed, or by `end`. Keeps the process alive. */
+/** A pause. Ends early by its signal, by `end`, or when the locks are closed. Keeps the process alive. */
 import type { AbortListeners } from '../queue/abort-listeners.js';
 import type { StoreClient } from '../store-client/store-client.js';
 import type { Task } from '../timer-queue.js';

@@ -1,6 +1,6 @@
 /**
  * The leases that the running code works under. `withLock` runs its work in this context, so that a nested call for the
- * same key goes on under the same lease, or, as it could only wait for itself, is refused at once.
+ * same key uses the same lease, or is refused, as it could only wait for itself.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Lease } from '../api.js';
@@ -11,7 +11,7 @@ import type { Permits } from '../queue/request.js';
 import { HeldLease } from './lease.js';
 import type { LeaseRequest } from './lease-request.js';
 
-/** Declared here, so that the library's types need none of Node's. */
+/** Declared here, because the library's declarations must not need Node's types. */
 interface WorkContext {
   getStore(): readonly HeldLease[] | undefined;
   run<T>(leases: readonly HeldLease[], work: () => T): T;
@@ -39,7 +39,7 @@ export function checkNotNested(store: Store, request: LeaseRequest): void {
   );
 }
 
-/** A `getOrCreate` whose functions run. */
+/** A flight of `getOrCreate` whose functions run. */
 interface RunningFlight {
   readonly key: string;
   readonly store: Store;
@@ -53,7 +53,7 @@ export function runInFlight<T>(flight: RunningFlight, run: () => T): T {
   return flightContext.run([...outer, flight], run);
 }
 
-/** Throws when the value is asked for by the very functions that look for it or create it. */
+/** Throws when `get` or `create` itself calls `getOrCreate` for the same key. */
 export function checkNotInFlight(store: Store, { key, name }: LeaseRequest): void {
   const isSame = (flight: RunningFlight): boolean =>
     flight.key === key && flight.store === store && !flight.isOver;
@@ -70,10 +70,10 @@ export function captureContext(): <T>(run: () => T) => T {
   return AsyncLocalStorage.snapshot();
 }
 
-/** Lost leases whose work has ended. Code that it left running, such as a timer, is no part of it any more. */
+/** Lost leases whose work has ended. Code that the work left running, such as a timer, no longer counts as this work. */
 const endedWork = new WeakSet<Lease>();
 
-/** The work of these leases has ended. One that is not lost is released now, which says the same. */
+/** Notes that the work of these leases has ended. Leases that are not lost need no note: they are released now. */
 export function noteWorkEnded(leases: readonly Lease[]): void {
   for (const lease of leases) if (lease.state === 'lost') endedWork.add(lease);
 }
@@ -94,8 +94,8 @@ export function outerLease(store: Store, key: string, { permits, capacity }: Per
 const isGivenUp = ({ state }: Lease): boolean => state === 'released' || state === 'handed-off';
 
 /**
- * The lease that the running code works under: the innermost, or the innermost of this key, of whichever locks. Undefined
- * outside of `withLock` and `tryWithLock`, and after a release. It may be lost: ask `held`, or call `assertHeld()`.
+ * The lease that the running code works under: the innermost, or the innermost of this key, of any `Locks`. Undefined
+ * outside of `withLock` and `tryWithLock`, and after a release. It may be lost: check `held`, or call `assertHeld()`.
  */
 export function currentLease(key?: string): Lease | undefined {
   const name = key?.normalize('NFC');

@@ -1,7 +1,6 @@
 /**
  * Several keys as one: all of them or none. They are acquired one after the other in the order of their names, the same
- * for everybody, so that no two such calls ever wait for each other. Earlier ones are renewed while later ones are waited
- * for.
+ * order everywhere, so that no two such calls ever wait for each other. Acquired leases are renewed while the call waits.
  */
 import type { AcquireOptions, Lease, LeaseGroup, Lockable, ReleaseOptions } from '../api.js';
 import { waitMsOf } from '../arguments.js';
@@ -47,7 +46,7 @@ async function acquireAll(
       leases.push(outcome.lease);
     }
     const lease = new HeldGroup(leases);
-    // One may have been lost while the later ones were waited for.
+    // A lease may have been lost while the call waited for later keys.
     lease.assertHeld();
     complete = true;
     return { kind: 'granted', lease };
@@ -66,7 +65,7 @@ function outerGroup(
   return leases.length === keys.length ? new HeldGroup(leases) : null;
 }
 
-/** Held while all of its leases are. */
+/** A group is held while all of its leases are held. */
 class HeldGroup implements LeaseGroup {
   readonly leases: readonly Lease[];
   #controller: AbortController | null = null;
@@ -96,7 +95,7 @@ class HeldGroup implements LeaseGroup {
     for (const lease of this.leases) lease.assertHeld();
   }
 
-  /** Releases all, whatever becomes of one of them; then throws the first failure. */
+  /** Releases all, even if one release fails; then throws the first failure. */
   async release(options?: ReleaseOptions): Promise<void> {
     const outcomes = await Promise.allSettled(this.leases.map((lease) => lease.release(options)));
     for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;

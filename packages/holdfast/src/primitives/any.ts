@@ -1,4 +1,4 @@
-/** Whichever of several keys is free first. Each is tried once, in the order given; then all are waited for. */
+/** Acquires the first free one of several keys. Each is tried once, in the order given; then the call waits for all. */
 import type { AcquireOptions, Lease, Lockable } from '../api.js';
 import { waitMsOf } from '../arguments.js';
 import { HeldLease } from '../lease/lease.js';
@@ -41,12 +41,12 @@ async function acquireAny(
     if (outcome.kind === 'granted') return outcome;
   }
   if (outcome && waitMs === 0) return { ...outcome, key: keys.join('", "') };
-  // Aborted after the last answer, before this continued.
+  // The signal may have aborted after the last answer, before this line ran.
   options?.signal?.throwIfAborted();
   return race(context, keys, { ...options, wait: waitMs });
 }
 
-/** The first grant calls the others off; one that comes all the same is given back. */
+/** The first grant ends the other calls. A later grant is given back. */
 async function race(
   context: Context,
   keys: readonly string[],
@@ -59,7 +59,7 @@ async function race(
   let winner: Outcome<Lease> | null = null;
   const attempts = keys.map(async (key) => {
     const outcome = await acquireOne(context, key, { ...options, signal }, ALONE, 0);
-    // Not awaited: the winner would grow old, and may be over, while this one's release is answered (P15).
+    // Not awaited: the winner's lease would lose time, or end, while this release is on its way (P15).
     if (outcome.kind === 'granted' && winner) void HeldLease.giveBack(outcome.lease);
     else if (outcome.kind === 'granted') {
       winner = outcome;

@@ -2,11 +2,11 @@
  * Elections: a lock whose holder leads. Each candidate waits in the key's queue; its lease is a term, and the lease's token
  * the number of the term.
  *
- * 1. A candidate waits without a limit. A store that is away does not end its campaign.
- * 2. The body of the loop leads. When it ends, whatever ended it, the term is released before anything else.
- * 3. The next campaign begins behind those that wait already.
+ * 1. A candidate waits without a limit. An unavailable store does not end its campaign.
+ * 2. The body of the loop leads. When it ends, for any reason, the term is released before anything else.
+ * 3. The next campaign begins behind the candidates that wait already.
  *
- * A term never passes within the process: each has a hold of its own, so that its token is the one that others see.
+ * A term is never handed over within the process: each has a hold of its own, so that other processes see its token.
  */
 import type { Election, ElectOptions, KeyInfo, Leader, Lease, LockEventName } from '../api.js';
 import { checkSignal, requestOf } from '../arguments.js';
@@ -21,11 +21,11 @@ import { checkOptionNames } from '../protocol/option-names.js';
 import { ALONE } from '../queue/request.js';
 import type { Context } from './single.js';
 
-/** The pause after a store refused for good, doubling with every refusal. */
+/** The pause after the store refused a claim for good. It doubles with every refusal. */
 const REFUSED_MS = 1_000;
 const REFUSED_MS_MAX = 30_000;
 const OBSERVE_MS = 500;
-/** What this process knows of the key before the next read. */
+/** Events of this process that show a change of the leader before the next read. */
 const OWN_EVENTS: readonly LockEventName[] = ['acquired', 'lost'];
 
 type Inspect = () => Promise<KeyInfo | null>;
@@ -61,7 +61,7 @@ export function elect(
   };
 }
 
-/** `ending`: ends a campaign, and not a term. */
+/** `ending` ends a campaign, but not a term. */
 async function* terms(leases: Leases, request: LeaseRequest, ending: AbortSignal): AsyncGenerator<Lease> {
   leases.checkOpen();
   for (;;) {
@@ -85,7 +85,7 @@ async function campaign(leases: Leases, request: LeaseRequest): Promise<HeldLeas
     const outcome = await leases.acquire(request);
     if (outcome.kind === 'granted') return outcome.grant;
     if (outcome.kind !== 'failed' || leases.isClosed) return null;
-    // Refused before it ever answered, the store is set up wrongly, and somebody has to be told.
+    // A store that refuses before its first answer is set up wrongly: tell the caller.
     if (!(outcome.error instanceof StoreError) || client.storeAheadMs === 0) throw outcome.error;
     const mostMs = Math.min(REFUSED_MS * 2 ** refusals, REFUSED_MS_MAX);
     await new Pause(leases, mostMs * (0.5 + client.clock.random() / 2), request.signal).over;
@@ -93,8 +93,8 @@ async function campaign(leases: Leases, request: LeaseRequest): Promise<HeldLeas
 }
 
 /**
- * A term whose signal aborts with the election's too, and when the locks begin to close. It leads until its body has ended:
- * stopping may take time.
+ * A term. Its signal also aborts with the election's, and when the locks begin to close. The term ends only with its body,
+ * because stopping may take time.
  */
 class Term {
   readonly lease: Lease;
@@ -127,7 +127,7 @@ function closingError({ key, token }: Lease): LeaseLostError {
   return new LeaseLostError(message, { key, reason: 'closed' });
 }
 
-/** Reads the key again and again, and yields what differs. A term that begins and ends between two reads is not seen. */
+/** Reads the key repeatedly, and yields each change. A term that begins and ends between two reads is not seen. */
 async function* changes(
   leases: Leases,
   name: string,
@@ -158,7 +158,7 @@ async function* changes(
   }
 }
 
-/** Undefined when the store does not answer: nothing is known. The first read fails instead. */
+/** Undefined when the store does not answer, except for the first read, which rejects. */
 async function read(leases: Leases, inspect: Inspect, isFirst: boolean): Promise<Leader | null | undefined> {
   try {
     return leaderOf(await inspect());

@@ -4,7 +4,7 @@ import type { LeaseRequest } from '../lease/lease-request.js';
 import type { Leases } from '../lease/leases.js';
 import { captureContext } from '../lease/work-context.js';
 
-/** How a caller looks for the value, and creates it. */
+/** The functions of a caller. */
 export interface Functions {
   readonly get: () => unknown;
   readonly create: (lease: Lease) => unknown;
@@ -41,7 +41,7 @@ export class Caller {
     if (request.signal) leases.aborts.add(request.signal, this);
   }
 
-  /** `isBounded`: whether its `wait` counts. */
+  /** `isBounded`: whether the caller's `wait` counts now. */
   joins(flight: Joined, isBounded: boolean): void {
     this.#flight = flight;
     this.bound(isBounded);

@@ -1,12 +1,12 @@
 /**
- * One run of look, lock, look again, create, with the functions of one caller, the leader, for all callers of one `locks`
- * that want the value of a key.
+ * A flight: look, lock, look again, create. It runs the functions of one caller, the leader, for all callers of one
+ * `locks` that want the value of a key.
  *
- * 1. Look. A value that is there needs no lock.
+ * 1. Look. If the value is there, no lock is needed.
  * 2. Claim the lock without waiting. Granted: look again, create, release.
- * 3. Held, so somebody creates: wait with a shared claim, and look again. When that creation is over, all processes are
- *    granted at once. One after the other, the last of fifty would wait for fifty round trips.
- * 4. Still absent, because the creation failed or its process died: wait for the lock alone, look again, create.
+ * 3. If the lock is held, another process creates: wait with a shared claim, and look again. When that creation is over,
+ *    all shared claims are granted together. Granted in turn, the last of fifty would wait for fifty round trips.
+ * 4. If the value is still absent (a failed creation, a dead process): wait for the lock alone, look again, create.
  *
  * A caller leaves when its signal aborts, or when its wait ends; the wait of the leader does not count while its own
  * functions run. When the locks begin to close, all but the leader leave. A flight that all callers left stops waiting for
@@ -30,7 +30,7 @@ import { type Busy, leaseOf, type Outcome, timeoutError } from './verbs.js';
 import { releaseAfterInnerWork, runHolding, runUnder } from './with-lock.js';
 
 interface FlightOwner {
-  /** Nobody may join the flight any more. */
+  /** No caller may join the flight any more. */
   onClosed(flight: Flight): void;
   /** Callers of a flight that is over without an answer for them. */
   goOn(callers: readonly Caller[]): void;
@@ -47,7 +47,7 @@ export class Flight {
   readonly #owner: FlightOwner;
   readonly #callers = new Set<Caller>();
   readonly #abandoned = new AbortController();
-  /** Who has the lock, or null while the flight looks for the value. */
+  /** The holders of the lock; null while the flight looks for the value. */
   #busy: Busy | null = null;
   /** The lease under which the value is created. */
   #lease: Lease | null = null;
@@ -84,7 +84,7 @@ export class Flight {
     aborts.add(closing, this);
   }
 
-  /** The locks begin to close. The leader may end what it runs; if it waits for the lock, its claim fails. */
+  /** The locks begin to close. The leader may end its running function; if it waits for the lock, its claim fails. */
   onAbort(): void {
     const { reason } = this.#context.leases.closing;
     for (const caller of [...this.#callers]) if (caller !== this.#leader) this.leave(caller, reason);
@@ -103,7 +103,7 @@ export class Flight {
       this.leave(caller, timeoutError(this.#busy));
       return;
     }
-    // A look that may never end: who comes later looks by itself.
+    // The look may never end, so later callers look by themselves.
     this.#owner.onClosed(this);
     this.leave(caller, lookError(caller.request.name));
   }
@@ -130,7 +130,7 @@ export class Flight {
     return outcomeOf(await this.#context.leases.acquire(request));
   }
 
-  /** Waits until nobody creates. False where that cannot be told. */
+  /** Waits until no process creates. False if the store cannot tell. */
   async #othersAreDone(): Promise<boolean> {
     const shared = { permits: 1, capacity: READ_WRITE_CAPACITY, waitMs: Number.POSITIVE_INFINITY };
     try {

@@ -29,12 +29,12 @@ export class Flights {
     const request = requestOf(key, lockOptions, ALONE, defaults, defaults.waitMs);
     leases.checkOpen();
     request.signal?.throwIfAborted();
-    // Before it joins: a flight that failed with this would fail for everybody.
+    // Checked before joining: in the flight, this error would fail all callers.
     checkNotNested(leases.client.store, request);
     checkNotInFlight(leases.client.store, request);
     const caller = new Caller(leases, request, { get, create });
     this.#join(caller);
-    // Callers that name the same key ask for the same value.
+    // The cast is safe: callers that name the same key ask for the same value.
     return caller.value as Promise<T>;
   }
 
@@ -49,7 +49,7 @@ export class Flights {
   #join(caller: Caller): void {
     const { key, waitMs } = caller.request;
     const known = this.#byKey.get(key);
-    // Without a wait, it would fail although the value may be there: it looks by itself.
+    // A caller without a wait does not join a flight that looks: it would fail although the value may be there.
     if (known && (waitMs > 0 || !known.isLooking)) {
       known.join(caller);
       return;

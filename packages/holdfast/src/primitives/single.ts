@@ -10,7 +10,7 @@ import type { Outcome as Waited } from '../queue/waiter.js';
 import { type Outcome, verbs } from './verbs.js';
 import { innerLease } from './with-lock.js';
 
-/** What all primitives of one `Locks` share. */
+/** The parts that all primitives of one `Locks` share. */
 export interface Context {
   readonly leases: Leases;
   readonly defaults: Defaults;
@@ -40,7 +40,7 @@ export function lockable(context: Context, key: string, permits: Permits): Locka
   );
 }
 
-/** The lease on this key that the running work holds, as work inside it gets it. */
+/** The lease on this key that the running work holds, in the form for inner work. */
 export function outerOf(
   { leases, defaults }: Context,
   key: string,
@@ -50,7 +50,7 @@ export function outerOf(
 ): Lease | null {
   const lease = outerLease(leases.client.store, defaults.prefix + key, permits);
   if (!lease) return null;
-  // Wrong options are wrong whoever holds the lock. Of the others only the signal counts: the lease is there already.
+  // Options are checked here, too. Only the signal has an effect, because the lease is there already.
   requestOf(key, options, permits, defaults, 0, optionNames).signal?.throwIfAborted();
   return innerLease(lease);
 }

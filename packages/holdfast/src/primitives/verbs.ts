@@ -18,7 +18,7 @@ export type Outcome<L> = { readonly kind: 'granted'; readonly lease: L } | Busy;
 /** One try with these options. `waitMs`: the default of the option `wait`. */
 export type Attempt<L, O> = (options: O | undefined, waitMs: number) => Promise<Outcome<L>>;
 
-/** `outer`: what the running work holds already of what is asked for. */
+/** `outer`: the lease for these options that the running work holds already. */
 export function verbs<L extends Lease | LeaseGroup, O extends AcquireOptions>(
   attempt: Attempt<L, O>,
   outer: (options: O | undefined) => L | null,
@@ -70,7 +70,9 @@ function describe(holders: readonly HolderView[]): string {
   return others.length > 0 ? `${who}, and by ${others.length} more` : who;
 }
 
-/** With its date and zone: a lock may be held for days, and readers are in other zones. Other software may store any number. */
+/**
+ * With date and zone: a lock may be held for days, and readers are in other zones. Other software may store any number.
+ */
 function dateTime(ms: number): string {
   const date = new Date(ms);
   return Number.isNaN(date.getTime()) ? String(ms) : date.toISOString();

@@ -8,8 +8,8 @@ import { InvalidArgumentError, LeaseLostError } from '../protocol/errors.js';
 type Work<L, T> = (lease: L) => Promise<T> | T;
 
 /**
- * Runs work, and releases. Work that ends after its lease was lost has failed, whatever it returned (P10). It has ended when
- * the work inside it has, too: it may have failed, or not have awaited that.
+ * Runs work, and releases. Work that ends after its lease was lost has failed, even with a result (P10). It has ended only
+ * when the work inside it has, which it may not have awaited.
  */
 export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: Work<L, T>): Promise<T> {
   const leases = partsOf(lease);
@@ -18,7 +18,7 @@ export async function runUnder<L extends Lease | LeaseGroup, T>(lease: L, work: 
     try {
       result = await runHolding(leases, () => work(lease));
     } finally {
-      // Nothing is awaited between finding none and the release: inner work that begins later has to get the lock itself.
+      // No `await` between the last check and the release: inner work that begins later has to get the lock itself.
       for (let inner = innerWorkEnds(leases); inner; inner = innerWorkEnds(leases)) await inner;
     }
     for (const part of leases) if (!part.held && part.state === 'lost') throw lateError(part, result);
@@ -40,7 +40,7 @@ export async function releaseAfterInnerWork(lease: Lease): Promise<void> {
   await releaseQuietly(lease);
 }
 
-/** When some of the inner work has ended; null when none runs, on a lease that is still held. */
+/** Resolves when some of the inner work has ended; null if none runs on a lease that is still held. */
 function innerWorkEnds(leases: readonly Lease[]): Promise<void> | null {
   for (const lease of leases) {
     const ends = lease.state === 'held' ? innerWork.get(lease)?.ends(lease) : null;
@@ -76,7 +76,7 @@ class InnerWork {
     if (this.#count === 0) this.#onEnded?.();
   }
 
-  /** Waits no longer than the lease lives: whoever lost it has to be told, whatever inner work does. */
+  /** Resolves at the latest with the end of the lease: the caller has to learn of a loss, even while inner work runs. */
   ends(lease: Lease): Promise<void> | null {
     if (this.#count === 0) return null;
     return new Promise<void>((resolve) => {
@@ -107,7 +107,7 @@ function partsOf(lease: Lease | LeaseGroup): readonly Lease[] {
   return 'leases' in lease ? lease.leases : [lease];
 }
 
-/** Without leases that are over: work that starts its own successor must not keep all its predecessors. */
+/** Leaves out leases that are over, so that work that starts its own successor does not keep all its predecessors. */
 function contextOf(leases: readonly Lease[]): readonly HeldLease[] {
   const outer = workContext.getStore()?.filter(({ state }) => state === 'held') ?? [];
   return [...outer, ...leases.filter((lease) => lease instanceof HeldLease)];
@@ -128,7 +128,7 @@ export function checkWork(work: unknown): void {
   );
 }
 
-/** What is no object is told by whoever checks the other options. */
+/** Options that are no object are refused later, with the check of the other options. */
 export function hasWorkOptions<O>(options: O | undefined): options is O & Required<WorkOptions> {
   return typeof options === 'object' && options !== null && 'reentrant' in options;
 }

@@ -48,12 +48,12 @@ export interface Evict {
   readonly kind: 'evict';
   readonly key: string;
   /**
-   * Ends the holds that have a token from `fromToken` to `upToToken`, which the operator saw: a repeated evict ends nobody
-   * new. An exclusive hold has every token that was reserved since its grant. Default 0: no lower bound.
+   * Ends the holds that have a token from `fromToken` to `upToToken`, which the operator saw, so that a repetition ends no
+   * later hold. An exclusive hold has every token that was reserved since its grant. Default 0: no lower bound.
    */
   readonly fromToken?: number;
   readonly upToToken: number;
-  /** For those whose holds it ends, and for logs. Default null. */
+  /** For the evicted holders, and for logs. Default null. */
   readonly reason?: string | null;
 }
 
@@ -69,7 +69,7 @@ export interface HolderView {
   readonly acquiredAt: number;
   readonly expiresAt: number;
   readonly metadata: string | null;
-  /** Released inside its `minHold`: kept until `expiresAt`, belonging to nobody. */
+  /** Released within its `minHold`: the permits are kept until `expiresAt`, for nobody. */
   readonly resting: boolean;
 }
 
@@ -86,9 +86,9 @@ export interface WaiterView {
 interface Decided {
   /** The store's time at which this was decided. */
   readonly now: number;
-  /** Where the store's time is only an estimate: how much earlier than `now` it may have been. */
+  /** If the store's time is only an estimate: how much earlier than `now` it may have been. */
   readonly doubtMs?: number;
-  /** The number of the key's last decision that changed something: times tie, these do not. */
+  /** The number of the key's last decision that changed something. Times tie, these numbers do not. */
   readonly decision: number;
   /** Waiters of other processes are in the queue. */
   readonly othersWait: boolean;
@@ -123,7 +123,7 @@ export interface Withdrawn extends Decided {
 export interface Renewed extends Decided {
   readonly kind: 'renewed';
   readonly expiresAt: number;
-  /** The fresh block, where one was asked for. */
+  /** The fresh block, if the command wanted one. */
   readonly block: { readonly token: number; readonly tokenLast: number } | null;
 }
 

@@ -2,8 +2,8 @@
  * The lock: one pure function from a key's state, a command and the store's time to the next state and a reply.
  * Mutexes, semaphores, read-write locks and fair queues are all this function.
  *
- * Every command may arrive twice, late, or after its caller gave up; applied again it changes nothing more,
- * but for a renewal, which may extend again and reserve another block.
+ * Every command may arrive twice, late, or after its caller gave up; applied again it changes nothing more, except a
+ * renewal, which may extend again and reserve another block.
  */
 import type { Claim, Command, Evict, Release, Renew, Reply, Wake } from './commands.js';
 import {
@@ -43,9 +43,9 @@ type Writable<R> = R extends Reply ? { -readonly [K in keyof R]: R[K] } : never;
 type Answer = Writable<Reply>;
 
 /**
- * `now` is the store's time. Where that is only an estimate it is the latest that it may be, and `doubtMs` says how much
- * earlier it may be too: what is written counts from the latest, and something is over only by the earliest, so that
- * nobody takes what another may still hold.
+ * `now` is the store's time. If that is an estimate, `now` is the latest that it may be, and `doubtMs` is how much earlier
+ * it may be. Times that are written count from the latest time; a lease is over only by the earliest, so that nobody takes
+ * a lock that another may still hold.
  */
 export function decide(state: State | null, command: Command, now: number, doubtMs = 0): Decision {
   const draft = openDraft(state ?? EMPTY_STATE, now - doubtMs);
@@ -156,7 +156,7 @@ function reserve(draft: Draft, count: number, now: number): { token: number; tok
   return { token, tokenLast };
 }
 
-/** Keeps or takes a place; the position, or null when it has none. */
+/** Keeps or takes a place in the queue. Returns the position, or null when there is none. */
 function standInLine(draft: Draft, command: Claim, place: number, now: number): number | null {
   const expiresAt = now + WAITER_LIFE_MS;
   const waiter = draft.waiters[place];
@@ -210,7 +210,7 @@ function lost({ evictions }: Draft, hold: HoldId, now: number): Answer {
 
 function release(draft: Draft, { hold, minHoldMs }: Release, now: number): Answer {
   const holder = draft.holders.find((other) => sameHold(other.hold, hold));
-  // The holder's own: what is kept must not keep the command's text alive.
+  // The holder's own hold id: that of the command would keep the command's whole text in memory.
   markEnded(draft, holder?.hold ?? hold, now);
   if (holder) leave(draft, holder, minHoldMs);
   return { kind: 'released', held: holder !== undefined, now, decision: 0, othersWait: false };
@@ -228,7 +228,7 @@ function leave(draft: Draft, holder: Holder, minHoldMs: number): void {
 }
 
 function evict(draft: Draft, { fromToken = 0, upToToken, reason = null }: Evict, now: number): Answer {
-  // An exclusive hold is alone on its key: every token reserved since its grant is of its blocks.
+  // An exclusive hold is alone on its key: every token reserved since its grant is its own.
   const isNamed = ({ token, permits, capacity }: Holder | Rest): boolean =>
     token <= upToToken && (permits === capacity ? draft.token : token) >= fromToken;
   const gone = draft.holders.filter(isNamed);

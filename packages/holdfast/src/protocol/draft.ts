@@ -5,7 +5,7 @@ import type { Eviction, Holder, HoldId, Mark, Rest, State, Waiter } from './stat
 
 export interface Draft {
   readonly from: State;
-  /** The earliest it may be: by this, and never by `now`, something is over. */
+  /** The earliest that it may be. Entries expire by this time, never by `now`. */
   readonly earliest: number;
   token: number;
   holders: readonly Holder[];
@@ -15,7 +15,7 @@ export interface Draft {
   evictions: readonly Eviction[];
   /** Whether there is anything to store. */
   changed: boolean;
-  /** Waiters to be told: their window opened, or they came to the head of a key in its cool-down. */
+  /** Waiters to wake: their window opened, or they came to the head of a key in its cool-down. */
   called: readonly Waiter[];
   wakes: readonly Wake[];
 }
@@ -40,7 +40,7 @@ export function openDraft(from: State, earliest: number): Draft {
   };
 }
 
-/** Above everything before it, on this record and on any that was cleaned up: the clock had passed those. */
+/** A number above all earlier ones, also above those of a record that was cleaned up: the clock had passed them. */
 export const rise = (last: number, now: number): number => Math.max(last + 1, now * 1_000);
 
 export function finish(draft: Draft, now: number): State {
@@ -50,10 +50,10 @@ export function finish(draft: Draft, now: number): State {
   return { version: STATE_VERSION, token, decision, holders, rests, waiters, ended, evictions };
 }
 
-/** Drops what is over. What expires has ended, so it is marked like anything else that ends. */
+/** Drops everything that is over. Expired holds get a mark, like all holds that end. */
 export function sweep(draft: Draft, now: number): void {
   const { ended, rests, holders, evictions, earliest } = draft;
-  // No change by itself: a store may keep what is over until the next write, and decide the same.
+  // This alone is no change to store: with evictions kept until the next write, decisions are the same.
   if (evictions.length > 0) draft.evictions = evictions.filter(({ until }) => until > earliest);
   if (anyMarkOver(ended, earliest)) {
     draft.ended = ended.filter((mark) => mark.until > earliest);
@@ -68,7 +68,7 @@ export function sweep(draft: Draft, now: number): void {
     draft.changed = true;
     for (const { hold, expiresAt } of holders) if (expiresAt <= earliest) markEnded(draft, hold, now);
   }
-  // Only now: the end of a holder may have removed waiters of its process from the queue.
+  // Read only now: the end of a holder may have removed waiters of its process from the queue.
   const { waiters } = draft;
   if (anyOver(waiters, earliest)) {
     draft.waiters = waiters.filter(({ expiresAt }) => expiresAt > earliest);
@@ -93,8 +93,8 @@ export function markOf(ended: readonly Mark[], process: string): Mark | null {
 }
 
 /**
- * A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal.
- * So a waiter there could never be granted, and would only be waited for: it leaves the queue.
+ * A claim at or below its process's mark is refused: it is late, doubled, or was overtaken by its withdrawal. A waiter
+ * with such a number could never be granted and would hold up the others, so it leaves the queue.
  */
 export function markEnded(draft: Draft, { process, number }: HoldId, now: number): void {
   const { ended, waiters } = draft;

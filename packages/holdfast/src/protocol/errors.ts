@@ -1,4 +1,4 @@
-/** Errors, by what the caller does next. Here, because stores raise some of them and import nothing else. */
+/** Errors, by what the caller does next. They are here because stores raise some of them and import nothing else. */
 import type { HolderInfo } from './holder-info.js';
 import { keepName } from './keep-name.js';
 
@@ -11,11 +11,11 @@ interface Details {
   readonly cause?: unknown;
 }
 
-/** What all errors of Holdfast have in common. */
+/** The base class of all errors of Holdfast. */
 export abstract class HoldfastError extends Error {
   /** The same for every error of a class: for programs that compare. */
   abstract readonly code: ErrorCode;
-  /** The key concerned, where there is one. */
+  /** The key concerned, if there is one. */
   readonly key: string | undefined;
 
   constructor(message: string, details: Details = {}) {
@@ -24,13 +24,13 @@ export abstract class HoldfastError extends Error {
   }
 }
 
-/** Somebody else held the key for as long as the caller was willing to wait. Try later. */
+/** Others held the key for as long as the caller was willing to wait. Try later. */
 export class AcquireTimeoutError extends HoldfastError {
   static {
     keepName(AcquireTimeoutError, 'AcquireTimeoutError');
   }
   readonly code = 'acquire-timeout';
-  /** Who held it when last asked. The message says it in words. */
+  /** The holders in the store's last reply, as in the message. */
   readonly holders: readonly HolderInfo[];
 
   constructor(message: string, details: Details & { readonly holders?: readonly HolderInfo[] } = {}) {
@@ -46,15 +46,15 @@ export class AcquireTimeoutError extends HoldfastError {
  */
 export type LossReason = 'deadline' | 'expired' | 'evicted' | 'closed' | 'max-hold' | 'replaced';
 
-/** The lease is over and the lock may be another's already. Stop now. */
+/** The lease is over, and another may have the lock already. Stop now. */
 export class LeaseLostError extends HoldfastError {
   static {
     keepName(LeaseLostError, 'LeaseLostError');
   }
   readonly code = 'lease-lost';
-  /** Undefined where the lease was not lost: its user released it or handed it off before. */
+  /** Undefined if the lease was not lost: its user released it or handed it off before. */
   readonly reason: LossReason | undefined;
-  /** What the work returned, where it finished after the loss. */
+  /** The value of the work, if it finished after the loss. */
   readonly result: unknown;
 
   constructor(
@@ -67,10 +67,10 @@ export class LeaseLostError extends HoldfastError {
   }
 }
 
-/** What is known of an operation that failed at the store. */
+/** Whether a failed operation may have been executed. */
 export type StoreOutcome = 'unknown' | 'not-executed';
 
-/** The store failed. The message says why; `outcome` says whether the operation may have been executed all the same. */
+/** The store failed. The message says why; `outcome` says whether the operation may have been executed. */
 export class StoreError extends HoldfastError {
   static {
     keepName(StoreError, 'StoreError');
@@ -92,14 +92,14 @@ export class StoreError extends HoldfastError {
 }
 
 /**
- * When to send a command again that was not executed: `at-once`, somebody was in the way; `while-waiting`, the store is
- * not there now; `never`, waiting does not help.
+ * When to send a command again that was not executed: `at-once`, another command was in the way; `while-waiting`, the
+ * store is unavailable; `never`, waiting does not help.
  */
 export type Retry = 'at-once' | 'while-waiting' | 'never';
 
 /**
- * For stores: the command was certainly not executed. The message says why, in the driver's words, and what to do.
- * Any other rejection leaves open what happened. Users get a `StoreError` with this message.
+ * For stores: the command was certainly not executed. The message says why, in the driver's words, and what to do. Any
+ * other rejection means that the outcome is unknown. Users get a `StoreError` with this message.
  */
 export class NotExecutedError extends Error {
   static {

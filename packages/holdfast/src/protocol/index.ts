@@ -1,4 +1,4 @@
-/** The protocol, for those who write a store or a port. */
+/** The protocol, for authors of stores and ports. */
 export * from './commands.js';
 export * from './constants.js';
 export { type Decision, decide } from './decide.js';

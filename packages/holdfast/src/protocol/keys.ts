@@ -1,4 +1,4 @@
-/** The one order of keys, which of them a list goes through, and a list around those that cannot be read. */
+/** The order of keys, the keys of a list, and a list that goes on behind unreadable records. */
 import { UnsupportedError } from './errors.js';
 import type { ListQuery } from './store.js';
 
@@ -13,7 +13,7 @@ export function compareKeys(a: string, b: string): number {
   return (a.codePointAt(at) ?? -1) - (b.codePointAt(at) ?? -1);
 }
 
-/** For stores whose engine has no such order: those of the keys that the query asks for, in order, however many. */
+/** For stores whose engine has no such order: the keys that the query selects, in order, without its limit. */
 export function keysInOrder(keys: Iterable<string>, { prefix, after }: ListQuery): string[] {
   return [...keys]
     .filter((key) => key.startsWith(prefix) && (after === undefined || compareKeys(key, after) > 0))
@@ -21,8 +21,8 @@ export function keysInOrder(keys: Iterable<string>, { prefix, after }: ListQuery
 }
 
 /**
- * A list rejects at a record that cannot be read, such as one of a newer format. This one tells why, and goes on behind it. A limit of
- * the query counts again from there.
+ * A list rejects at a record that cannot be read, such as one of a newer format. This one passes the error to `onRefused`
+ * and goes on behind it. A limit of the query counts again from there.
  */
 export async function* listAround<T, Q extends { readonly after?: string }>(
   list: (query: Q) => AsyncIterable<T>,

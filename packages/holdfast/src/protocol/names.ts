@@ -1,6 +1,6 @@
 /**
- * Rules for what users name: namespaces, keys, owners, metadata, reasons. Checked once, before anything is sent (F17). Two spellings
- * of one letter are one name: text is compared in Unicode's normal form C.
+ * Rules for names and texts of users: namespaces, keys, owners, metadata, reasons. Checked once, before anything is sent
+ * (F17). Two spellings of one letter are one name: text is compared in Unicode's normal form C.
  */
 import { InvalidArgumentError } from './errors.js';
 
@@ -15,8 +15,8 @@ const PLAIN_LENGTH_MAX = 128;
 const SPACE = 0x20;
 
 /**
- * Whether the text, from this place on, needs no further check: most names are like this. What comes before has to be plain,
- * too. One character is read first: that makes one piece of a text that was joined, and expressions and maps are slow on two.
+ * Whether the text, from this place on, needs no further check, like most names. The text before has to be plain, too.
+ * Reading one character flattens a joined string, on which regular expressions and maps are slow.
  */
 export const isPlainText = (text: string, from = 0): boolean =>
   text.charCodeAt(from) >= SPACE && text.length <= from + PLAIN_LENGTH_MAX && PLAIN.test(text);
@@ -50,7 +50,7 @@ export function checkOwner(owner: unknown): string {
   return checkText(owner, 'owner', OWNER_BYTES_MAX);
 }
 
-/** Why an operator evicts. */
+/** Returns the reason of an eviction, or throws `InvalidArgumentError`. */
 export function checkReason(reason: unknown): string {
   return checkText(reason, 'reason', REASON_BYTES_MAX, {
     ifEmpty: 'leave it out, or say why the lease is ended.',
@@ -108,7 +108,7 @@ function isPlainObject(value: unknown): value is object {
 /** A value in an error message: short, and safe to print. */
 export function show(value: unknown): string {
   const isPrimitive = value === null || !['object', 'function'].includes(typeof value);
-  // An object's own way of showing itself may be missing, or throw.
+  // An object's own `toString` may be missing, or throw.
   const other = isPrimitive ? String(value) : Object.prototype.toString.call(value);
   const text = typeof value === 'string' ? JSON.stringify(value) : other;
   return text.length > 80 ? `${text.slice(0, 77)}…` : text;

@@ -1,4 +1,4 @@
-/** A misspelt option is a mistake that nobody would notice otherwise. */
+/** Refuses unknown options: without this check, nobody would notice a misspelt one. */
 import { InvalidArgumentError } from './errors.js';
 
 /** Returns the options, or throws `InvalidArgumentError`. */

@@ -1,6 +1,6 @@
 /**
- * What a store keeps for one key. Plain data: numbers, strings and lists, so that every engine can hold it.
- * Times are whole milliseconds of the store's clock.
+ * The state of one key at a store. Plain data: numbers, strings and lists, so that every engine can hold it. Times are
+ * whole milliseconds of the store's clock.
  */
 import { KEEP_MS, STATE_VERSION, WINDOW_MS } from './constants.js';
 import { UnsupportedError } from './errors.js';
@@ -28,7 +28,7 @@ export interface Holder {
   readonly metadata: string | null;
 }
 
-/** What a release inside `minHold` leaves: permits kept until `expiresAt`, belonging to nobody. */
+/** A cool-down after a release within `minHold`: permits that are kept until `expiresAt` and belong to nobody. */
 export interface Rest {
   readonly owner: string;
   readonly permits: number;
@@ -61,7 +61,7 @@ export interface Mark {
 /** A hold that an operator ended, so that its next renewal learns of it. */
 export interface Eviction extends HoldId {
   readonly reason: string | null;
-  /** When the hold would have expired and nobody asks for it any more, or `EVICTION_MS` after the eviction. */
+  /** When the hold would have expired, or `EVICTION_MS` after the eviction if that is sooner. */
   readonly until: number;
 }
 
@@ -76,13 +76,13 @@ export interface State {
   readonly rests: readonly Rest[];
   readonly waiters: readonly Waiter[];
   readonly ended: readonly Mark[];
-  /** Nearly always empty: a store keeps it only when it is not. */
+  /** Nearly always empty; a store writes it only when it is not. */
   readonly evictions: readonly Eviction[];
 }
 
 const NONE: readonly never[] = [];
 
-/** The state of a key that nobody has or wants, and whose next token and decision number are above this. */
+/** The state of a key without holders and waiters. Its next token and decision number are above `last`. */
 export const emptyState = (last: number): State => ({
   version: STATE_VERSION,
   token: last,
@@ -100,7 +100,7 @@ export const EMPTY_STATE: State = emptyState(0);
 /** Whether two ids name the same hold. */
 export const sameHold = (a: HoldId, b: HoldId): boolean => a.number === b.number && a.process === b.process;
 
-/** Woken, but did not come while its window was open: it holds nobody up, and keeps its place. */
+/** Whether a woken waiter did not claim while its window was open. It keeps its place, but holds nobody up. */
 export function missedItsWindow(waiter: Waiter, now: number): boolean {
   return waiter.wokenAt !== null && now >= waiter.wokenAt + WINDOW_MS;
 }

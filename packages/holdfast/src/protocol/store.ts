@@ -1,8 +1,8 @@
-/** The store contract: what an engine has to offer to keep locks. */
+/** The store contract: the operations that an engine has to offer to keep locks. */
 import type { Command, HolderView, Reply, WaiterView, Why } from './commands.js';
 import type { HoldId } from './state.js';
 
-/** What a store can do, known without asking its server. */
+/** The abilities of a store, known without asking its server. */
 export interface Traits {
   /** Whose clock decides: the server's, this machine's, or an estimate of the server's. */
   readonly clock: 'store' | 'machine' | 'estimate';
@@ -16,7 +16,7 @@ export interface Traits {
   readonly shared: 'process' | 'machine' | 'network';
   /** Whether locks outlive a restart of the store. */
   readonly durable: boolean;
-  /** Where it can prove a holder dead before its ttl: how often the waiters in front should ask. Null where it cannot. */
+  /** How often the waiters in front should poll, if the store can prove a holder dead before its ttl. Otherwise null. */
   readonly livenessPollMs: number | null;
   /**
    * Whether every read and every list costs money, a list as much as all stored keys. Dashboards and health checks then
@@ -36,7 +36,7 @@ export interface Snapshot {
   readonly waiters: readonly WaiterView[];
 }
 
-/** Every store applies all of it: paging through a store that ignores `after` would never end. */
+/** A store has to apply all members: paging through a store that ignores `after` would never end. */
 export interface ListQuery {
   /** Only keys that start with this; '' for all. */
   readonly prefix: string;
@@ -58,16 +58,16 @@ export interface Finding {
 export interface Guarantees {
   /** The server, with its version. */
   readonly server: string;
-  /** Its time at the moment it was asked. */
+  /** The server's time when it was asked. */
   readonly now: number;
-  /** What is good about this server, and what is not. */
+  /** The promises that it keeps, and those that it does not keep. */
   readonly findings: readonly Finding[];
 }
 
-/** Ends what it was returned for, such as listening. */
+/** Ends an activity of the store, such as listening. */
 export type Stop = () => Promise<void>;
 
-/** Who holds a lock in the records of LockServiceCentral: an owner and an instance of it, both as they are stored. */
+/** A holder in the records of LockServiceCentral: an owner and an instance of it, both as they are stored. */
 export interface Instance {
   readonly owner: string;
   /** A secret of the client. */
@@ -78,7 +78,7 @@ export interface Instance {
 export interface InstanceLease extends Instance {
   /** With all renewals since it was acquired. */
   readonly leaseDuration: number;
-  /** Epoch seconds. The second named still belongs to the lock. */
+  /** Epoch seconds. The lock includes this second. */
   readonly expiry: number;
 }
 
@@ -86,20 +86,20 @@ export interface InstanceLease extends Instance {
 export type InstanceRenewal =
   | { readonly kind: 'renewed'; readonly lease: InstanceLease }
   | { readonly kind: 'lost' }
-  /** Nothing was changed: so many seconds would have been left, more than allowed. */
+  /** Nothing was changed: `seconds` would have been left, more than allowed. */
   | { readonly kind: 'too-long'; readonly seconds: number };
 
 /**
  * Locks whose holder is an instance instead of a hold, for services with the contract of LockServiceCentral. Every
  * operation is one conditional write of the record that LockServiceCentral reads and writes, too.
  *
- * `operation` is a random text that the caller makes for each call, so that a write that was sent twice counts once.
- * As in `apply`, a rejection means that nobody can know what happened.
+ * `operation` is a random text that the caller makes for each call, so that a write that was sent twice counts once. As in
+ * `apply`, a rejection means that the outcome is unknown.
  */
 export interface InstanceLocks {
   /** Null when nobody holds the key. */
   read(key: string): Promise<InstanceLease | null>;
-  /** Also over a lease of the same instance, which may get shorter by it. Null: another holds the key. */
+  /** Also replaces a lease of the same instance, even by a shorter one. Null when another holds the key. */
   acquire(key: string, instance: Instance, seconds: number, operation: string): Promise<InstanceLease | null>;
   /** Adds to the lease and to its expiry, unless more than `secondsMax` would be left. */
   renew(
@@ -114,16 +114,16 @@ export interface InstanceLocks {
 }
 
 /**
- * Applies a batch; one promise a command, each settling alone. Commands of one key apply in order.
- * A rejection means that nobody can know what happened to that command, unless it is a `NotExecutedError` or an
- * `UnsupportedError`: then it was certainly not executed.
+ * Applies a batch. Returns one promise per command, and each settles alone. Commands of one key apply in order. A
+ * rejection means that the outcome of that command is unknown, unless it is a `NotExecutedError` or an `UnsupportedError`:
+ * then it was certainly not executed.
  */
 export interface Apply {
   (commands: readonly Command[]): readonly Promise<Reply>[];
   /**
-   * Only where a reply is there when the call returns, and cannot be lost: the same without promises. An error stands for
-   * a rejection. Whoever uses it sends each command once, so nothing has to be remembered of holds that are released.
-   * A wrapper that replaces `apply` replaces this, too.
+   * The same without promises. Only for stores whose replies are there when the call returns, and cannot be lost. An error
+   * stands for a rejection. Each command is sent once, so the store need not remember released holds. A wrapper that
+   * replaces `apply` has to replace this, too.
    */
   readonly atOnce?: (commands: readonly Command[]) => readonly (Reply | Error)[];
 }
@@ -134,7 +134,7 @@ export interface Store {
   readonly name: string;
   /** What it can do. */
   readonly traits: Traits;
-  /** Applies commands, each atomically; those of one key in their order. */
+  /** Applies each command atomically, and the commands of one key in order. */
   apply: Apply;
   /**
    * Brings wake-ups for an inbox until stopped. They may be lost, late or doubled. When the store notices that they no
@@ -146,17 +146,17 @@ export interface Store {
     onListening?: (isListening: boolean) => void,
   ): Promise<Stop>;
   /**
-   * Only where the store can prove that a holder's process is gone: from now on only the ttl ends this hold, until a
-   * process renews it. The process that renews it is then the holder's.
+   * Only for stores that can prove that a holder's process is gone. From now on only the ttl ends this hold, until a
+   * process renews it. That process is then the holder's.
    */
   handOff?(hold: HoldId): Promise<void>;
-  /** Only where the records are those of LockServiceCentral. The same keys, and the same locks as those of `apply`. */
+  /** Only for stores with the records of LockServiceCentral. Keys and locks are the same as those of `apply`. */
   readonly instances?: InstanceLocks;
-  /** Null when nobody holds the key and nobody waits for it. */
+  /** Null when the key has no holder and no waiter. */
   read(key: string): Promise<Snapshot | null>;
   /**
-   * Keys that somebody holds or waits for, in the order of `compareKeys`: by code points, as UTF-8's bytes sort. Rejects at
-   * a record that it cannot read, such as one of a newer format, after the keys before it.
+   * Yields the keys with holders or waiters, in the order of `compareKeys`: by code points, as UTF-8's bytes sort. Rejects
+   * at a record that it cannot read, such as one of a newer format, after the keys before it.
    */
   list(query: ListQuery): AsyncIterable<Snapshot>;
   /** The promises that this server, as configured, really keeps. */

@@ -21,7 +21,7 @@ export function holderInfo(view: HolderView): HolderInfo {
   };
 }
 
-/** Undefined also for text that is no JSON object: another program may have stored anything, and must not keep others from reading. */
+/** Undefined also for text that is no JSON object: a text of another program must not make the key unreadable. */
 export function readMetadata(text: string | null): Metadata | undefined {
   if (text === null) return undefined;
   try {
@@ -33,7 +33,7 @@ export function readMetadata(text: string | null): Metadata | undefined {
   }
 }
 
-/** Null when nobody holds the key and nobody waits for it. */
+/** Null when the key has no holder and no waiter. */
 export function snapshotOf(key: string, state: State | null, now: number): Snapshot | null {
   if (!state) return null;
   const isLive = (entry: { readonly expiresAt: number }): boolean => entry.expiresAt > now;

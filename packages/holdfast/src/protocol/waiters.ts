@@ -1,4 +1,4 @@
-/** The queue of waiters: who has room, who is woken next, and how soon it is worth asking again. */
+/** The queue of waiters: which claims have room, which waiter is woken next, and how soon to claim again. */
 import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from './constants.js';
 import type { Draft } from './draft.js';
 import { missedItsWindow, type Waiter } from './state.js';
@@ -42,8 +42,8 @@ export function hasRoom(draft: Draft, ahead: number, wants: Share): boolean {
 }
 
 /**
- * Opens a window for every waiter that now fits, in order, and closes the windows of those that no longer do.
- * Nobody behind the first that does not fit is woken: a large claim is never starved by small ones.
+ * Opens a window for every waiter that now fits, in order, and closes the windows of waiters that no longer fit. Waiters
+ * behind the first that does not fit are not woken, so that small claims never starve a large one.
  */
 export function callNext(draft: Draft, now: number): void {
   const tally = taken(draft);
@@ -68,7 +68,7 @@ function replace(draft: Draft, index: number, waiter: Waiter): void {
   draft.changed = true;
 }
 
-/** Woken a while ago, and has not claimed yet: the wake-up may be lost, so it is sent again. */
+/** Whether it was woken a while ago and has not claimed yet. The wake-up may be lost, so it is sent again. */
 export function isOverdue({ wokenAt }: Waiter, earliest: number): boolean {
   return wokenAt !== null && earliest >= wokenAt + NAME_AGAIN_MS && earliest < wokenAt + WINDOW_MS;
 }

@@ -1,4 +1,4 @@
-/** Many callers may wait with one signal: it gets one listener, not one each. */
+/** One listener per signal, because many callers may wait with one signal. */
 
 interface Abortable {
   onAbort(): void;

@@ -1,11 +1,11 @@
 /**
  * Claims a key at the store for the waiters of one queue.
  *
- * 1. An exclusive request claims alone, and so does a contender for one waiter. Shared ones claim up to sixteen at a time,
- *    all but the last without queueing. Grants go to whoever waits longest.
- * 2. The last claim, the anchor, keeps the place in the store's queue. It asks again when woken, when something before it
- *    may be over, or by the safety poll.
- * 3. Retired, it takes back everything that the store may still do with its claims, except with a caller's own hold.
+ * 1. An exclusive request, or one waiter alone, gets one claim. Shared requests get up to sixteen claims at a time, all
+ *    but the last without queueing. Grants go to the waiter that waits longest.
+ * 2. The last claim, the anchor, keeps the place in the store's queue. It is sent again when woken, when something before
+ *    it may be over, or by the safety poll.
+ * 3. When retired, it withdraws every claim that the store may still grant, except with a caller's own hold.
  */
 import type { Moment } from '../clock.js';
 import type { Busy, Granted, Reply } from '../protocol/commands.js';
@@ -19,22 +19,22 @@ import type { Task } from '../timer-queue.js';
 import { areAlike, claimOf, isExclusive, type Request } from './request.js';
 
 export const TOGETHER_MAX = 16;
-/** Waiters further back ask a little later: the first in the queue should find the key free. */
+/** Waiters further back claim a little later, so that the first in the queue finds the key free. */
 const STAGGER_MS = 10;
-/** This many in front ask as often as the store can prove a death: the first may not know yet that it is. */
+/** This many waiters in front poll as often as the store can prove a death: the first may not know its place yet. */
 const NEAR_PLACES = 8;
 /** Without wake-ups: full jitter between these, the upper bound doubling. Behind the first eight it is twice as high. */
 const BACKOFF_MS_MIN = 50;
 const BACKOFF_MS_MAX = 500;
 /**
- * Kept out of a full queue: a random pause between this and twice as long. The lock goes to the queue, so asking more
- * often gains nothing; and the queue moves slower without wake-ups.
+ * The pause of a waiter for which a full queue had no place: random, between this and twice as long. The lock goes to the
+ * queue, so polling more often gains nothing; and the queue moves slower without wake-ups.
  */
 const OUTSIDE_MS = 500;
 const OUTSIDE_UNWOKEN_MS = 1_500;
 /**
- * These pauses, and those far back in a queue without wake-ups, are at least this many times as long as the answer took.
- * In the queue they are bounded: a place has to be kept.
+ * These pauses, and the pauses far back in a queue without wake-ups, last at least this many times as long as the last
+ * answer took. In the queue they have a limit, so that the waiter keeps its place.
  */
 const ANSWERS_PER_PAUSE = 4;
 const FAR_MS_MAX = 1_500;
@@ -43,26 +43,26 @@ const FAR_MS_MAX = 1_500;
 export interface ContenderOwner {
   readonly client: StoreClient;
   readonly newHold: (request: Request) => HoldId;
-  /** How many waiters, up to `most`, this request's claims would serve. */
+  /** The number of waiters, up to `most`, that claims of this request would serve. */
   countAlike(request: Request, most: number): number;
-  /** A claim was granted. Whether claiming goes on. */
+  /** A claim was granted. Returns whether claiming goes on. */
   onGranted(from: Contender, hold: HoldId, reply: Granted, sent: Moment): boolean;
   onBusy(from: Contender, reply: Busy): void;
   onUnknown(from: Contender, cause: unknown): void;
   /** The store ended new claims twice in a row; the next one follows after a pause. */
   onWithdrawnAgain(): void;
-  /** The caller's own hold has ended before. */
+  /** The caller's own hold had ended already. */
   onEnded(from: Contender): void;
   onRefused(from: Contender, error: HoldfastError): void;
 }
 
 export class Contender implements Task, RetryListener {
   index = -1;
-  /** Of a waiter that it claims for. */
+  /** The request of a waiter that it claims for. */
   request: Request;
-  /** The last answer, while it is the last thing known. */
+  /** The last reply, unless it is outdated. */
   answer: Busy | null = null;
-  /** Why the store cannot be asked, while that is the last thing known and nothing was executed. */
+  /** Why the last attempt was not executed, unless that is outdated. */
   refusal: NotExecutedError | null = null;
   /** Whether the first claim is on its way, and nothing is known yet. */
   isFirstClaim = false;
@@ -73,7 +73,7 @@ export class Contender implements Task, RetryListener {
   #extras: readonly RetriedCommand[] = [];
   #anchor: HoldId | null = null;
   #claim: RetriedCommand | null = null;
-  /** The store may still have something of the anchor: a place in the queue, or an attempt that was not answered. */
+  /** Whether the store may still have a place in the queue for the anchor, or an unanswered attempt of it. */
   #leavesTraces = false;
   #isWoken = false;
   #backoffs = 0;
@@ -105,7 +105,7 @@ export class Contender implements Task, RetryListener {
     return (this.#claim?.unanswered ?? 0) > 0;
   }
 
-  /** Starts at this time, or at once. */
+  /** Starts at `fromMs`, or at once. */
   start(fromMs: number): void {
     const { clock, timers } = this.#owner.client;
     if (fromMs > 0 && fromMs > clock.monotonicMs()) timers.schedule(this, fromMs);
@@ -147,7 +147,7 @@ export class Contender implements Task, RetryListener {
     else this.#claimAll();
   }
 
-  /** New holds, the anchor's number highest: a claim drops the places of its process's lower numbers. */
+  /** All holds are new, and the anchor's number is the highest: a claim drops its process's places with lower ones. */
   #claimAll(): void {
     const { request } = this;
     this.#leavesTraces = false;
@@ -158,7 +158,7 @@ export class Contender implements Task, RetryListener {
   }
 
   #claimExtras(): void {
-    // Extras that are not answered yet count too.
+    // Unanswered extras count, too.
     const count = this.#owner.countAlike(this.request, TOGETHER_MAX) - 1 - this.#extras.length;
     for (let extra = 0; extra < count; extra++) {
       this.#extras = [...this.#extras, this.#send(this.#owner.newHold(this.request), false)];
@@ -174,7 +174,7 @@ export class Contender implements Task, RetryListener {
     else this.#onWithdrawn();
   }
 
-  /** The anchor speaks for all: it is sent last, and its place in the queue outlives the others. */
+  /** Only the anchor's refusal counts: it is sent last, and its place in the queue outlives the others. */
   onUnknown(cause: unknown, from: RetriedCommand): void {
     this.answer = null;
     this.isFirstClaim = false;
@@ -216,7 +216,7 @@ export class Contender implements Task, RetryListener {
     return new RetriedCommand(client, command, this.request.ttlMs, this, true);
   }
 
-  /** A new number is above every mark, so once is enough; a store that answers so again and again is not hurried. */
+  /** A new number is above every mark, so one new claim is enough. After a second `withdrawn`, pause. */
   #onWithdrawn(): void {
     this.#anchor = null;
     this.isQueued = false;
@@ -266,7 +266,7 @@ export class Contender implements Task, RetryListener {
     const isFar = position !== null && position >= NEAR_PLACES;
     const mostMs = Math.min(BACKOFF_MS_MIN * 2 ** this.#backoffs, BACKOFF_MS_MAX * (isFar ? 2 : 1));
     const pauseMs = BACKOFF_MS_MIN + clock.random() * (mostMs - BACKOFF_MS_MIN);
-    // Waiters in front must not come too late for their turn.
+    // Waiters in front must not miss their turn, so only waiters far back pause for longer.
     if (isFar) return Math.max(pauseMs, Math.min(ANSWERS_PER_PAUSE * tookMs, FAR_MS_MAX));
     return Math.min(pauseMs, livenessMs, freeInMs + 1 + clock.random() * STAGGER_MS);
   }

@@ -1,8 +1,8 @@
 /**
- * The waiters of this process for one key, in order. Only those in front ask the store (F18, F19): the first, and beside
- * a shared first (a reader, a permit of many) up to fifteen like it. A thousand waiters cost what one costs.
+ * The waiters of this process for one key, in order. Only the waiters in front claim at the store (F18, F19): the first,
+ * and if it is shared (a reader, a permit of many) up to fifteen like it. A thousand waiters cost as much as one.
  *
- * What a grant becomes, a lease or the answer to a request, is for the subclass.
+ * The subclass makes a lease, or the answer to a request, from a grant.
  */
 import type { Moment } from '../clock.js';
 import type { Busy, Granted, HolderView, Why } from '../protocol/commands.js';
@@ -14,25 +14,25 @@ import { Contender, type ContenderOwner, TOGETHER_MAX } from './contender.js';
 import { areAlike, areShared, canInherit, isExclusive, type Request } from './request.js';
 import { isPatient, type NotGranted, type Outcome, Waiter, WaiterList, type WaiterOwner } from './waiter.js';
 
-/** What the queues of one process share. */
+/** The parts that the queues of one process share. */
 export interface QueueOwner<R extends Request, G> {
   readonly client: StoreClient;
   readonly aborts: AbortListeners;
   readonly newHold: (request: Request) => HoldId;
-  /** Nobody waits in the queue any more. */
+  /** The queue has no waiter any more. */
   forget(queue: KeyQueue<R, G>): void;
 }
 
-/** The waiters of one key in this process, in order. Extended by the engine's users. */
+/** The waiters of one key in this process, in order. Users of the engine extend it. */
 export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, WaiterOwner<Waiter<R, G>> {
   readonly key: string;
   readonly client: StoreClient;
   readonly aborts: AbortListeners;
   readonly newHold: (request: Request) => HoldId;
   protected readonly waiters = new WaiterList<R, G>();
-  /** Whether one contender claims for all waiters that have no hold of their own; otherwise each in front claims for itself. */
+  /** Whether one contender claims for all waiters without a hold of their own; otherwise each in front has its own. */
   protected readonly sharesClaims: boolean = true;
-  /** Nobody here claims before this time. */
+  /** No waiter here claims before this time. */
   protected awayUntilMs = 0;
   readonly #owner: QueueOwner<R, G>;
   /** Claims with holds made here. */
@@ -49,12 +49,12 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   /** A claim was granted to this waiter: settles it, or gives the hold back. */
   protected abstract grant(waiter: Waiter<R, G>, hold: HoldId, reply: Granted, sent: Moment): void;
 
-  /** Whether the waiter in front gets the key within this process, so that nobody has to claim it. */
+  /** Whether the waiter in front gets the key within this process, without a claim. */
   protected isServedHere(_front: Waiter<R, G> | null): boolean {
     return false;
   }
 
-  /** Who holds the key, while nobody claims it and this process knows. */
+  /** The holders, if this process knows them although nobody here claims the key. */
   protected holdersHere(): readonly HolderView[] | null {
     return null;
   }
@@ -64,7 +64,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     return false;
   }
 
-  /** The waiter found the key taken. Once per waiter. `position`: its own place in the store's queue, if it has one. */
+  /** The waiter found the key taken; called once. `position`: its own place in the store's queue, if it has one. */
   protected onContended(
     _waiter: Waiter<R, G>,
     _holders: readonly HolderView[],
@@ -77,7 +77,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     const waiter = new Waiter<R, G>(this, request);
     if (request.signal?.aborted) {
       waiter.settle({ kind: 'aborted', reason: request.signal.reason });
-      // The queue may have been made for it alone.
+      // The queue may have been made for this waiter alone, and then ends.
       this.advance();
       return waiter.outcome;
     }
@@ -87,12 +87,12 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     this.advance();
     const contender = waiter.contender ?? this.#contender;
     const isFirst = waiter === this.waiters.first && contender?.isFirstClaim === true;
-    // The timeout of the first claim comes before its own: most waiters never need a timer.
+    // The timeout of the first claim comes before the waiter's own, so most waiters never need a timer.
     if (!isFirst || !isPatient(request)) this.#waitOn(waiter);
     return waiter.outcome;
   }
 
-  /** Answers from what is known already, or sets a timer. */
+  /** Answers if the answer is known already, or sets a timer. */
   #waitOn(waiter: Waiter<R, G>): void {
     if (waiter.isListed && !this.#answerKnown(waiter)) this.#failOverdue(waiter);
     waiter.arm();
@@ -119,7 +119,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     for (const { contender } of this.waiters) contender?.wake();
   }
 
-  /** Whether the store's own queue shows this waiter. A claim with a hold made here stands for the first that it serves. */
+  /** Whether the store's queue shows this waiter. A claim with a hold made here stands for the first that it serves. */
   protected isQueuedAtStore(waiter: Waiter<R, G>): boolean {
     if (waiter.contender) return waiter.contender.isQueued;
     return this.#contender?.isQueued === true && waiter === this.#waiterFor(this.#contender);
@@ -137,8 +137,8 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
   }
 
   /**
-   * A waiter that leaves hands its place in the store's queue to the next one, if that is like it and has none. Where the
-   * next one has a place of its own, nobody gets it: whoever stands further back would overtake.
+   * A waiter that leaves hands its place in the store's queue to the next one, if that asks for the same and has none. If
+   * the next one has a place of its own, the place is given up: a waiter further back would overtake with it.
    */
   #remove(waiter: Waiter<R, G>): void {
     this.waiters.remove(waiter);
@@ -176,7 +176,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     return Math.max(count, 1);
   }
 
-  /** P15: a grant that nobody like the claim waits for any more is given back. */
+  /** P15: a grant is given back if no waiter asks for the same as its claim any more. */
   onGranted(from: Contender, hold: HoldId, reply: Granted, sent: Moment): boolean {
     const { request } = from;
     const { first } = this.waiters;
@@ -185,7 +185,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     if (waiter) {
       waiter.contender = null;
       this.grant(waiter, hold, reply, sent);
-      // A grant that came too late was given back: the next claim's timeout may come after the waiter's own time.
+      // The grant came too late and was given back. The next claim's timeout may come after the waiter's own time.
       if (waiter.isListed) waiter.arm();
     } else if (request.hold === null) this.client.releases.withdraw(this.key, hold, request.ttlMs);
     this.advance();
@@ -230,7 +230,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     this.advance();
   }
 
-  /** Waiters that ask for something else are not refused with it. */
+  /** Waiters that ask for something else stay. */
   onRefused(from: Contender, error: HoldfastError): void {
     const isShared = from === this.#contender;
     from.retire();
@@ -242,7 +242,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     this.advance();
   }
 
-  /** Brings the contenders into line with who waits in front now. A queue in which nobody waits ends. */
+  /** Starts and retires contenders to match the waiters now in front. A queue without waiters ends. */
   advance(): void {
     const front = this.#front();
     if (this.#contender && !(front && this.#contender.serves(front.request))) {
@@ -257,7 +257,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     }
   }
 
-  /** The first of those in front that the shared contender claims for. The others in front claim for themselves. */
+  /** The first of the waiters in front that the shared contender claims for. The others in front claim for themselves. */
   #front(): Waiter<R, G> | null {
     const head = this.waiters.first;
     if (!head) return null;
@@ -280,7 +280,7 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     return contender;
   }
 
-  /** Nobody claims, because this process holds the key: that is an answer for those who do not wait. */
+  /** While this process holds the key, no contender claims it. Overdue waiters get this holder as their answer. */
   #answerOverdue(front: Waiter<R, G>): void {
     const holders = this.waiters.overdue > 0 ? this.holdersHere() : null;
     if (!holders) return;
@@ -318,14 +318,14 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     }
   }
 
-  /** The store cannot be asked now, and nothing was executed: those who do not wait are told so at once. */
+  /** Fails an overdue waiter at once if the store cannot be asked now and nothing was executed. */
   #failOverdue(waiter: Waiter<R, G>): void {
     const contender = this.#contenderBefore(waiter);
     const refusal = contender && !contender.isInDoubt ? contender.refusal : null;
     if (refusal && waiter.isOverdue && waiter.isListed) this.#failed(waiter, refusal);
   }
 
-  /** Whose answers tell about the key as this waiter would find it. */
+  /** The contender whose answers show the key as this waiter would find it. */
   #contenderBefore(waiter: Waiter<R, G>): Contender | null {
     return waiter.contender ?? this.#contender ?? this.waiters.first?.contender ?? null;
   }

@@ -9,7 +9,7 @@ import type { KeyQueue, QueueOwner } from './key-queue.js';
 import type { Request } from './request.js';
 import type { NotGranted } from './waiter.js';
 
-/** The queues of all keys that somebody in this process waits for. */
+/** The queues of all keys with waiters in this process. */
 export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
   implements QueueOwner<R, G>, WakeReceiver
 {
@@ -24,14 +24,14 @@ export abstract class KeyQueues<R extends Request, G, Q extends KeyQueue<R, G>>
 
   abstract readonly newHold: (request: Request) => HoldId;
 
-  /** A copy: queues may end while they are looked at. */
+  /** A copy, because queues may end while the caller goes through them. */
   all(): readonly Q[] {
     return [...this.queues.values()];
   }
 
   forget(queue: KeyQueue<R, G>): void {
     if (this.queues.get(queue.key) !== queue) return;
-    // V8 links the tables that a map has outgrown: they keep what they held alive until a major garbage collection.
+    // V8 links the tables that a map has outgrown, and their entries stay in memory until a major garbage collection.
     if (this.queues.size === 1) this.queues = new Map();
     else this.queues.delete(queue.key);
   }

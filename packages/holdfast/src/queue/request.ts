@@ -1,4 +1,4 @@
-/** What a caller asks for, checked. */
+/** The checked request of a caller. */
 import type { Claim } from '../protocol/commands.js';
 import { InvalidArgumentError } from '../protocol/errors.js';
 import { show } from '../protocol/names.js';
@@ -32,7 +32,7 @@ function isCount(value: unknown): value is number {
   return typeof value === 'number' && Number.isInteger(value) && value >= 1 && value <= CAPACITY_MAX;
 }
 
-/** A call that wants a key: who asks, for how long, and how long it waits. */
+/** A call that wants a key: its owner, its ttl, and how long it waits. */
 export interface Request extends Permits {
   /** As the store knows it. */
   readonly key: string;
@@ -47,8 +47,9 @@ export interface Request extends Permits {
   readonly metadata: string | null;
   readonly signal: AbortSignal | undefined;
   /**
-   * The caller's own hold; null: one is made here. The caller may use its hold elsewhere at this moment, or again soon, so
-   * it is never taken back here. A hold made here is known to nobody else: if nobody waits for it any more, it is.
+   * The caller's own hold; null: the queue makes one. The caller may use its own hold elsewhere now, or again soon, so the
+   * queue never withdraws it. A hold that the queue made is known to nobody else, and is withdrawn when nobody waits for
+   * it any more.
    */
   readonly hold: HoldId | null;
 }
@@ -85,6 +86,6 @@ export const canInherit = (from: Request, heir: Request): boolean =>
   heir.hold === null &&
   heir.queue;
 
-/** Whether both may be claimed for at the same time: readers, or permits of one semaphore. */
+/** Whether both may claim at the same time: readers, or permits of one semaphore. */
 export const areShared = (a: Permits, b: Permits): boolean =>
   a.permits < a.capacity && a.permits === b.permits && a.capacity === b.capacity;

@@ -11,7 +11,7 @@ import type { AbortListeners } from './abort-listeners.js';
 import type { Contender } from './contender.js';
 import type { Request } from './request.js';
 
-/** However short the wait, the store has this long to give a first answer. */
+/** The time that the store has for a first answer, even if the wait is shorter. */
 const ANSWER_MS = 2_000;
 
 /** How waiting ended without a grant. */
@@ -22,19 +22,19 @@ export type NotGranted =
       readonly holders: readonly HolderView[];
       /** Another lease of this process holds the key. */
       readonly heldHere: boolean;
-      /** The store's last answer, where it was asked. */
+      /** The store's last reply, if there was one. */
       readonly answer: Busy | null;
     }
   | { readonly kind: 'failed'; readonly error: HoldfastError }
   | { readonly kind: 'aborted'; readonly reason: unknown }
-  /** The caller's own hold was released, evicted or has expired before. */
+  /** The caller's own hold had been released or evicted, or had expired. */
   | { readonly kind: 'ended' }
   /** A later request with the same hold waits in its place. */
   | { readonly kind: 'superseded' }
   /** The queue was closed. */
   | { readonly kind: 'closed' };
 
-/** Whether the first claim is answered, or given up, before the waiter's own time is over: it needs no timer yet. */
+/** Whether the first claim is answered or given up before the waiter's own time is over: then it needs no timer yet. */
 export const isPatient = ({ waitMs, ttlMs }: Request): boolean => (waitMs > 0 ? waitMs : ttlMs) > ATTEMPT_MS;
 
 /** How a request ended: with a grant, or without one. */
@@ -44,16 +44,16 @@ export type Outcome<G> = { readonly kind: 'granted'; readonly grant: G } | NotGr
 export interface WaiterOwner<W> {
   readonly client: StoreClient;
   readonly aborts: AbortListeners;
-  /** The waiter waited as long as it wanted: answer it if an answer, or the reason why there is none, is known. */
+  /** The waiter's time is over: the owner answers it if an answer, or the reason why there is none, is known. */
   onOverdue(waiter: W): void;
-  /** Whether a claim is on its way whose answer tells this waiter, too, what the key is. */
+  /** Whether a claim is on its way whose reply also answers this waiter. */
   isAskingFor(waiter: W): boolean;
-  /** The waiter settled by itself, aborted or unanswered. */
+  /** The waiter settled by itself, because it was aborted or got no answer. */
   onGone(waiter: W): void;
   onNotGranted(waiter: W, outcome: NotGranted): void;
 }
 
-/** Until the promise is made. One for all: a function per waiter would be allocated for nothing. */
+/** The placeholder until the promise is made. All waiters share it, to allocate no function per waiter. */
 const unresolved = (): void => undefined;
 
 /** One request in the queue of its key. */
@@ -62,10 +62,10 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
   readonly request: R;
   readonly sinceMs: number;
   readonly outcome: Promise<Outcome<G>>;
-  /** It has waited as long as it wanted to, or never wanted to: the next answer is final. */
+  /** Its time is over, or it does not wait at all: the next answer is final. */
   isOverdue: boolean;
   isContended = false;
-  /** The store's last answer to anybody here; null while the last thing known is that the store is silent. */
+  /** The store's last answer to any waiter here; null if the store has been silent since. */
   answer: Busy | null = null;
   /** The contender that claims with the caller's own hold. */
   contender: Contender | null = null;
@@ -102,8 +102,8 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
   }
 
   /**
-   * `isLocal`: known without the store. Local handover and known answers lead from one outcome to the next, and the event
-   * loop has to turn in between. Commands let it turn themselves.
+   * `isLocal`: the outcome came without a command. Local handovers and known answers can follow each other without end, so
+   * the event loop has to turn between them. Commands let it turn themselves.
    */
   settle(outcome: Outcome<G>, isLocal = true): void {
     if (this.#settled) return;
@@ -116,12 +116,12 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
     if (outcome.kind !== 'granted') this.#owner.onNotGranted(this, outcome);
   }
 
-  /** Apart from `settle`, which would allocate this function every time. */
+  /** Not inside `settle`, which would then allocate this function every time. */
   #resolveAfterTurn(outcome: Outcome<G>): void {
     this.#owner.client.timers.afterTurn(() => this.#resolve(outcome));
   }
 
-  /** The store's silence, or its last error: the cause to name if no answer comes at all. */
+  /** Notes the store's silence or its last error: the cause to name if no answer comes at all. */
   noteFailure(cause: unknown): void {
     this.#failure = cause;
     this.answer = null;
@@ -140,8 +140,9 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
       timers.schedule(this, answerByMs, true);
       return;
     }
-    // A claim of its own that is on its way decides, for as long as a first attempt is awaited. From now on: after a pause of
-    // the process its reply may have come already. So may that of a claim for others, which is not awaited otherwise.
+    // A claim of its own that is on its way decides, for as long as a first attempt is awaited. That time starts now:
+    // after a pause of the process the reply may have come already. After such a pause the claim of another waiter is
+    // awaited, too.
     const stoodStill = nowMs - answerByMs >= ATTEMPT_MS_MIN;
     const isAsking = stoodStill ? this.#owner.isAskingFor(this) : this.contender?.isAsking;
     if (isAsking && !this.#awaitsClaim) {

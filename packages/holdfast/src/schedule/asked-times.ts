@@ -1,9 +1,9 @@
 /**
- * The times of the wall clock whose ticks one process has asked for. A clock that is set back comes to them again, and they
- * are not asked for again; what it skipped when it was wrong has not been asked for.
+ * The times of the wall clock whose ticks one process has asked for. When a clock is set back and reaches them again,
+ * these ticks are not asked for again. Ticks that it skipped while it was wrong have not been asked for.
  */
 interface Span {
-  /** Not itself asked for. */
+  /** Exclusive. */
   readonly fromMs: number;
   toMs: number;
 }
@@ -18,7 +18,7 @@ export class AskedTimes {
     this.#now = { fromMs: nowMs, toMs: nowMs };
   }
 
-  /** The time up to which nothing is left to ask for, while the clock goes on. */
+  /** The time up to which all ticks have been asked for, unless the clock is set back. */
   get toMs(): number {
     return this.#now.toMs;
   }

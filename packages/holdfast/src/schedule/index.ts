@@ -1,4 +1,4 @@
-/** Schedules: work at certain times, each time in one process of however many. */
+/** Schedules: work at certain times, each time in one of any number of processes. */
 import type { Locks } from '../api.js';
 import { TickSchedule } from './tick-schedule.js';
 import type { When } from './ticks.js';

@@ -1,13 +1,13 @@
 /**
- * One run per tick, on however many machines. The time of the tick is part of the key that is locked, `KEY@TIME`, and that
- * lock is never free again while anybody may still try to run the tick.
+ * One run per tick, on any number of machines. The time of the tick is part of the key that is locked, `KEY@TIME`, and
+ * that lock is never free again while a process may still try to run the tick.
  *
  * 1. The key of the tick is acquired, without waiting. One caller gets it.
  * 2. It is released at once, with a `minHold`: the cool-down belongs to nobody, so it outlives the death of its process.
- * 3. Then the caller reads its clock. Later than allowed, it does not run.
+ * 3. Then the caller reads its clock. If it is too late, it does not run the tick.
  *
- * Only a cool-down says that the tick was taken. A hold may still be given back: its caller got no answer and does not know
- * of it. So whoever finds one asks again, until it is a cool-down or gone.
+ * Only a cool-down proves that the tick was taken. A hold may still be given back, if its caller got no answer. So a
+ * process that finds a hold asks again, until it is a cool-down or gone.
  *
  * The cool-down begins when the fastest clock has reached the tick, and lasts for CLOCKS_MS and the lateness allowed. After
  * that every clock, up to CLOCKS_MS behind the fastest, reads a time at which step 3 refuses. So no tick runs twice.
@@ -28,12 +28,12 @@ export const CLOCKS_MS = 30_000;
 /** How late a tick may be run, by the clock of the machine that runs it. */
 export const LATE_MS = 30_000;
 const MUTEX = { permits: 1, capacity: 1 };
-/** How long `acquireTick` asks again for a tick that somebody is about to take. */
+/** How long `acquireTick` asks again for a tick that another process is about to take. */
 const UNDECIDED_MS = 30_000;
 /** The pause before a tick is asked for again, doubling up to `AGAIN_MS_MAX`. */
 const AGAIN_MS = 100;
 const AGAIN_MS_MAX = 5_000;
-/** The longest cool-down allows no more. */
+/** The longest lateness that the longest cool-down allows. */
 export const LATE_MS_MAX = Math.floor(TTL_MS_MAX / (1 + DRIFT_SHARE)) - CLOCKS_MS;
 
 /** Options of `acquireTick`. */
@@ -43,9 +43,9 @@ export interface TickOptions {
 }
 
 /**
- * True for one caller per key and time, on all machines whose clocks are at most 30 s apart: that one runs the tick. False
- * when another has it, or when it is too late. A caller that dies afterwards does not give it back. Rejects with a
- * `StoreError` when the store does not answer, or when somebody holds the tick for 30 s without taking it or giving it back.
+ * True for one caller per key and time, on all machines whose clocks are at most 30 s apart: that caller runs the tick.
+ * False when another has it, or when it is too late. A caller that dies keeps the tick. Rejects with a `StoreError` when
+ * the store does not answer, or when another holds the tick for 30 s without taking it or giving it back.
  */
 export async function acquireTick(
   locks: Locks,
@@ -90,8 +90,8 @@ class UndecidedError extends StoreError {
 }
 
 /**
- * `rememberedMs`: how long at least the key tells that the tick was taken. Rejects with a `StoreError` while somebody is
- * about to take it.
+ * `rememberedMs`: how long at least the key shows that the tick was taken. Rejects with a `StoreError` while another
+ * process is about to take it.
  */
 export async function takeTick(
   locks: Locks,
@@ -122,13 +122,13 @@ export async function takeTick(
   try {
     await outcome.lease.release();
   } catch (error) {
-    // Nobody else can have it all the same: as a hold it would last as long as the cool-down, which is tried again.
+    // Even so, no other process gets the tick: the hold lasts as long as the cool-down, and the release is sent again.
     if (!(error instanceof StoreError)) throw error;
   }
   return clock.wallMs() - tickMs < Math.min(lateMs, LATE_MS_MAX - earlyMs);
 }
 
-/** The keys of all ticks of a schedule begin so, and those of a schedule whose own key does. */
+/** The prefix of the keys of all ticks. A schedule whose own key begins with it has such keys, too. */
 export const tickPrefix = (key: string): string => `${key}@`;
 
 /** Whether the locked name is that of a tick of this schedule. */

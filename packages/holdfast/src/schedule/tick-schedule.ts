@@ -34,17 +34,17 @@ import type { Schedule, ScheduleOptions, Work } from './types.js';
 
 const CHECK_MS = 10_000;
 const JITTER_MS_MAX = 3_600_000;
-/** How many ticks are remembered with `run-once`, so that a process that starts sees that the schedule ran before. */
+/** How many ticks the store remembers with `run-once`, so that a starting process sees that the schedule ran before. */
 const REMEMBERED = 10;
-/** Work that is always longer than the period would otherwise queue for ever. */
+/** Without this limit, the queue of work that always takes longer than the period would grow for ever. */
 const QUEUED_MAX = 100;
 
 const OPTION_NAMES = ['timeZone', 'missed', 'overlap', 'jitter', 'maxHold', 'onError', 'signal'];
 
-/** What is done for one tick. */
+/** The run of one tick. */
 interface Run {
   over: Promise<void>;
-  /** While its work runs, and afterwards. */
+  /** Set while its work runs, and afterwards. */
   lease: Lease | null;
 }
 
@@ -62,9 +62,9 @@ export class TickSchedule implements Schedule {
   readonly #runs = new Set<Run>();
   /** How many ticks wait for the lock. */
   #queued = 0;
-  /** Aborted by `stop`: nothing is asked for any more. */
+  /** Aborted by `stop`: no tick is asked for any more. */
   readonly #stopping = new AbortController();
-  /** Aborted when the drain is over: nothing is waited for any more. */
+  /** Aborted when the drain is over: ends all waiting. */
   readonly #ending = new AbortController();
   readonly #ender = { onAbort: (): void => this.#end() };
 
@@ -85,7 +85,7 @@ export class TickSchedule implements Schedule {
       throw new InvalidArgumentError(`The schedule ${show(when)} has no time to come: it would never run.`);
     for (const signal of this.#endedBy()) this.#leases.aborts.add(signal, this.#ender);
     if (options.signal?.aborted) this.#end();
-    // It is no part of the work that makes the schedule, and goes on after that.
+    // A schedule made inside of work is not a part of that work, and continues after it.
     workContext.exit(() => {
       if (options.missed === 'run-once') this.#start(nowMs, (run) => this.#catchUp(nowMs, run));
       void this.#wait();
@@ -176,7 +176,7 @@ export class TickSchedule implements Schedule {
     if (isOurs) await this.#run(tickMs, tickMs + lateMs, run);
   }
 
-  /** A tick that may be made up for is run until the next one is due. */
+  /** With `run-once`, a missed tick may run until the next one is due. */
   #limitsOf(tickMs: number): { readonly lateMs: number; readonly rememberedMs: number } {
     const lateMs = LATE_MS + this.#jitterMs;
     if (this.#options.missed !== 'run-once') return { lateMs, rememberedMs: 0 };
@@ -196,7 +196,7 @@ export class TickSchedule implements Schedule {
     });
     if (!lease) return;
     run.lease = lease;
-    // Granted in the moment of `stop`, which has not seen the lease.
+    // The lease was granted at the moment of `stop`, which has not seen it.
     if (signal.aborted) {
       await lease.release();
       return;
@@ -204,7 +204,7 @@ export class TickSchedule implements Schedule {
     await runUnder(lease, (held) => this.#work(held, new Date(tickMs)));
   }
 
-  /** Once the store did not answer, what holds the lock may be our own claim, soon given back: that is no overlap. */
+  /** After a lost answer, the lock may be held by our own claim, which is soon given back. That is no overlap. */
   #acquiring(signal: AbortSignal): () => Promise<Lease | null> {
     const { maxHold, overlap } = this.#options;
     const wait = overlap === 'queue' ? Number.POSITIVE_INFINITY : 0;
@@ -223,8 +223,8 @@ export class TickSchedule implements Schedule {
   }
 
   /**
-   * A process that starts runs the last tick if it was missed. That it was missed, and the schedule is not new, is seen by
-   * an earlier tick that the store still remembers.
+   * A process that starts runs the last tick if it was missed. An earlier tick that the store still remembers shows that
+   * the schedule is not new, and that the last tick was missed.
    */
   async #catchUp(nowMs: number, run: Run): Promise<void> {
     const tickMs = this.#ticks.upTo(nowMs);
@@ -238,7 +238,7 @@ export class TickSchedule implements Schedule {
     if (ranBefore) await this.#tick(tickMs, run);
   }
 
-  /** Asks a store that fails again, until this time. Null when the signal aborts, or the locks are closed. */
+  /** Repeats a call while the store fails, until this time. Null when the signal aborts, or the locks are closed. */
   async #insist<T>(untilMs: number, signal: AbortSignal, ask: () => Promise<T>): Promise<T | null> {
     const { clock } = this.#leases.client;
     for (let asked = 0; ; asked++) {

@@ -1,4 +1,6 @@
-/** When the ticks of a schedule are. The same on every machine: from the epoch, or from a cron expression in one time zone. */
+/**
+ * The times of a schedule's ticks, the same on every machine: since the epoch, or by a cron expression in one time zone.
+ */
 import { createRequire } from 'node:module';
 import type { Duration } from '../api.js';
 import { durationMs } from '../protocol/durations.js';
@@ -15,7 +17,7 @@ const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 const EVERY_MS_MIN = 100;
 const EVERY_MS_MAX = 366 * DAY_MS;
-/** How far back a tick is looked for: 1 s, doubling this many times, is two years. */
+/** How far back the last tick is searched: 1 s, doubled this many times, is two years. */
 const DOUBLINGS = 26;
 
 /** Milliseconds since the epoch. */
@@ -58,8 +60,8 @@ function periodicTicks(everyMs: number): Ticks {
 }
 
 /**
- * Where clocks go forward or back, an expression for every hour follows the hours that pass. Any other names times of the
- * day, each of which has one tick.
+ * When clocks go forward or back, an expression for every hour follows the hours that pass. Any other expression names
+ * times of the day, and each of these has one tick.
  */
 function cronTicks(expression: string, timeZone: string): Ticks {
   const { Cron } = loadCroner();
@@ -70,7 +72,7 @@ function cronTicks(expression: string, timeZone: string): Ticks {
   };
   try {
     const next = nextBy(timeZone);
-    // Some mistakes show only when a time is computed.
+    // Computes one time, because some mistakes show only then.
     next(0);
     const after =
       isOneDate(expression) || isEveryHour(nextBy('UTC')) ? next : oncePerTime(nextBy('UTC'), timeZone);
@@ -94,7 +96,7 @@ function checkTimeZone(timeZone: string): void {
   }
 }
 
-/** A date such as 2027-01-01T00:00:00, by the sign by which croner tells it from an expression. */
+/** Whether it is a date such as 2027-01-01T00:00:00. Croner uses the same sign. */
 const isOneDate = (expression: string): boolean => expression.includes(':');
 
 /** `nextLocal`: the next time of the day that the expression names, by a clock that is never changed. */
@@ -116,7 +118,7 @@ function oncePerTime(nextLocal: Ticks['after'], timeZone: string): Ticks['after'
   };
 }
 
-/** Goes back further and further until there is a tick in between, and then forward to the last. */
+/** Goes back in growing steps until there is a tick in between, then forward to the last one. */
 function lastUpTo(ms: number, after: Ticks['after']): number | null {
   for (let doublings = 0; doublings <= DOUBLINGS; doublings++) {
     let found: number | null = null;

@@ -1,14 +1,14 @@
 /**
  * The clock of a time zone, which is put forward and back. Its times (`localMs`) are milliseconds since the epoch, written
- * as if they were UTC. Each of them has one moment: the first at which the clock reads it, or, if it is left out when the
- * clock goes forward, the moment of that change. A later time never has an earlier moment.
+ * as if they were UTC. Each of these times has one moment: the first at which the clock reads it, or, for a time skipped
+ * when the clock goes forward, the moment of that change. A later time never has an earlier moment.
  */
 const DAY_MS = 24 * 3_600_000;
 
 export class ZoneClock {
   readonly #format: Intl.DateTimeFormat;
 
-  /** Throws a RangeError for a zone that is none. */
+  /** Throws a RangeError for an unknown zone. */
   constructor(timeZone: string) {
     const number = 'numeric';
     const fields = {
@@ -28,7 +28,7 @@ export class ZoneClock {
     const beforeMs = this.#offsetMs(atMs - DAY_MS);
     const nowMs = atMs + offsetMs;
     if (beforeMs <= offsetMs) return nowMs;
-    // The time of the change itself was not read: the clock was put back.
+    // The clock never showed the time of the change itself: it was put back at that moment.
     return Math.max(nowMs, this.#changeMs(atMs - DAY_MS, atMs) + beforeMs - 1);
   }
 

@@ -1,6 +1,6 @@
 /**
- * A command whose reply somebody awaits, for a limited time. One object with one promise: what every request to a service
- * pays for.
+ * A command whose reply a caller awaits, for a limited time. One object with one promise, because every request to a
+ * service needs one.
  */
 import type { Moment } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';
@@ -15,14 +15,14 @@ export interface Answer {
   readonly sent: Moment;
 }
 
-/** What is asked, in the words of its caller. */
+/** A command, with the words of its caller for errors. */
 export interface Question {
   readonly command: Command;
   readonly operation: string;
   /** The key, in errors. */
   readonly name: string;
   readonly awaitedMs: number;
-  /** Whether to go on, until the time is over, while the store is known to be away. */
+  /** Whether to repeat it, until the time is over, while the store is known to be away. */
   readonly whileAway: boolean;
 }
 
@@ -72,7 +72,7 @@ export class AskedCommand implements RetryListener, Task {
     );
   }
 
-  /** There was no answer in time. */
+  /** No reply came in time. */
   onDue(): void {
     const { operation, name } = this.#question;
     this.#fail(storeError(operation, name, this.#retried.known(this.#cause)));

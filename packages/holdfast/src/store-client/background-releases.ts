@@ -1,6 +1,6 @@
 /**
- * Releases, each sent in the background until it is answered, or until the hold must have expired at the store. Somebody
- * may await one, but not for ever.
+ * Releases, each sent in the background until it is answered, or until the hold must have expired at the store. A caller
+ * may await a release, but not for ever.
  */
 import type { Moment } from '../clock.js';
 import { type Linked, LinkedList } from '../linked-list.js';
@@ -14,10 +14,10 @@ import { because } from './store-error.js';
 
 /** How long a release is awaited before its outcome counts as unknown. */
 const RELEASE_MS = 2_000;
-/** While the store is away: the oldest are given up first, as their holds are the first to expire. */
+/** Above this number, while the store is away, the oldest releases are given up: their holds are the first to expire. */
 const RELEASES_MAX = 10_000;
 
-/** Whoever awaits a release. */
+/** A caller that awaits a release. */
 interface Caller {
   readonly name: string;
   readonly resolve: () => void;
@@ -30,7 +30,7 @@ class ReleaseCommand extends RetriedCommand implements Linked<ReleaseCommand> {
   isListed = false;
   readonly caller: Caller | null;
   readonly untilMs: number;
-  /** Set when an attempt is unknown: the first one kept the process alive for the caller until then. */
+  /** The caller's timeout, set when an attempt is unknown. Until then, the first attempt keeps the process alive. */
   timer: Task | null = null;
   /** Why the last attempt is unknown. */
   cause: unknown;
@@ -48,7 +48,7 @@ class ReleaseCommand extends RetriedCommand implements Linked<ReleaseCommand> {
     this.untilMs = this.monotonicMs + lifeMs + KEEP_MS;
   }
 
-  /** Nobody waits for ever. Once the caller was told anything, this changes nothing. */
+  /** Rejects the caller's promise. Does nothing if the promise is settled already. */
   tellUnknown(): void {
     if (!this.caller) return;
     const { name, reject } = this.caller;
@@ -80,7 +80,7 @@ export class BackgroundReleases implements RetryListener {
     );
   }
 
-  /** Takes back a claim that nobody waits for any more: a late grant is given back, never leaked (F5). */
+  /** Takes back a claim whose caller stopped waiting: a late grant is given back, never leaked (F5). */
   withdraw(key: string, hold: HoldId, ttlMs: number, lifeMs = ttlMs): void {
     const command = { kind: 'release', key, hold, minHoldMs: 0 } as const;
     this.#pending.add(new ReleaseCommand(this.#sender, command, ttlMs, lifeMs, this, null));
@@ -101,7 +101,7 @@ export class BackgroundReleases implements RetryListener {
     else if (from.caller) from.timer ??= timers.call(from.monotonicMs + RELEASE_MS, () => from.tellUnknown());
   }
 
-  /** Resolves when every release has been answered, or after a while. */
+  /** Resolves when every release has been answered, or after `withinMs`. */
   async allAnswered(withinMs = RELEASE_MS): Promise<void> {
     if (this.#pending.size === 0) return;
     await new Promise<void>((resolve) => {
@@ -110,7 +110,7 @@ export class BackgroundReleases implements RetryListener {
     });
   }
 
-  /** Gives all of them up. Callers are told that the outcome is unknown. */
+  /** Gives all releases up. Their callers get the outcome `unknown`. */
   stop(): void {
     for (const release of this.#pending) this.#giveUp(release);
   }

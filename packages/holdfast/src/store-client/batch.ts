@@ -37,9 +37,9 @@ export class Batch {
   };
 
   /**
-   * `isSentOnce`: no command is repeated whose reply was there when `apply` returned. `isAfterTurn`: a batch has the commands of
-   * a whole turn of the event loop. For callers that each come from a socket of their own: Node ends the moment of one before
-   * it reads the next, and every command would be a batch.
+   * `isSentOnce`: a command is not repeated if its reply was there when `apply` returned. `isAfterTurn`: a batch has the
+   * commands of a whole turn of the event loop. For callers with a socket each: Node runs the microtasks after each
+   * socket's data, so that otherwise every command would be a batch of its own.
    */
   constructor(store: Store, timers: TimerQueue, isSentOnce: boolean, isAfterTurn = false) {
     this.#store = store;
@@ -48,12 +48,12 @@ export class Batch {
     this.#isAfterTurn = isAfterTurn;
   }
 
-  /** Whether what is sent is answered in the same turn of the event loop: nothing has to bound the wait for it. */
+  /** Whether replies come in the same turn of the event loop, so that commands need no timeout. */
   get answersAtOnce(): boolean {
     return this.#isSentOnce && this.#store.apply.atOnce !== undefined;
   }
 
-  /** The reply now, where the store answers at once, or an error instead of it. Null: the command has to be sent. */
+  /** The reply or an error, if the store answers at once. Null: the command has to be sent. */
   atOnce(command: Command): Reply | Error | null {
     const { apply } = this.#store;
     if (!this.#isSentOnce || !apply.atOnce || this.#timers.isBlockedAfterShortSteps()) return null;
@@ -84,7 +84,7 @@ export class Batch {
   }
 }
 
-/** Sends these now, in this order. Each is told its own reply, or why there is none. */
+/** Sends these commands now, in this order. Each gets its own reply, or the error that came instead. */
 export function applyTo(store: Store, batch: readonly PendingCommand[], isSentOnce = false): void {
   let replies: readonly unknown[];
   try {
@@ -124,7 +124,7 @@ const noReplyError = ({ name }: Store, cause?: unknown): Error =>
 const isPromise = (reply: unknown): reply is PromiseLike<unknown> =>
   typeof reply === 'object' && reply !== null && 'then' in reply;
 
-/** A store may be anybody's: an answer that is no reply to the command counts as none. */
+/** Anybody may have written the store: an answer that is no reply to the command counts as none. */
 function isReplyTo({ kind }: Command, answer: unknown): answer is Reply {
   if (typeof answer !== 'object' || answer === null) return false;
   const reply = answer as Reply;
@@ -156,7 +156,7 @@ function isReplyTo({ kind }: Command, answer: unknown): answer is Reply {
   }
 }
 
-/** A time that is no number would be the next of all timers, and never due. */
+/** A timer whose time is not a number would be first in the timer queue, and never due. */
 const isHint = (ms: unknown): boolean => typeof ms === 'number' && !Number.isNaN(ms);
 
 const isPlace = (position: unknown): boolean => position === null || Number.isSafeInteger(position);

@@ -13,36 +13,36 @@ import { isPermanent, NotExecutedError, UnsupportedError } from '../protocol/err
 import type { Task, TimerQueue } from '../timer-queue.js';
 import type { Batch, PendingCommand } from './batch.js';
 
-/** The longest that an attempt is awaited, however long the ttl: a caller notices soon that an outage is over. */
+/** The longest that an attempt is awaited, even with a long ttl, so that a caller notices soon that an outage is over. */
 const ATTEMPT_MS_MAX = 30_000;
 /** The pause before a rejected command is sent again, doubling with every attempt. */
 const REJECTED_MS = 50;
 const REJECTED_MS_MAX = 2_000;
-/** The jitter before an unanswered one is. */
+/** The jitter before an unanswered command is sent again. */
 const JITTER_MS = 25;
 
-/** Nothing was executed, and sending it again does not help. */
+/** Nothing was executed, and sending the command again does not help. */
 export type Refusal = UnsupportedError | NotExecutedError;
 
 export interface RetryListener {
   /** The reply, and the moment before the attempt that it answers was sent. */
   onReply(reply: Reply, sent: Moment, from: RetriedCommand): void;
-  /** No attempt so far was executed (`NotExecutedError`), or it is unknown whether one was. More follow, until stopped. */
+  /** No attempt so far was executed (`NotExecutedError`), or nobody knows. More attempts follow, until stopped. */
   onUnknown(cause: unknown, from: RetriedCommand): void;
-  /** The store can never do this: told once, and nothing follows. Without it, more attempts follow. */
+  /** The store can never do this. Called once, and no attempt follows. Without this member, more attempts follow. */
   onRefused?(error: Refusal, from: RetriedCommand): void;
-  /** How long a reply is of use from now on. No attempt is awaited for more than half of it, so that others follow. Default: no limit. */
+  /** How long a reply is of use from now on. An attempt is awaited for at most half of it. Default: no limit. */
   readonly remainingMs?: number;
 }
 
-/** What a retried command needs of the store client. */
+/** The part of the store client that a retried command needs. */
 export interface Sender {
   readonly clock: Clock;
   readonly timers: TimerQueue;
   readonly batch: Batch;
   /** How long the store took to answer last, up to the timeout of a first attempt. */
   roundTripMs: number;
-  /** The store's time less this process's monotonic time, as far as the last answer tells. */
+  /** The store's time minus this process's monotonic time, by the last reply. */
   storeAheadMs: number;
 }
 
@@ -56,10 +56,10 @@ const firstAttemptMs = (ttlMs: number): number => Math.min(ATTEMPT_MS, Math.max(
 export class RetriedCommand implements Task, PendingCommand {
   index = -1;
   readonly command: Command;
-  /** When the first attempt was sent, by each clock. Most need no other, so the command is its own first attempt. */
+  /** When the first attempt was sent, by each clock. The command is its own first attempt, as most need no other. */
   readonly monotonicMs: number;
   readonly wallMs: number;
-  /** Attempts whose outcome nobody knows: the store may execute them yet. */
+  /** The number of attempts whose outcome is unknown: the store may execute them yet. */
   unanswered = 1;
   /** Whether an answer is still awaited. */
   open = true;
@@ -118,7 +118,7 @@ export class RetriedCommand implements Task, PendingCommand {
     if (!mayBeExecuted(cause)) this.unanswered -= 1;
     if (!this.open) return;
     const known = this.known(cause);
-    // Also where it comes after the attempt counted as unanswered.
+    // Also if the rejection comes after the attempt counted as unanswered.
     if (this.#listener.onRefused && isPermanent(known)) {
       this.stop();
       this.#listener.onRefused(known, this);
@@ -132,7 +132,7 @@ export class RetriedCommand implements Task, PendingCommand {
     this.#listener.onUnknown(known, this);
   }
 
-  /** One attempt that was not executed tells nothing while another may have been. */
+  /** The cause to report. One attempt that was not executed proves nothing while another may have been. */
   known(cause: unknown): unknown {
     const isDoubtful = cause instanceof NotExecutedError && this.unanswered > 0;
     return isDoubtful ? new Error(cause.message, { cause }) : cause;
@@ -160,7 +160,7 @@ export class RetriedCommand implements Task, PendingCommand {
     this.#sender.batch.send(this.#awaited);
   }
 
-  /** Once: after a pause of the process the reply may have come already, and is read before this is due again. */
+  /** True once: after a pause of the process the reply may be there already, and is read before this is due again. */
   #isTooLate(awaitedMs: number): boolean {
     if (this.#wasTooLate || awaitedMs - this.#limitMs < ATTEMPT_MS_MIN) return false;
     this.#wasTooLate = true;

@@ -1,8 +1,8 @@
 /**
- * Everything that one process says to one store. Knows a `Store` and a `Clock`, and nothing of queues or leases.
+ * All calls of one process to one store. Knows a `Store` and a `Clock`, and nothing of queues or leases.
  *
- * Commands are sent until they are answered, those of one moment in one batch. Waiting for an answer is bounded: nothing
- * hangs because a store does.
+ * Commands are sent until they are answered; commands of one moment share a batch. Every wait for an answer has a limit,
+ * so that no call hangs with the store.
  */
 import type { Clock } from '../clock.js';
 import type { Command, Reply } from '../protocol/commands.js';
@@ -16,7 +16,7 @@ import type { Sender } from './retried-command.js';
 import { storeError, unsupportedError } from './store-error.js';
 import { WakeListener } from './wake-listener.js';
 
-/** How long an answer is awaited that no wait of the caller's bounds. */
+/** How long an answer is awaited if the caller gave no `wait`. */
 const CALL_MS_MAX = 5_000;
 /** The pause before a call that failed is made again. */
 const AGAIN_MS = 50;
@@ -33,12 +33,12 @@ export class StoreClient implements Sender {
   readonly batch: Batch;
   roundTripMs = 0;
   storeAheadMs = 0;
-  /** Whether `ask` goes on, until its time is over, while the store is known to be away. */
+  /** Whether `ask` sends its command again, until its time is over, while the store is known to be away. */
   protected readonly asksWhileAway: boolean = false;
   readonly releases = new BackgroundReleases(this);
 
   /**
-   * `makesAllHolds`: nobody but this client sends commands with its holds, so none is ever sent twice by chance.
+   * `makesAllHolds`: only this client sends commands with its holds, so that none is ever sent twice by chance.
    * `isAfterTurn`: commands of one turn of the event loop share a batch, as in `Batch`.
    */
   constructor(store: Store, clock: Clock, makesAllHolds = false, isAfterTurn = false) {
@@ -50,12 +50,12 @@ export class StoreClient implements Sender {
     this.wakes = new WakeListener(store, clock);
   }
 
-  /** The store's time now, as far as this process can tell. For people to read. */
+  /** An estimate of the store's time now, for people to read. */
   storeNow(): number {
     return Math.round(this.clock.monotonicMs() + this.storeAheadMs);
   }
 
-  /** Sends a command until it is answered. A `StoreError` when there is no answer in time; `name` is the key in it. */
+  /** Sends a command until it is answered, or rejects with a `StoreError` after a while; `name` is the key in it. */
   ask(command: Command, name: string, operation: string = command.kind): Promise<Answer> {
     const question = { command, operation, name, awaitedMs: CALL_MS_MAX, whileAway: this.asksWhileAway };
     return new Promise((resolve, reject) => {
@@ -63,7 +63,7 @@ export class StoreClient implements Sender {
     });
   }
 
-  /** One attempt each, in one batch and in this order, for callers that repeat commands themselves. */
+  /** Sends each command once, in one batch and in this order, for callers that repeat commands themselves. */
   attempt(commands: readonly Command[]): readonly Promise<Reply>[] {
     const monotonicMs = this.clock.monotonicMs();
     const wallMs = this.clock.wallMs();
@@ -127,7 +127,7 @@ export class StoreClient implements Sender {
     });
   }
 
-  /** Ends everything, and closes the store unless others use it. Callers that await something are told: unknown. */
+  /** Gives up all releases, whose callers get the outcome `unknown`, and closes the store unless others use it. */
   async close(): Promise<void> {
     this.releases.stop();
     try {
@@ -141,7 +141,7 @@ export class StoreClient implements Sender {
     const left = (users.get(this.store) ?? 1) - 1;
     users.set(this.store, left);
     const closeStore = async (): Promise<void> => (left === 0 ? this.store.close() : undefined);
-    // When one hangs or fails, the other is still closed.
+    // If one of the two hangs or fails, the other is still closed.
     for (const outcome of await Promise.allSettled([this.wakes.stop(), closeStore()])) {
       if (outcome.status === 'rejected') throw outcome.reason;
     }

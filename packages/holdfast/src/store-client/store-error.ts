@@ -1,4 +1,4 @@
-/** Errors of operations that the store did not execute, or of which nobody knows whether it did. */
+/** Errors of operations that the store did not execute, or whose outcome is unknown. */
 import { type HoldfastError, NotExecutedError, StoreError, UnsupportedError } from '../protocol/errors.js';
 import { isError } from '../protocol/is-error.js';
 
@@ -26,7 +26,7 @@ export function acquireError(name: string, cause: unknown): HoldfastError {
   return new StoreError(message, { key: name, cause, operation });
 }
 
-/** A refusal with the key as its user knows it, without a namespace. */
+/** The same error with the key as its user knows it, without a namespace. */
 export function unsupportedError(key: string | undefined, error: UnsupportedError): UnsupportedError {
   if (key === undefined || error.key === undefined || error.key === key) return error;
   return new UnsupportedError(error.message, { key, cause: error.cause ?? error });

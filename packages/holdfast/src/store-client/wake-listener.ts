@@ -1,17 +1,17 @@
 /**
- * The inbox of this process: wake-ups for everybody here who waits or holds. Wake-ups are a help, not a need: a store
- * that cannot be listened to now is asked again later, and meanwhile waiters ask more often.
+ * The inbox of this process: wake-ups for all its waiters and holders. Wake-ups are helpful, not necessary: if listening
+ * fails, it is tried again later, and meanwhile waiters poll more often.
  */
 import type { Clock } from '../clock.js';
 import type { Why } from '../protocol/commands.js';
 import type { Stop, Store } from '../protocol/store.js';
 
-/** How long to leave a store alone that could not be listened to. */
+/** The pause before listening is tried again after it failed. */
 const LISTEN_AGAIN_MS = 1_000;
 
 export interface WakeReceiver {
   onWake(key: string, why: Why): void;
-  /** Wake-ups may have been missed, or asking is to go faster or slower from now on: everybody asks at once. */
+  /** Wake-ups may have been missed, or the pace of polling changes: all waiters claim at once. */
   onWakeAll(): void;
 }
 
@@ -33,7 +33,7 @@ export class WakeListener {
     this.inbox = store.listen ? clock.randomId() : null;
   }
 
-  /** Whether the store queues waiters and wakes them, and wake-ups arrive here, as far as is known (F32). */
+  /** Whether the store queues waiters and wakes them, and wake-ups arrive here as far as this process knows (F32). */
   wakesWaiters(): boolean {
     const { queue, push } = this.#store.traits;
     if (!queue || !push) return false;
@@ -56,14 +56,14 @@ export class WakeListener {
     await stop?.();
   }
 
-  /** Rejects also when the store throws: a caller that is about to send a command goes on. */
+  /** Rejects instead of throwing when the store throws, so that a caller that is about to send a command goes on. */
   async #listen(inbox: string): Promise<Stop | null> {
     const stop = await this.#store.listen?.(
       inbox,
       (key, why) => this.receiver?.onWake(key, why),
       (isListening) => this.#changed(isListening),
     );
-    // A waiter that queued before may have been woken already, with nobody there to hear it.
+    // A waiter that queued before may have been woken already, while nobody listened.
     this.receiver?.onWakeAll();
     return stop ?? null;
   }

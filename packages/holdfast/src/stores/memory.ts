@@ -1,13 +1,13 @@
 /**
  * Locks for one process, in a Map, decided by `decide`. For tests, and for work that stays in the process.
  *
- * Atomic because nothing here awaits. The clock is this process's monotonic one, started at the wall clock's time, so
- * that a wall clock set by hand changes nothing. No reply can be lost. Each command deletes a few expired records, as
+ * Atomic, because this code never awaits. The clock is this process's monotonic one, started at the wall clock's time, so
+ * that setting the wall clock changes nothing. No reply can be lost. Each command deletes a few expired records, as
  * `expendableAt` allows.
  *
  * A key that was released by `apply.atOnce` is forgotten: its commands were sent once, so none of them can come late.
- * Otherwise a hundred thousand locks a second, each on a key of its own, would leave three million records. Of all such
- * keys one number is remembered, the highest token used on any of them, so that the next token of each is above.
+ * Otherwise a hundred thousand locks per second, each on its own key, would leave three million records. The store keeps
+ * one number for all forgotten keys, the highest token used on any of them, so that their next tokens are higher.
  */
 import { steadyMs } from '../clock.js';
 import {
@@ -47,9 +47,9 @@ const CLEANUP_PER_COMMAND = 2;
 const CLEANUP_COMMANDS = 16;
 /** After a look at all records, clean-up rests: none can be deleted before it is `KEEP_MS` old. */
 const CLEANUP_REST_MS = 100;
-/** Processes that are known to send once. Forgotten, one is known again by its next claim; until then its marks are kept. */
+/** The most processes known to send once. A forgotten one is known again by its next claim; until then its marks stay. */
 const PROCESSES_MAX = 1_000;
-/** A key is not forgotten while its tokens are further ahead of the clock: the next tokens of all keys would be, too. */
+/** A key whose tokens are further ahead of the clock is not forgotten: it would put the tokens of all keys ahead. */
 const AHEAD_MS = 3;
 
 /** Makes a store in the memory of this process: for one process, and for tests. Each call makes an empty one. */
@@ -59,7 +59,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   const time = (): number => Math.floor(now());
   let records = new Records();
   const listeners = new Map<string, Set<Listener>>();
-  /** Processes whose claims came by `atOnce`: none of those can come again. */
+  /** Processes whose claims came by `atOnce`, and so cannot come again. */
   const sendingOnce = new Set<string>();
   /** The highest token of a key that was read: an operator may evict everybody up to it. */
   let shownToken = 0;
@@ -70,12 +70,12 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     records.commands += commands.length;
     if (records.commands >= CLEANUP_COMMANDS) records.cleanUp(at);
     const [first] = commands;
-    // A list that grows has room for sixteen: most calls have one command.
+    // Most calls have one command, and a list that grows reserves room for sixteen.
     if (first && commands.length === 1) return [tryOne(first, at, isSentOnce)];
     return commands.map((command) => tryOne(command, at, isSentOnce));
   }
 
-  /** What fails rejects its command alone, not its batch. */
+  /** An error rejects its command alone, not its batch. */
   function tryOne(command: Command, at: number, isSentOnce: boolean): Reply | Error {
     try {
       return applyOne(command, at, isSentOnce);
@@ -98,7 +98,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     return decision.reply;
   }
 
-  /** Forgets a key of which nothing is left but a mark of its last holder. */
+  /** Forgets a key whose record has nothing but a mark of its last holder. */
   function forget({ key, hold, tokenUsed }: Release, { state, reply }: Decision, at: number): boolean {
     const { token, decision, holders, rests, waiters, ended, evictions } = state;
     const isEmpty = holders.length + rests.length + waiters.length + evictions.length === 0;
@@ -186,7 +186,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   };
 }
 
-/** The records of the keys, and of keys that were forgotten the highest token or decision number. */
+/** The records of the keys, and the highest token or decision number of forgotten keys. */
 class Records {
   states = new Map<string, State>();
   /** Since the last clean-up. */
@@ -196,12 +196,12 @@ class Records {
   #sweeping: Iterator<[string, State]> | null = null;
   #restsUntil = Number.NEGATIVE_INFINITY;
 
-  /** Of a key without a record. Null once the clock has passed all that was forgotten. */
+  /** The state of a key without a record. Null once the clock has passed all forgotten tokens. */
   unknownState(at: number): State | null {
     return at * 1_000 > this.#forgotten ? null : emptyState(this.#forgotten);
   }
 
-  /** `last`: the highest number used. False, and nothing is forgotten, while that is too far ahead of the clock. */
+  /** `last`: the highest number used. Returns false, and forgets nothing, while that is too far ahead of the clock. */
   forget(key: string, last: number, at: number): boolean {
     if (last >= (at + AHEAD_MS) * 1_000) return false;
     if (last > this.#forgotten) this.#forgotten = last;

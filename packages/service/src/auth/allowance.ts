@@ -1,7 +1,7 @@
 /**
  * The limits of one principal in this process: requests, locks held, holds of one lock, requests that wait, and how long a
- * lock may be held without renewal. They limit acquires. A renewal or a release is never refused: a principal that sends many
- * without effect can acquire less, and gets them done one at a time.
+ * lock may be held without renewal. They limit acquires. A renewal or a release is never refused, but a principal that
+ * sends many without effect can acquire less, and its renewals and releases run one at a time.
  */
 import { InvalidArgumentError } from 'holdfast';
 import { Bucket, retryAfter } from '../http/bucket.js';
@@ -14,11 +14,11 @@ export interface PrincipalLimits {
   readonly requestsPerSecond: number;
   /** Requests at once, before the rate applies. */
   readonly requestBurst: number;
-  /** Locks held, and acquires that may still be granted. */
+  /** The most locks held, acquires that may still be granted included. */
   readonly held: number;
   /** The same for one semaphore or read-write lock, whose record grows with every holder. */
   readonly heldOfKey: number;
-  /** Requests that wait. */
+  /** The most requests that wait. */
   readonly waiters: number;
   readonly ttlMsMax: number;
 }
@@ -64,7 +64,7 @@ export class Allowance {
     return this.#limits.ttlMsMax;
   }
 
-  /** Whether it can be forgotten. */
+  /** Whether the allowance can be forgotten. */
   get isIdle(): boolean {
     this.#holdings.forgetEnded();
     return this.#holdings.size === 0 && this.#requests.isFull;
@@ -108,7 +108,7 @@ export class Allowance {
       this.#holdings.forgetEnded();
       excess = this.#excess(what);
     }
-    // Bounded: each round forgets a lock at least.
+    // This loop ends, because each round forgets at least one lock.
     for (let rounds = this.#holdings.size; excess && excess.of !== 'waiters' && rounds > 0; rounds -= 1) {
       const isFound = await this.#holdings.recount(tokensOf, excess.of === 'key' ? key : null);
       excess = this.#excess(what);

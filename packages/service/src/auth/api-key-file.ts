@@ -1,7 +1,8 @@
 /**
  * The file of API keys: JSON, `{ "version": 1, "keys": [{ id, name, hash, rights, createdAt, expiresAt?, revokedAt? }] }`,
- * readable by its owner alone, until the operator lets others read it. It has no secrets, only their hashes. It is replaced as
- * a whole, by a rename, so a reader sees the old or the new one; its owner and its readers stay the same. Revoked API keys stay in it for the list; an invalid file is refused.
+ * readable by its owner alone, until the operator lets others read it. It has no secrets, only their hashes. It is
+ * replaced as a whole, by a rename, so a reader sees the old or the new one; its owner and its readers stay the same.
+ * Revoked API keys stay in it for the list; an invalid file is refused.
  */
 import {
   closeSync,
@@ -23,7 +24,7 @@ import { rightsOf } from './rights.js';
 
 export interface StoredApiKey {
   readonly id: string;
-  /** The client's name. Two API keys of one name may be valid, so that a client can change from one to the other. */
+  /** The client's name. Two API keys of one name may be valid, so that a client can change to a new one. */
   readonly name: string;
   readonly hash: string;
   readonly rights: readonly string[];
@@ -137,7 +138,7 @@ export function writeApiKeyFile(path: string, keys: readonly StoredApiKey[], uni
   }
 }
 
-/** A service may run as another user than the operator. One that can no longer read its API keys lets nobody in. */
+/** A service may run as another user than the operator. If it cannot read its API keys, it refuses all clients. */
 function keepAccess(path: string, draft: number): void {
   const before = statSync(path, { throwIfNoEntry: false });
   if (!before) return;

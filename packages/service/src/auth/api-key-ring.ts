@@ -1,7 +1,7 @@
 /**
  * The API keys of a running service. It checks the file at most four times a second and reads it again when it changed: a
- * revoked API key ends without a restart. With a missing or invalid file nobody is let in, because an old copy could contain
- * a revoked API key.
+ * revoked API key ends without a restart. With a missing or invalid file, all API keys are refused, because an old copy
+ * could contain a revoked one.
  */
 import { statSync } from 'node:fs';
 import type { Logger } from 'pino';
@@ -15,7 +15,7 @@ const LOOK_MS = 250;
 export interface RingKey extends StoredApiKey {
   readonly parsed: readonly Right[];
   readonly digest: Buffer;
-  /** The id of its principal, made once: a text that was looked up before is found faster. */
+  /** The id of its principal, made once, because maps find a text faster that was looked up before. */
   readonly principalId: string;
 }
 
@@ -24,8 +24,8 @@ export class ApiKeyRing {
   readonly #log: Logger | undefined;
   #keys: ReadonlyMap<string, RingKey> | null = null;
   /**
-   * Texts that were right since the last look: a hash for every request costs more than its lock. None is kept for longer. A
-   * map finds a text by a seeded hash of all its letters, so the time that it takes tells nothing about a wrong one.
+   * Texts that were right since the last look at the file, kept no longer: a hash for every request costs more than its
+   * lock. A map finds a text by a seeded hash of all its letters, so its time reveals nothing about a wrong text.
    */
   readonly #right = new Map<string, RingKey>();
   #state = '';
@@ -69,7 +69,7 @@ export class ApiKeyRing {
     const key = this.#keys?.get(id);
     const isRight = isKeyOf(text, key?.digest ?? null);
     if (!key || !isRight) return null;
-    // Also without further requests.
+    // Cleared even without further requests.
     if (this.#right.size === 0) after(LOOK_MS, () => this.#right.clear());
     this.#right.set(text, key);
     return key;

@@ -1,7 +1,8 @@
 /**
  * API keys: `hfk_ID_SECRET`. The id identifies the API key and may be shown; the secret has 256 bits and only its user has
- * it. The service keeps a SHA-256 of the whole text: a secret that cannot be guessed needs no slow hash, and a slow hash would
- * let anybody keep the service busy. Digests are compared in constant time, and an unknown id takes as long as a known one.
+ * it. The service keeps a SHA-256 of the whole text: a secret that cannot be guessed needs no slow hash, and a slow hash
+ * would let anybody keep the service busy. Digests are compared in constant time, and an unknown id takes as long as a
+ * known one.
  */
 import { hash, timingSafeEqual } from 'node:crypto';
 import { randomId } from '../clock.js';
@@ -44,7 +45,7 @@ export function digestIn(stored: string): Buffer {
 }
 
 const NOBODY = digestOf('nobody');
-/** For the digest of the text that is checked now: a buffer for every request costs more than the hash itself. */
+/** A shared buffer for the digest being checked: a new buffer for every request costs more than the hash itself. */
 const given = Buffer.alloc(NOBODY.length);
 
 /** Null for an unknown API key: the comparison takes as long. */

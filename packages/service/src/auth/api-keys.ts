@@ -1,7 +1,7 @@
 /**
- * Creates, lists and revokes API keys, for `holdfast api-key`. Public as `holdfast-service/api-keys`, because it loads in a
- * fraction of the service's time, and so imports nothing of the service's dependencies. A lock file keeps two operators from changing the file at
- * once. A running service sees a change within a second.
+ * Creates, lists and revokes API keys, for `holdfast api-key`. Public as `holdfast-service/api-keys`, because it loads in
+ * a fraction of the service's time: it imports none of the service's dependencies. A lock file keeps two operators from
+ * changing the file at once. A running service sees a change within a second.
  */
 import { closeSync, existsSync, mkdirSync, openSync, realpathSync, rmSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -22,7 +22,7 @@ import { rightsOf } from './rights.js';
 
 export { auditFile } from './audit.js';
 
-/** One in use, and one to change to. */
+/** One API key in use, and one to change to. */
 const ALIVE_MAX = 2;
 const LOCK_WAIT_MS = 5_000;
 const LOCK_POLL_MS = 50;
@@ -46,7 +46,7 @@ export interface ApiKeyInfo {
 }
 
 export interface CreatedKey extends ApiKeyInfo {
-  /** The API key itself. It is not stored: show it now. */
+  /** The API key itself. It is not stored, so show it now. */
   readonly text: string;
 }
 
@@ -87,7 +87,7 @@ export async function createApiKey(change: ApiKeyChange, wanted: KeyWanted): Pro
   });
 }
 
-/** By id, or by name: then all valid ones of that name. Returns those that were revoked. */
+/** Revokes an API key by id, or all valid ones by name. Returns the revoked ones. */
 export async function revokeApiKeys(change: ApiKeyChange, idOrName: string): Promise<readonly ApiKeyInfo[]> {
   return await changing(change.path, async (keys) => {
     const now = wallMs();
@@ -108,7 +108,7 @@ export async function revokeApiKeys(change: ApiKeyChange, idOrName: string): Pro
   });
 }
 
-/** Without secrets and hashes. */
+/** The API keys without secrets and hashes. */
 export function listApiKeys(path: string): readonly ApiKeyInfo[] {
   return readApiKeyFile(path, true).map((key) => shown(key, wallMs()));
 }
@@ -127,7 +127,7 @@ async function changing<T>(
   given: string,
   change: (keys: readonly StoredApiKey[]) => Promise<Change<T>>,
 ): Promise<T> {
-  // The file that a link names is replaced, not the link: a service that reads that file would never see a revocation.
+  // Replaces the file behind a link, not the link: a service that reads that file would never see a revocation.
   const path = existsSync(given) ? realpathSync(given) : given;
   const lock = `${path}.lock`;
   await takeLock(lock);

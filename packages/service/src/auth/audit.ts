@@ -1,4 +1,4 @@
-/** The audit log as a file: one JSON line per entry, only ever appended to, readable by its owner alone. */
+/** The audit log as a file: one JSON line per entry, append-only, readable by its owner alone. */
 import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { InvalidArgumentError } from 'holdfast';
 import { wallMs } from '../clock.js';
@@ -21,7 +21,7 @@ export function auditFile(path: string): Audit {
 function append(path: string, text: string): void {
   try {
     const { O_WRONLY, O_APPEND, O_CREAT, O_NONBLOCK } = constants;
-    // A pipe such as /dev/stdout that nobody reads fails: waiting for its reader would stop the whole service.
+    // Opening a pipe without a reader, such as /dev/stdout, fails: waiting for a reader would stop the whole service.
     const fd = openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600);
     try {
       writeFileSync(fd, text);

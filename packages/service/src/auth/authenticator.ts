@@ -44,7 +44,7 @@ class Gate implements Authenticator {
     this.#allowances = new Allowances(principalLimitsOf(limits));
   }
 
-  /** At once for an API key: only a JWT may have to wait, for the keys of its issuer. */
+  /** Answers at once for an API key. A JWT may have to wait for the keys of its issuer. */
   authenticate(request: FastifyRequest): Principal | Promise<Principal> {
     const credential = credentialOf(request);
     if (credential.startsWith(KEY_PREFIX)) return this.#byKey(credential, request);
@@ -53,12 +53,12 @@ class Gate implements Authenticator {
 
   #byKey(text: string, request: FastifyRequest): Principal {
     const id = idIn(text);
-    // For a refused API key too: the log has to show which one was tried.
+    // Also for a refused API key, so that the log shows which one was tried.
     if (id !== null) request.note.keyId = id;
     const ring = this.#ring;
     if (!ring) throw this.#refused(addressOf(request), 'This service does not accept API keys.');
     if (!ring.isUsable) {
-      // A failure of the service, not a wrong API key.
+      // This is a failure of the service, not a wrong API key.
       throw new Problem('auth-unavailable', 'The API keys cannot be read at the moment. Try again.');
     }
     const key = id === null ? null : ring.find(id, text);
@@ -91,7 +91,7 @@ class Gate implements Authenticator {
   }
 }
 
-/** A class, and not an object of functions: there is one for every request. */
+/** A class instead of an object of functions, because every request makes one. */
 class KnownPrincipal implements Principal {
   readonly id: string;
   readonly owner: string;
@@ -169,7 +169,7 @@ const REMEMBERED_MAX = 10_000;
 
 /**
  * Slows down guessing. Ten wrong credentials from one address are answered 401 at once; then one every five seconds, the others
- * 429. Only failures are counted and refused: a valid API key or JWT is accepted, whatever others send from that address.
+ * 429. Only failures are counted and refused: a valid API key or JWT is accepted, even if others from that address fail.
  */
 class Attempts {
   readonly #buckets = new Map<string, Bucket>();

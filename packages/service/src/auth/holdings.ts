@@ -1,7 +1,7 @@
 /**
- * Counts the locks and acquire requests of one principal: in all, per key, and waiting ones. Requests end in this process, but a
- * lock may end through another one, so the count is an upper bound: the store is read (`recount`) before a request is
- * refused.
+ * Counts the locks and acquire requests of one principal: in all, per key, and waiting. Requests end in this process, but
+ * a lock may end through another process, so the count is an upper bound: the store is read (`recount`) before a request
+ * is refused.
  */
 import { monotonicMs } from '../clock.js';
 import type { TokensOf } from '../http/principal.js';
@@ -15,9 +15,9 @@ interface Holding {
 
 type Entry = readonly [name: string, holding: Holding];
 
-/** At most this often: recounting is slow, and a principal at its limit triggers it with every request. */
+/** The least time between two recounts: they are slow, and a principal at its limit triggers one with every request. */
 const LOOK_MS = 50;
-/** Keys read at the same time. */
+/** How many keys are read at the same time. */
 const READS = 16;
 /** Ended locks are forgotten whenever there are twice as many as after the last time, and at least this many. */
 const SWEPT_MIN = 1_000;
@@ -29,7 +29,7 @@ export class Holdings {
   #requests = 0;
   #waiting = 0;
   #lookedMs = Number.NEGATIVE_INFINITY;
-  /** With more locks than this, ended ones are forgotten: those that nobody releases would stay, up to the limit. */
+  /** Above this number, ended locks are forgotten: locks that nobody releases would stay, up to the limit. */
   #sweptAbove = SWEPT_MIN;
   #recounting: Promise<boolean> | null = null;
 
@@ -62,7 +62,7 @@ export class Holdings {
     };
   }
 
-  /** Held for this long from now; 0: no longer. */
+  /** The lock is held for this long from now; 0: no longer. */
   keep(key: string, hold: string, forMs: number, token?: number): void {
     const name = nameOf(key, hold);
     const known = this.#held.get(name)?.token;
@@ -81,9 +81,9 @@ export class Holdings {
   }
 
   /**
-   * Forgets locks that the store no longer has: of one key, or of all keys until one was found. Those checked longest ago come
-   * first. Only one recount of all keys runs at a time. True when a lock was forgotten: others may have taken the room
-   * already, so the caller recounts again.
+   * Forgets locks that the store no longer has: of one key, or of all keys until one was found. Locks whose last check is
+   * the longest ago come first. Only one recount of all keys runs at a time. True when a lock was forgotten: others may
+   * have taken the room already, so the caller recounts again.
    */
   async recount(tokensOf: TokensOf, key: string | null): Promise<boolean> {
     if (key !== null) return (await this.#check(this.#some(Number.POSITIVE_INFINITY, key), tokensOf)) > 0;
@@ -113,13 +113,13 @@ export class Holdings {
     return some;
   }
 
-  /** How many were forgotten. */
+  /** Returns how many were forgotten. */
   async #check(some: readonly Entry[], tokensOf: TokensOf): Promise<number> {
     let forgotten = 0;
     const keys = [...new Set(some.map(([, { key }]) => key))];
     const found = new Map(await Promise.all(keys.map(async (key) => [key, await tokensOf(key)] as const)));
     for (const [name, holding] of some) {
-      // It was renewed meanwhile.
+      // The lock was renewed meanwhile.
       if (this.#held.get(name) !== holding) continue;
       const tokens = found.get(holding.key) ?? [];
       const isThere = holding.token === undefined ? tokens.length > 0 : tokens.includes(holding.token);

@@ -1,8 +1,9 @@
 /**
- * The issuer's keys, cached. They are fetched again when they are five minutes old, and, at most every thirty seconds, when a
- * JWT names a key that is not among them. While the issuer does not answer, keys of at most an hour are still used, after a
- * second of waiting for the new ones; after a failure it is not asked for three seconds. Requests that need the keys at the same time share one fetch. When the keys
- * cannot be fetched, the error is `JwksUnavailable`, never "unknown key".
+ * The issuer's keys, cached. They are fetched again when they are five minutes old, and, at most every thirty seconds,
+ * when a JWT names a key that is not among them. While the issuer does not answer, keys of at most an hour are still used,
+ * after a second of waiting for the new ones; after a failure it is not asked for three seconds. Requests that need the
+ * keys at the same time share one fetch. When the keys cannot be fetched, the error is `JwksUnavailable`, never "unknown
+ * key".
  */
 import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'holdfast';
@@ -76,7 +77,7 @@ export class Jwks {
     }
   }
 
-  /** The issuer may have a new key. If it cannot be asked, nobody can say that the key is wrong. */
+  /** The issuer may have a new key. While it does not answer, the key cannot be called wrong. */
   async #lookAgain(
     header: JWSHeaderParameters,
     token: FlattenedJWSInput,
@@ -170,7 +171,7 @@ export function jwksSource(
   return async () => keySetOf(parsed(await readFile(path, 'utf8'), 'The file of the JWKS'));
 }
 
-/** Whether no network is needed for it. */
+/** Whether the set needs no network. */
 export function isLocal(jwks: string | undefined): boolean {
   return jwks !== undefined && !/^https?:/i.test(jwks);
 }
@@ -185,7 +186,7 @@ function discoveryOf(issuer: string): string {
   return `${url.replace(/\/$/, '')}/.well-known/openid-configuration`;
 }
 
-/** With the document of another issuer, or one that points from https to http, somebody else could sign for the issuer. */
+/** Refuses the document of another issuer, and one that points from https to http: others could sign for the issuer. */
 async function discovered(fetch: Fetch, discovery: string, issuer: string): Promise<string> {
   const document = await fetchJson(fetch, discovery);
   const { issuer: named, jwks_uri: uri } = document as {
@@ -250,7 +251,7 @@ function parsed(text: string, where: string): object {
 
 const ASYMMETRIC = ['RSA', 'EC', 'OKP'];
 
-/** Public keys only: with a shared secret, everybody who can check a JWT could sign one. */
+/** Public keys only: with a shared secret, every service that can check a JWT could sign one. */
 function keySetOf(value: object): JSONWebKeySet {
   const { keys } = value as { readonly keys?: unknown };
   if (!Array.isArray(keys)) throw new InvalidArgumentError('The JWKS has no list of keys.');

@@ -1,7 +1,7 @@
 /**
- * Verifies a JWT, and reads its subject and rights. Only signatures made with a private key are accepted, whatever algorithm
- * the JWT names; keys come from the issuer's set alone (`jku`, `x5u`, `jwk` and the like are ignored); issuer, audience,
- * expiry and subject are required.
+ * Verifies a JWT, and reads its subject and rights. Only signatures made with a private key are accepted, regardless of
+ * the algorithm that the JWT names; keys come from the issuer's set alone (`jku`, `x5u`, `jwk` and the like are ignored);
+ * issuer, audience, expiry and subject are required.
  */
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from 'holdfast';
@@ -50,7 +50,7 @@ const SKEW_MS_MAX = 60_000;
 const SEEN_MS_MAX = 30_000;
 const TOKEN_LETTERS_MAX = 8_192;
 const SUBJECT_BYTES_MAX = 256;
-/** Three parts, the last of which is a signature. */
+/** Three parts; the last is a signature. */
 const TOKEN = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
 
 export class JwtReader {
@@ -124,7 +124,7 @@ export class JwtReader {
     }
   }
 
-  /** A JWT without a `kid`, and several keys that may have signed it. */
+  /** Tries several keys, for a JWT without a `kid`. */
   async #tried(
     token: string,
     candidates: AsyncIterable<SigningKey>,
@@ -162,7 +162,7 @@ export class JwtReader {
   }
 }
 
-/** Other texts give no right: the issuer may use the claim for other services too. */
+/** Other texts give no right, because the issuer may use the claim for other services, too. */
 function claimed(claim: unknown): readonly Right[] {
   const texts = typeof claim === 'string' ? claim.split(' ') : Array.isArray(claim) ? claim : [];
   return texts
@@ -203,8 +203,8 @@ interface Bearer {
 const REMEMBERED_MAX = 1_000;
 
 /**
- * JWTs that were verified a moment ago: checking a signature takes longer than everything else about a request. Bounded in
- * number and in time, so that a key that the issuer takes back ends soon; known by digest, so that no JWT is kept.
+ * JWTs that were verified a moment ago: checking a signature takes longer than everything else about a request. Limited in
+ * number and time, so that JWTs end soon after the issuer removes their key. Only digests are kept.
  */
 class SeenTokens {
   readonly #ageMsMax: number;

@@ -1,7 +1,7 @@
 /**
- * Rights as people write them: `ROLE:NAMESPACE`, as in `lock:billing`. A `*` at the end matches any ending:
- * `read:team-*`, `admin:*`. Without it the namespace is meant exactly, so that `lock:bill` is no right on `billing`.
- * The role lock includes read, and admin includes lock. Keys without a namespace belong to `*` alone.
+ * Rights as people write them: `ROLE:NAMESPACE`, as in `lock:billing`. A `*` at the end matches any ending: `read:team-*`,
+ * `admin:*`. Without it the namespace has to match exactly, so that `lock:bill` is no right on `billing`. The role lock
+ * includes read, and admin includes lock. Keys without a namespace belong to `*` alone.
  */
 import { InvalidArgumentError } from 'holdfast';
 import type { Role } from '../http/principal.js';
@@ -15,7 +15,7 @@ export interface Right {
 
 const RANK: Readonly<Record<Role, number>> = { read: 1, lock: 2, admin: 3 };
 const RIGHT = /^(read|lock|admin):([A-Za-z0-9_.-]{1,64}|[A-Za-z0-9_.-]{0,63}\*)$/;
-/** Every request checks all of them. */
+/** A limit, because every request checks all rights. */
 const RIGHTS_MAX = 100;
 
 /** Null for text that is not a right. */

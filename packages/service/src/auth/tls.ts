@@ -1,6 +1,6 @@
 /**
- * TLS from certificate files, checked before the service listens, and again whenever they change: a key that does not fit
- * is told by name.
+ * TLS from certificate files. They are checked before the service listens, and again whenever they change. The error names
+ * a key that does not fit.
  */
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
@@ -9,7 +9,7 @@ import { monotonicMs, wallMs } from '../clock.js';
 import type { Tls } from '../http/certificates.js';
 import { reasonOf } from './api-key-file.js';
 
-/** A pair that could not be read is read again, in case that passes: after 1 s, then twice as long each time, for a minute. */
+/** A pair that could not be read is read again: after 1 s, then after twice as long each time, for a minute. */
 const READ_AGAIN_MS = 1_000;
 const READ_AGAIN_MAX = 6;
 
@@ -18,12 +18,12 @@ const READ_AGAIN_MAX = 6;
  * if it is another one.
  */
 export function tlsFromFiles(files: Files, { read = readBytes, nowMs = monotonicMs } = {}): Tls {
-  // Before they are read: what is written meanwhile is seen as a change later.
+  // Taken before they are read, so that a write meanwhile counts as a change later.
   let state = stateOf(files);
   let failures = 0;
   let againMs = 0;
   let thrown = '';
-  /** Whether there is something to read. */
+  /** Whether the files have to be read. */
   const isDue = (): boolean => {
     const before = state;
     state = stateOf(files);
@@ -72,7 +72,7 @@ function pairIn(files: Files, read: typeof readBytes): Tls {
   return { cert, key };
 }
 
-/** Differs whenever one of them was written; also while one is not there. */
+/** A text that changes whenever one of the files is written. A file may be missing. */
 function stateOf({ cert, key }: Files): string {
   const states = [cert, key].map((path) => {
     const stat = readable('certificate', () => statSync(path, { bigint: true, throwIfNoEntry: false }));
@@ -93,7 +93,7 @@ function understood<T>(path: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    // The reason may repeat what is in the file.
+    // The error's own message may repeat a part of the file.
     throw new InvalidArgumentError(`${path} is not understood: PEM is expected, without a passphrase.`, {
       cause: error,
     });

@@ -18,12 +18,12 @@ import {
   type Values,
 } from './settings.js';
 
-/** Without issuer or audience only as LockServiceCentral had it. */
+/** Issuer or audience may be missing only with settings of LockServiceCentral. */
 export interface JwtConfig {
   readonly issuer: string | null;
   readonly audience: string | null;
   readonly jwks: string | null;
-  /** Rights of JWTs that name none. */
+  /** The rights of JWTs that name none. */
   readonly rights: readonly string[];
 }
 
@@ -54,7 +54,7 @@ export interface ConfigSources {
   readonly environment?: Environment;
   /** The text of the file: JSON with the names of the flags, `limits` and `principalLimits`. */
   readonly file?: string;
-  /** The text of a file of properties, as LockServiceCentral has them. Variables count before them. */
+  /** The text of a file of properties of LockServiceCentral. Variables override them. */
   readonly properties?: string;
   /** The default store; called only if none is named. */
   readonly defaultStore: () => string;
@@ -65,7 +65,7 @@ const PORT_MAX = 65_535;
 const HOST = /^(?:\*|[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)$/;
 /** Any of these, as a setting of Holdfast, makes issuer and audience required. */
 const TOKENS = ['jwt-issuer', 'jwt-audience', 'jwt-jwks'] as const;
-/** LockServiceCentral lets every valid JWT do this. With settings of Holdfast, the default is no right. */
+/** LockServiceCentral gives every valid JWT these rights. With settings of Holdfast, the default is no right. */
 const CENTRAL_RIGHTS = 'lock:*';
 const RIGHTS_NOT_SET =
   'jwt-rights is not set, so JWTs without the claim "holdfast" have no rights. Set it to their rights, or to none.';
@@ -122,7 +122,7 @@ export function configFrom({
   };
 }
 
-/** So that a variable replaces the property of the same meaning, however it is written. Blank counts as not set. */
+/** Uses the names of variables, so that a variable replaces its property in every spelling. Blank counts as not set. */
 function byVariable(environment: Environment): Environment {
   const set = Object.entries(environment).filter(([, value]) => value?.trim());
   return Object.fromEntries(set.map(([name, value]) => [environmentName(name), value]));
@@ -131,8 +131,8 @@ function byVariable(environment: Environment): Environment {
 type Shown = Readonly<Record<string, string | number | boolean | Limits | PrincipalLimits>>;
 
 /**
- * As `--print-config` shows it, in the words of the configuration file: what is set, and what holds unless it is.
- * Passwords and keys in URLs are hidden, and nothing else here is a secret.
+ * The output of `--print-config`, with the names of the configuration file: the settings and the defaults. Passwords and
+ * keys in URLs are hidden; the rest has no secrets.
  */
 export function shownConfig(config: ServiceConfig): Shown {
   const { jwt, tls, limits, principalLimits } = config;
@@ -203,7 +203,7 @@ function partsOf(text: string | undefined): readonly string[] {
   return text?.split(',').map((part) => part.trim()) ?? [];
 }
 
-/** `strictly`: by settings of Holdfast. Those of LockServiceCentral may leave out the issuer or the audience. */
+/** `strictly`: for settings of Holdfast. Settings of LockServiceCentral may leave out the issuer or the audience. */
 function jwtOf(values: Values, strictly: boolean): JwtConfig | null {
   const { 'jwt-issuer': issuer = null, 'jwt-audience': audience = null, 'jwt-jwks': jwks = null } = values;
   if (issuer === null && audience === null && jwks === null) {
@@ -220,7 +220,7 @@ function jwtOf(values: Values, strictly: boolean): JwtConfig | null {
   return { issuer, audience, jwks, rights };
 }
 
-/** Notes on what only settings of LockServiceCentral may leave out. */
+/** Notes on missing settings that only LockServiceCentral's configuration may leave out. */
 function leftOpen({ issuer, audience }: JwtConfig): readonly string[] {
   const notes: string[] = [];
   if (audience === null) notes.push('JWT_AUDIENCE is missing: JWTs for other services are accepted.');
@@ -237,7 +237,7 @@ function tlsOf({ 'tls-cert': cert, 'tls-key': key }: Values): ServiceConfig['tls
   return { cert, key };
 }
 
-/** The user information, up to the last @: one in a password may not be escaped. And options that name a secret. */
+/** Removes the user information, up to the last @ (a password may have an unescaped one), and secret options. */
 function withoutSecrets(url: string): string {
   return url
     .replace(/\/\/.*@/, '//***@')

@@ -1,13 +1,13 @@
 /**
- * Whether a store is the service that is about to start, as where HOLDFAST_STORE was set for the clients of it. Such a service
- * would send every request to itself, again and again.
+ * Whether a store is the service that is about to start, for example because HOLDFAST_STORE was set for its clients. Such
+ * a service would send every request to itself, again and again.
  */
 import { isLoopback } from '../http/addresses.js';
 
 const SERVICE = /^(https?):\/\/(?:[^@/?#]*@)?([^/?#]*)/i;
 const ALL_ADDRESSES = ['0.0.0.0', '::', '[::]'];
 
-/** By the address alone: a name that leads here through a proxy is not recognised. */
+/** Compares addresses only: a name that leads here through a proxy is not recognised. */
 export function isOwnAddress(store: string, host: string, port: number): boolean {
   const [, scheme = '', addresses = ''] = SERVICE.exec(store) ?? [];
   return addresses.split(',').some((address) => {

@@ -33,7 +33,7 @@ export const SETTINGS = [
 
 export type SettingName = (typeof SETTINGS)[number]['name'];
 
-/** As they are written: checked before they are used. */
+/** The values as written. They are checked before they are used. */
 export type Values = Partial<Record<SettingName, string>>;
 
 /** An empty variable counts as not set. */
@@ -47,7 +47,7 @@ export function ownVariables(environment: Environment): Values {
 }
 
 /**
- * The settings of LockServiceCentral in the environment. Its store is ignored where `ours` names one; a note says so, and
+ * The settings of LockServiceCentral in the environment. Its store is ignored if `ours` names one; a note says so, and
  * names every other setting that `ours` overrides.
  */
 export function centralVariables(

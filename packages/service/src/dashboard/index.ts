@@ -39,7 +39,7 @@ const TYPES: Readonly<Record<string, string>> = {
   '.js': 'text/javascript; charset=utf-8',
   '.svg': 'image/svg+xml',
 };
-/** The better one first. Browsers take `br` over TLS and from loopback. */
+/** The better encoding first. Browsers accept `br` over TLS and from loopback. */
 const PACKERS = [
   { encoding: 'br', pack: (plain: Buffer) => brotliCompressSync(plain) },
   { encoding: 'gzip', pack: (plain: Buffer) => gzipSync(plain, { level: 9 }) },
@@ -57,7 +57,7 @@ export const dashboard: Part = {
   name: 'dashboard',
   register(app, parts) {
     const page = readText(PAGE);
-    // What the page names, and nothing else that lies in the folder.
+    // Only the files that the page names, not all files of the folder.
     const files = [...page.matchAll(/"dashboard\/([\w.-]+)"/g)].map(([, name = '']) => name);
     const assets = new Map([PAGE, ...files, ...FETCHED_LATER].map((name) => [name, readAsset(name)]));
     app.route({
@@ -77,8 +77,8 @@ export const dashboard: Part = {
 };
 
 /**
- * The user, whether they may evict in a namespace, how often the service reads all locks, and which service this is. Only for
- * display: the API decides about rights.
+ * The user, whether they may evict in a namespace, how often the service reads all locks, and the name of this service.
+ * Only for display: the API decides about rights.
  */
 function sessionRoute(app: FastifyInstance, { intervals, events, history }: ServiceParts): void {
   const latency = new StoreLatency(events);
@@ -112,7 +112,7 @@ function readAsset(name: string): Asset {
   return {
     headers: {
       'content-type': TYPES[extname(name)] ?? 'application/octet-stream',
-      // Weak: packed or not, it is the same file.
+      // A weak tag, because packed and unpacked it is the same file.
       etag: `W/"${digest}"`,
       'cache-control': 'no-cache',
       'cross-origin-resource-policy': 'same-origin',
@@ -124,7 +124,7 @@ function readAsset(name: string): Asset {
   };
 }
 
-/** Without comments and indentation: browsers need neither. No text has the start of a comment in it. */
+/** Removes comments and indentation, which browsers do not need. The files have no start of a comment inside a text. */
 function lean(text: string): string {
   const uncommented = text.replaceAll(/^\s*\/\/.*\n|(?:^\s*)?\/\*(?:[^*]|\*(?!\/))*\*\/\n?/gm, '');
   return uncommented.replaceAll(/^\s+/gm, '');

@@ -1,4 +1,4 @@
-/** How long the store took to answer, of its last 100 calls. */
+/** The store's response times for its last 100 calls. */
 import type { ServiceEvents } from '../service-events.js';
 
 const CALLS = 100;
@@ -8,7 +8,7 @@ export class StoreLatency {
 
   constructor(events: ServiceEvents) {
     events.on('store', ({ operation, ok, durationMs }) => {
-      // A list takes as long as there are locks.
+      // The time of a list depends on the number of locks, so lists do not count.
       if (!ok || operation === 'list') return;
       this.#durationsMs.push(durationMs);
       if (this.#durationsMs.length > CALLS) this.#durationsMs.shift();

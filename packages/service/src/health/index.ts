@@ -4,7 +4,7 @@ import { logProblem } from '../http/server.js';
 import type { Part } from '../http/service-parts.js';
 import { constant, type Description, object, oneOf, ref } from '../openapi/schema.js';
 
-/** While the service closes both are 503, as everything is; while it drains, only `/readyz`. */
+/** While the service closes, both answer 503, as all routes do; while it drains, only `/readyz` does. */
 export const health: Part = {
   name: 'health',
   register(app, { readiness, log }) {
@@ -20,7 +20,7 @@ export const health: Part = {
         await readiness.check();
         return { status: 'ready' };
       } catch (error) {
-        // The store's own text may name hosts and users: it is for the log only.
+        // The store's own text may name hosts and users, so it is only for the log.
         logProblem(log, request, problemOf(error));
         return await refuse('store-unavailable');
       }

@@ -1,8 +1,8 @@
 /**
- * The history of this service: who held what, when, and how it ended. It is kept in the memory of this process, for a
- * limited time, and made from the store's replies to requests of this service. Holders that use the store without this
- * service are seen only while a stream of events, such as the dashboard's, has the store read: without their waits, and
- * without the cause of an end before its time.
+ * The history of this service: holders, keys, times and causes of the ends. It is kept in the memory of this process, for
+ * a limited time, and made from the store's replies to requests of this service. Holders that use the store without this
+ * service are seen only while a stream of events, such as the dashboard's, makes the service read the store: without their
+ * waits, and without the cause of an early end.
  */
 import type { Claim, Command, Granted, HolderView, Reply } from 'holdfast/protocol';
 import { monotonicMs, wallMs } from '../clock.js';
@@ -13,25 +13,25 @@ import { type Count, type Summary, Tallies } from './tallies.js';
 import { nameOf, type TrackedHold, TrackedHolds } from './tracked-holds.js';
 
 interface HistoryLimits {
-  /** Ended holds that are kept; twice as many are tracked while they are held. */
+  /** The number of ended holds that are kept; twice as many are tracked while they are held. */
   readonly historyEntries: number;
   readonly historyMs: number;
 }
 
-/** What a look at the store shows of one lock. */
+/** One lock in one read of the store. */
 export interface Sighting {
   readonly now: number;
   readonly holders: readonly Holder[];
-  /** How many there are, shown or not. */
+  /** The number of all holders, shown or not. */
   readonly holding: number;
 }
 
 type Holder = Omit<HolderView, 'metadata'>;
 type Eviction = ServiceEventDetails['evicted'];
 
-/** Expired holds are looked for at most this often. A renewal may be on its way for as long. */
+/** The least time between two searches for expired holds. A renewal may be on its way for as long. */
 const SWEEP_MS = 1_000;
-/** Keys whose last eviction is known. */
+/** The most keys whose last eviction is kept. */
 const EVICTED_KEYS_MAX = 1_000;
 
 export class History {
@@ -64,7 +64,7 @@ export class History {
     events.on('evicted', (eviction) => this.#evicted(eviction));
   }
 
-  /** The store's clock now, as far as it is known here. */
+  /** The store's clock now, by its last reply. */
   get now(): number {
     return wallMs() + this.#aheadMs;
   }
@@ -85,7 +85,7 @@ export class History {
     this.#aheadMs = reply.now - wallMs();
     const nowMs = monotonicMs();
     if (nowMs - this.#sweptMs >= SWEEP_MS) this.#sweep();
-    // The event of an eviction says who asked for it.
+    // An eviction is noted from its event, which has its principal.
     if (command.kind === 'evict') return;
     if (command.kind === 'claim') {
       if (reply.kind === 'granted') this.#granted(command, reply, nowMs);
@@ -96,10 +96,10 @@ export class History {
     else if (reply.kind === 'released' && reply.held) this.#releasedUnknown(command.key, reply.now);
   }
 
-  /** Two looks at a lock, one after the other. `next` is null when nobody holds it any more. */
+  /** Two reads of a lock, one after the other. `next` is null when nobody holds the lock any more. */
   observed(key: string, before: Sighting | undefined, next: Sighting | null): void {
     if (next) this.#aheadMs = next.now - wallMs();
-    // Of very many holders only the first are shown.
+    // With very many holders, a read shows only the first.
     if ([before, next].some((seen) => seen && seen.holding > seen.holders.length)) return;
     const now = next?.now ?? this.now;
     const after = new Map(next?.holders.map((holder) => [holder.token, holder]));
@@ -124,7 +124,7 @@ export class History {
       this.#stillHeld(known, expiresAt, now);
       return;
     }
-    // An exclusive grant says that nobody held the lock any more.
+    // An exclusive grant proves that nobody held the lock any more.
     const before = permits === capacity ? this.#tracked.of(key) : [];
     for (const tracked of before) {
       const isOver = tracked.hold.expiresAt <= acquiredAt;
@@ -157,7 +157,7 @@ export class History {
     } else if (reply.kind === 'released' && reply.held) {
       this.#end(tracked, endOf('released', reply.now));
     } else if (reply.kind === 'released') {
-      // In its time, the release may have been sent twice: the second one finds nothing held.
+      // Before the expiry, the release may have been sent twice: the second one finds nothing held.
       this.#end(tracked, endOf(reply.now < expiresAt ? 'unknown' : 'lost', at));
     }
   }
@@ -168,7 +168,7 @@ export class History {
     this.#evictions.delete(key);
     this.#evictions.set(key, eviction);
     forgetOldest(this.#evictions, EVICTED_KEYS_MAX, (oldest) => this.#evictions.delete(oldest));
-    // Nobody knows yet whether it was done.
+    // The outcome is still unknown.
     if (count === null) return;
     for (const tracked of this.#tracked.of(key)) {
       if (!tracked.past && isMeant(tracked.hold, eviction)) {
@@ -181,7 +181,7 @@ export class History {
     }
   }
 
-  /** A holder that was seen is not there any more. */
+  /** A holder that was seen has gone. */
   #vanished(hold: KnownHold & { readonly token: number; readonly acquiredAt: number }, end: End): void {
     const { key, token, acquiredAt } = hold;
     const tracked = this.#tracked.withToken(key, token);
@@ -194,7 +194,7 @@ export class History {
         this.#improve(past, end);
         return;
       }
-      // Its release went through this service, but not its grant.
+      // The release went through this service, but the grant did not.
       if (past.token === null && past.end.at >= acquiredAt && past.end.at <= end.at) {
         Object.assign(past, hold, { seen: past.seen });
         return;
@@ -213,7 +213,7 @@ export class History {
   #stillHeld(tracked: TrackedHold, expiresAt: number, now: number): void {
     const { past, hold } = tracked;
     if (past && (past.end.kind === 'expired' || past.end.kind === 'unknown')) {
-      // A wrong conclusion: it was renewed elsewhere.
+      // The earlier finding was wrong: the hold was renewed elsewhere.
       this.#past.delete(past);
       this.#count(hold.key, past.end.kind, -1);
       tracked.past = null;
@@ -225,7 +225,7 @@ export class History {
   #end(tracked: TrackedHold, end: End): void {
     if (tracked.past) this.#improve(tracked.past, end);
     else tracked.past = this.#record(tracked.hold, end);
-    // Nothing more certain follows.
+    // No later finding is more certain.
     if (tracked.past.end.kind === 'released') this.#tracked.delete(tracked);
   }
 
@@ -274,7 +274,7 @@ function evictedBy({ principal, reason }: Eviction, at: number): End {
   return endOf('evicted', at, principal, reason);
 }
 
-/** As the store decides it: an exclusive hold has every token of its blocks. */
+/** Whether the eviction ends this hold, decided as in the store: an exclusive hold has every token of its blocks. */
 function isMeant({ token, tokenLast }: KnownHold, { fromToken, upToToken }: Eviction): boolean {
   return token !== null && token <= upToToken && tokenLast >= fromToken;
 }

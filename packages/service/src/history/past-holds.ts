@@ -1,10 +1,10 @@
 /**
- * Holds that have ended, in the order in which that was seen; the oldest are dropped first. Of one key at most 100 stay, so
- * that a busy key does not drop the holds of all others.
+ * Ended holds, in the order in which their end was seen; the oldest are dropped first. At most 100 per key stay, so that a
+ * busy key does not displace the holds of all others.
  */
 import { forgetOldest } from '../forget-oldest.js';
 
-/** What is known about an end, the more certain the later: a later finding replaces an earlier one. */
+/** How certain each kind of end is: a more certain finding replaces a less certain one. */
 const CERTAINTY = { unknown: 0, expired: 1, lost: 2, released: 3, evicted: 4 } as const;
 
 export type EndKind = keyof typeof CERTAINTY;
@@ -22,7 +22,7 @@ export interface End {
 /** A hold, as far as this service knows it. */
 export interface KnownHold {
   readonly key: string;
-  /** Null where only its release went through this service. */
+  /** Null if only its release went through this service. */
   token: number | null;
   /** The last token of its block. */
   tokenLast: number;
@@ -98,7 +98,7 @@ export class PastHolds {
   readonly #forget = (past: PastHold): void => this.delete(past);
 }
 
-/** Member by member: every release makes one, and a spread takes several times as long. */
+/** Made member by member: every release makes one, and a spread takes several times as long. */
 function pastHold(hold: KnownHold, end: End, number: number, endedMs: number): PastHold {
   return {
     key: hold.key,
@@ -118,7 +118,7 @@ function pastHold(hold: KnownHold, end: End, number: number, endedMs: number): P
   };
 }
 
-/** Whether a finding says more than what is known. */
+/** Whether a finding is better than the known end. */
 export function isBetter(end: End, known: End): boolean {
   if (end.kind === known.kind) return end.by !== null && known.by === null;
   return CERTAINTY[end.kind] > CERTAINTY[known.kind];

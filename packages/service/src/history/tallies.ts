@@ -60,7 +60,7 @@ function increment(buckets: number[], bounds: readonly number[], value: number):
 interface Slot {
   readonly number: number;
   readonly keys: Map<string, Tally>;
-  /** Of keys that are not counted by name. */
+  /** Counts of the keys that are not counted by name. */
   readonly namespaces: Map<string, Tally>;
 }
 
@@ -81,7 +81,7 @@ export class Tallies {
     if (known) return known;
     if (keys.size < KEYS_MAX) return tallyIn(keys, key);
     const namespace = namespaceOf(key);
-    // Namespaces beyond the limit are counted for nobody.
+    // Counts of namespaces beyond the limit are dropped.
     return namespaces.has(namespace) || namespaces.size < KEYS_MAX
       ? tallyIn(namespaces, namespace)
       : new Tally();
@@ -130,7 +130,7 @@ export class Tallies {
 export interface Summary {
   readonly total: Tally;
   readonly byKey: ReadonlyMap<string, Tally>;
-  /** Some keys were not counted by name. */
+  /** Whether some keys were not counted by name. */
   readonly isPartial: boolean;
 }
 

@@ -1,6 +1,6 @@
 /**
- * Holds of requests to this service, by hold and by key: held ones, and ended ones of which more may become known. The names
- * contain hold ids, which are secrets: they leave this process in no form.
+ * Holds of requests to this service, by hold and by key: those that are held, and ended ones about which more may become
+ * known. The names contain hold ids, which are secrets and never leave this process.
  */
 import type { HoldId } from 'holdfast/protocol';
 import { forgetOldest } from '../forget-oldest.js';

@@ -26,14 +26,14 @@ export function controlAccess(app: FastifyInstance, auth: Authenticator | undefi
     };
     const isOpen = !auth || needs.needs === 'public' || request.is404;
     const principal = isOpen ? ANONYMOUS : auth.authenticate(request);
-    // An API key is checked without waiting, so that the usual request is not put off.
+    // An API key is checked without waiting, so that the usual request is not delayed.
     const outcome = principal instanceof Promise ? principal.then(enter) : enter(principal);
     if (outcome instanceof Promise) outcome.then(done, done);
     else done(outcome);
   });
 }
 
-/** Counts the request against the rate of its principal. A promise where the request has to wait for its turn. */
+/** Counts the request against the rate of its principal. Returns a promise if the request has to wait for its turn. */
 function counted(
   { counts = 'request' }: Partial<Needs>,
   request: FastifyRequest,

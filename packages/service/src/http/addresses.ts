@@ -1,7 +1,7 @@
 /**
- * Addresses: whose request it is, for limits; which proxies may name a client's address; and loopback, where a service without
- * authentication protects itself from web pages in this machine's browser. A page could otherwise use the service through a
- * host name that resolves to this machine (DNS rebinding).
+ * Addresses: the client of a request, for limits; the proxies that may name a client's address; and loopback, where a
+ * service without authentication protects itself from web pages in this machine's browser. A page could otherwise use the
+ * service through a host name that resolves to this machine (DNS rebinding).
  */
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
@@ -61,8 +61,8 @@ export function isLoopback(host: string): boolean {
 }
 
 /**
- * Refuses requests from pages of other sites. A browser sends forms and plain text for any page without asking first, but
- * names the page's site in a header.
+ * Refuses requests from pages of other sites. A browser sends forms and plain text for any page without a preflight
+ * request, but names the page's site in a header.
  */
 export function refuseOtherSites(app: FastifyInstance): void {
   app.addHook('onRequest', (request, _reply, done) => {

@@ -8,10 +8,10 @@ import type { Logger } from 'pino';
 import type { ServiceEvents } from '../service-events.js';
 import { Problem } from './problem.js';
 
-/** Who asked for an eviction, and from where. */
+/** The principal of an eviction, and its address. */
 interface Asked {
   readonly by: string;
-  /** The id of the API key, where one was used. */
+  /** The id of the API key, if one was used. */
   readonly keyId?: string;
   readonly address: string;
   readonly key: string;
@@ -21,7 +21,7 @@ interface Asked {
 export type AuditEntry =
   | (Asked & {
       readonly event: 'evict';
-      /** Where it was limited to these tokens from below. */
+      /** The lowest token to end, if the request had one. */
       readonly fromToken?: number;
       readonly upToToken: number;
       readonly reason?: string;
@@ -39,10 +39,10 @@ export type AuditEntry =
       readonly rights: readonly string[];
     };
 
-/** Throws, or rejects, when the entry cannot be written. */
+/** Writes an entry. Throws, or rejects, when that fails. */
 export type Audit = (entry: AuditEntry) => void | Promise<void>;
 
-/** Audit entries as lines of a log, whatever its level is. */
+/** Audit entries as lines of a log, at any log level. */
 export function auditLog(log: Logger): Audit {
   const always = log.child({}, { level: 'info' });
   return (entry) => always.info({ audit: entry }, 'audit');

@@ -23,26 +23,26 @@ export class Bucket {
     return this.#tokens < 1;
   }
 
-  /** Whether there was one to take. */
+  /** Takes a token. Returns whether there was one. */
   take(): boolean {
     if (this.isEmpty) return false;
     this.#tokens -= 1;
     return true;
   }
 
-  /** More was spent than there was. */
+  /** Whether more was spent than there was. */
   get isOverdrawn(): boolean {
     this.#fill();
     return this.#tokens < 0;
   }
 
-  /** Takes so many, also those that are still to come: at most as many as a burst. */
+  /** Takes this many tokens, future ones included: at most a burst of them. */
   spend(count: number): void {
     this.#fill();
     this.#tokens = Math.max(this.#tokens - count, -this.#burst);
   }
 
-  /** Until there is one again. */
+  /** The time until there is a token again. */
   get waitMs(): number {
     this.#fill();
     return Math.max(0, ((1 - this.#tokens) / this.#perSecond) * 1_000);

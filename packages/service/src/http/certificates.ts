@@ -1,4 +1,4 @@
-/** Certificates change while the service runs: new connections get the new one, and nothing has to be restarted. */
+/** Changed certificates while the service runs: new connections get the new one, without a restart. */
 import { Server } from 'node:https';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
@@ -23,7 +23,7 @@ export function followCertificate(app: FastifyInstance, tls: Tls, log: Logger): 
       app.server.setSecureContext({ cert: pair.cert, key: pair.key });
       log.info('the certificate has changed: new connections get the new one');
     } catch (error) {
-      // One of both may be written already, and the other not yet.
+      // One of the two files may be written already, and the other not yet.
       log.error({ error: String(error) }, 'the new certificate cannot be used: the old one stays');
     }
   };

@@ -34,17 +34,17 @@ export function onClientError(log: Logger): (error: ConnectionError, socket: Dup
   };
 }
 
-/** Address of the connection: the header of a proxy was not read. */
+/** The address of the connection, because the header of a proxy was not read. */
 function addressOf(socket: Duplex & { readonly remoteAddress?: string }): string | undefined {
   return socket.remoteAddress;
 }
 
-/** Then nothing can be written, and an end that waits for that never comes. */
+/** During the handshake nothing can be written, and an `end` that waits for a write never comes. */
 function isShakingHands(socket: Duplex & { readonly secureConnecting?: boolean }): boolean {
   return socket.secureConnecting ?? false;
 }
 
-/** Then a second head would end up inside the first answer's body. */
+/** After the head of an answer, a second head would end up inside the first answer's body. */
 function hasBegunToAnswer(
   socket: Duplex & { readonly _httpMessage?: { readonly headersSent?: boolean } },
 ): boolean {

@@ -2,9 +2,9 @@
  * Limits open connections. The first request on a new connection may be a renewal, so a connection is refused only when no
  * idle one can be closed instead. The connection that was idle for the longest is closed first.
  *
- * 1. A connection belongs to its address until a request on it was authenticated, then to that principal. So clients without
- *    credentials close only each other's connections. Connections of trusted proxies have many clients: they have no owner,
- *    and count only in the total.
+ * 1. A connection belongs to its address until a request on it was authenticated, then to that principal. So clients
+ *    without credentials can only close each other's connections. Connections of trusted proxies have many clients: they
+ *    have no owner, and count only in the total.
  * 2. It is idle unless a request is being answered. A request that has not arrived completely does not count: a body that
  *    never ends would keep the connection. Requests that are being answered have limits of their own.
  * 3. An owner with more than `addressConnections` idle connections loses the oldest of those that were idle for at least a
@@ -21,10 +21,10 @@ import { addressGroup, type IsProxy } from './addresses.js';
 import { Bucket } from './bucket.js';
 import type { Limits } from './limits.js';
 
-/** One line a minute, however many are closed. */
+/** At most one log line per minute about closed connections. */
 const LINES_PER_SECOND = 1 / 60;
 const GRACE_MS = 1_000;
-/** Per new connection. More than one, so that an excess shrinks. */
+/** How many are closed per new connection: more than one, so that an excess shrinks. */
 const CLOSED_AT_ONCE = 2;
 
 interface Connection {
@@ -32,7 +32,7 @@ interface Connection {
   readonly name: string;
   readonly address: string;
   owner: Owner | null;
-  /** The principal of its last request, if that one was authenticated. */
+  /** The principal of its last request, if that was authenticated. */
   principal: string | null;
   /** Requests that are being answered. */
   requests: number;
@@ -42,7 +42,7 @@ interface Connection {
 interface Owner {
   readonly name: string;
   count: number;
-  /** The one that was idle for the longest first. */
+  /** Idle connections, the longest idle first. */
   readonly idle: Set<Connection>;
 }
 
@@ -53,7 +53,7 @@ export class Connections {
   readonly #isProxy: IsProxy;
   readonly #log: Logger;
   readonly #open = new Map<string, Connection>();
-  /** The same by socket: names are slow to make. */
+  /** The connections by socket, because names are slow to make. */
   readonly #bySocket = new WeakMap<Socket, Connection>();
   readonly #idle = new Set<Connection>();
   readonly #owners = new Map<string, Owner>();
@@ -93,7 +93,7 @@ export class Connections {
 
   #add(socket: Socket): void {
     const { remoteAddress } = socket;
-    // A closed connection has none.
+    // A closed connection has no address.
     if (remoteAddress === undefined) return;
     const address = addressGroup(remoteAddress);
     const connection: Connection = {
@@ -131,12 +131,12 @@ export class Connections {
     }
   }
 
-  /** Whether one was closed. Never the latest. */
+  /** Closes the oldest idle connection, but never `latest`. Returns whether one was closed. */
   #closeOldest(idle: ReadonlySet<Connection>, latest: Connection, idleMsMin: number): boolean {
     for (const connection of idle) {
       if (connection === latest) continue;
       if (monotonicMs() - connection.idleSinceMs < idleMsMin) return false;
-      // Now: the socket emits its end only later.
+      // Removed now, because the socket emits its end only later.
       this.#remove(connection);
       connection.socket.destroy();
       return true;

@@ -1,4 +1,4 @@
-/** Limits of one request, and of all together. */
+/** Limits of one request, and of all requests together. */
 import { InvalidArgumentError } from 'holdfast';
 
 export interface Limits {
@@ -12,7 +12,7 @@ export interface Limits {
   readonly waiters: number;
   /** Open connections. One more closes an idle one. */
   readonly connections: number;
-  /** Idle connections of one address or principal, unless they are a trusted proxy's. One more closes the oldest. */
+  /** Idle connections of one address or principal, except of a trusted proxy. One more closes the oldest. */
   readonly addressConnections: number;
   /** Open streams of server-sent events. */
   readonly streams: number;
@@ -23,7 +23,7 @@ export interface Limits {
   readonly idleMs: number;
   /** How long closing waits for open requests. */
   readonly closeMs: number;
-  /** Ended holds in the history, and for how long they are kept. */
+  /** Ended holds in the history, and how long they are kept. */
   readonly historyEntries: number;
   readonly historyMs: number;
 }

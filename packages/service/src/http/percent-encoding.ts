@@ -1,4 +1,4 @@
-/** Whether a part of a URL can be decoded. Parsers keep what they cannot decode as it is, which may be another name. */
+/** Whether a part of a URL can be decoded. Parsers keep undecodable parts as they are, which may be another name. */
 export function isEncoded(text: string): boolean {
   if (!text.includes('%')) return true;
   try {

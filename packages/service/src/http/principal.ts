@@ -1,4 +1,6 @@
-/** The principal of a request and its rights. Without authentication everybody is `anonymous` and may do everything. */
+/**
+ * The principal of a request and its rights. Without authentication all clients are `anonymous` and may do everything.
+ */
 import type { FastifyRequest } from 'fastify';
 
 export type Role = 'read' | 'lock' | 'admin';
@@ -9,7 +11,7 @@ export interface Undertaking {
   readonly waitMs: number;
   /** The hold as text, if the client sent one. */
   readonly hold?: string;
-  /** Others may hold it at the same time: a permit of several, or a reader. */
+  /** Whether others may hold it at the same time: a permit of several, or a reader. */
   readonly shared?: boolean;
 }
 
@@ -17,7 +19,7 @@ export interface Undertaking {
 export type TokensOf = (key: string) => Promise<readonly number[]>;
 
 export interface Principal {
-  /** For logs and the audit: never a secret. */
+  /** For the request log and the audit log: never a secret. */
   readonly id: string;
   /** The owner of holds without an owner of their own. */
   readonly owner: string;
@@ -63,15 +65,15 @@ export const ANONYMOUS: Principal = {
   prefixes: () => [''],
 };
 
-/** Declared by a route in its `config`. A route that declares nothing is refused to everybody. */
+/** Declared by a route in its `config`. A route without it is refused to all clients. */
 export interface Needs {
   /** `public`: no principal at all is needed. */
   readonly needs: Role | 'public';
   /** The namespace of the request; null when the handler checks `request.may` for every key itself. */
   readonly scope?: (request: FastifyRequest) => string | null;
   /**
-   * What counts against the rate of a principal. `request`, the default: every request. `failure`, for renewals and
-   * releases, which are never refused: only those without effect. `command`: the handler counts.
+   * The requests that count against the rate of a principal. `request`, the default: every request. `failure`, for
+   * renewals and releases, which are never refused: only requests without effect. `command`: the handler counts.
    */
   readonly counts?: 'request' | 'failure' | 'command';
 }

@@ -1,7 +1,10 @@
-/** Errors for clients: `application/problem+json`, with a code for programs and a text for people. An unexpected error shows no internals. */
+/**
+ * Errors for clients: `application/problem+json`, a code for programs, a text for people. Unexpected errors show no
+ * internals.
+ */
 import { HoldfastError } from 'holdfast';
 
-/** Stable codes. Contention is `busy`, an outage is `unknown`: never one for the other. */
+/** Stable codes. Contention is always `busy`, and an outage is always `unknown`. */
 export type ProblemCode =
   | 'invalid-argument'
   | 'unauthorized'
@@ -45,7 +48,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, Kind>> = {
   reused: { status: 422, title: 'The hold or Idempotency-Key belongs to another request' },
   busy: { status: 423, title: 'The lock is held by somebody else' },
   'rate-limited': { status: 429, title: 'A limit of the service or of the principal is reached' },
-  // No client reads it; the log and the metrics need it to tell it from failures of the service.
+  // No client reads it, but the log and the metrics need it to distinguish it from failures of the service.
   'client-gone': { status: 499, title: 'The client went away' },
   internal: { status: 500, title: 'The service failed unexpectedly' },
   unsupported: { status: 501, title: 'The store does not support this' },
@@ -167,7 +170,7 @@ function fromFramework(error: FrameworkError): Problem | null {
   }
 }
 
-/** Own texts: those of the parser may repeat the request, which may contain a secret. */
+/** Has its own messages: those of the parser may repeat the request, which may contain a secret. */
 function explain400(error: Error): string {
   const { code } = error as { readonly code?: unknown };
   if (code === 'FST_ERR_CTP_EMPTY_JSON_BODY') return 'The body is empty: send a JSON object.';

@@ -1,6 +1,6 @@
 /**
- * Whether the service is ready: the store answers, and the service is not closing. Every answer of the store counts; the store
- * is read for this alone only when the last answer is too old. `/readyz` is public, so it must cost the store next to
+ * Whether the service is ready: the store answers, and the service is not closing. Every answer of the store counts; a
+ * separate read is made only when the last answer is too old. `/readyz` is public, so it must cost the store next to
  * nothing.
  */
 import { UnsupportedError } from 'holdfast';
@@ -10,7 +10,7 @@ import type { ServiceClient } from '../waiting/service-client.js';
 
 /** A key that nobody uses: reading it is cheap, and reaches the store. */
 const UNUSED_KEY = 'holdfast/readyz';
-/** The same for layouts of other software without namespaces, which have the namespace `default` alone. */
+/** The same for layouts of other software without namespaces, which have only the namespace `default`. */
 const UNUSED_DEFAULT_KEY = 'default/holdfast-readyz';
 /** How long a failure counts. */
 const FAILED_MS = 1_000;

@@ -8,7 +8,9 @@ import type { Logger } from 'pino';
 import { monotonicMs, soon } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 
-/** Facts that handlers add to the log line of their request. A class: an object that gets its members one by one is slow. */
+/**
+ * Facts that handlers add to the log line of their request. A class: an object that gets its members one by one is slow.
+ */
 class Note {
   key: string | undefined = undefined;
   /** The id in the API key that was sent, whether the key is good or not. */
@@ -20,7 +22,7 @@ class Note {
   secrets: string[] | undefined = undefined;
   /** Whether the line was written. */
   written = false;
-  /** What is to run when the request is over. */
+  /** Functions to run when the request is over. */
   ends: ((isSent: boolean) => void)[] | undefined = undefined;
   /** Whether the connection is done with this request: it has its response, or will never get one. */
   isOver = false;
@@ -33,7 +35,7 @@ declare module 'fastify' {
   }
 }
 
-/** The connection ended before the response. */
+/** The status of a request whose connection ended before the response. */
 const CLIENT_GONE = 499;
 const REQUEST_ID = /^[\w.:-]{1,64}$/;
 
@@ -51,7 +53,7 @@ export function whenOver({ note }: FastifyRequest, run: (isSent: boolean) => voi
 
 export function logRequests(app: FastifyInstance, log: Logger, events: ServiceEvents): void {
   function end(request: FastifyRequest, reply: FastifyReply): void {
-    // One line per request, also when the connection ends during the response.
+    // One line per request, even if the connection ends during the response.
     if (request.note.written) return;
     request.note.written = true;
     const line = lineOf(request, reply, monotonicMs() - request.startedMs);
@@ -66,7 +68,7 @@ export function logRequests(app: FastifyInstance, log: Logger, events: ServiceEv
     request.startedMs = monotonicMs();
     reply.header('x-request-id', request.id);
     reply.header('x-content-type-options', 'nosniff');
-    // The only listener, as each one costs: `whenOver` is for everybody else.
+    // The only listener, because each one costs. All other code uses `whenOver`.
     reply.raw.on('close', () => {
       const { note } = request;
       const isSent = reply.raw.writableFinished;

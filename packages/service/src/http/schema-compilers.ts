@@ -1,6 +1,6 @@
 /**
- * Compiles the schemas of a route with the first request that needs them. Compiling all of them at the start of the service took
- * hundreds of milliseconds, for routes that few services are ever asked for.
+ * Compiles the schemas of a route with the first request that needs them. Compiling all of them at the start of the
+ * service took hundreds of milliseconds, for routes that few clients use.
  */
 import ajvCompiler from '@fastify/ajv-compiler';
 import stringifyCompiler from '@fastify/fast-json-stringify-compiler';
@@ -11,7 +11,7 @@ type Serialize = (data: unknown) => string;
 type Build<T> = (schemas: unknown, options: unknown) => (route: unknown) => T;
 type Compilers = NonNullable<NonNullable<FastifyServerOptions['schemaController']>['compilersFactory']>;
 
-// What Fastify calls of its compilers is less than their types say.
+// Fastify calls its compilers with fewer arguments than their types have.
 const buildValidator = ajvCompiler() as unknown as Build<Validate>;
 const buildSerializer = stringifyCompiler() as unknown as Build<Serialize>;
 

@@ -1,4 +1,4 @@
-/** The HTTP server: rules for every request, whichever part answers it. */
+/** The HTTP server: rules for the requests of all parts. */
 import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from 'fastify';
 import type { Logger } from 'pino';
 import { newRequestId } from '../clock.js';
@@ -22,7 +22,7 @@ export interface ServerParts {
   readonly events: ServiceEvents;
   readonly auth: Authenticator | undefined;
   readonly closing: AbortSignal;
-  /** Certificate and key, where the service itself speaks TLS. */
+  /** Certificate and key, if the service itself speaks TLS. */
   readonly tls: Tls | undefined;
   readonly trustProxy: readonly string[];
   /** Changes a URL before it is routed. */
@@ -71,7 +71,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
       },
     },
     clientErrorHandler: onClientError(log),
-    // What fails before any route is found: no hook runs, so that the line is written here.
+    // Errors before any route is found: no hook runs, so the log line is written here.
     frameworkErrors: (error, request, reply) => {
       const problem = problemOf(error);
       const { id, method, ip: address } = request;
@@ -91,7 +91,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
     if (closing.aborted) done(closingProblem());
     else done();
   });
-  // A client that kept the connection open would hold up the closing, until it is cut off.
+  // A client that keeps its connection open would delay the closing.
   app.addHook('onSend', (_request, reply, _payload, done) => {
     if (closing.aborted) reply.header('connection', 'close');
     done();
@@ -99,7 +99,7 @@ export function makeServer(parts: ServerParts): FastifyInstance {
   disconnectUnread(app);
   capUnread(app);
   controlAccess(app, auth);
-  // A request without authentication, where that is needed, does not keep a connection open.
+  // An unauthenticated request does not keep a connection open, if the service has authentication.
   app.addHook('preHandler', (request, _reply, done) => {
     const { principal, raw } = request;
     if (!auth || principal !== ANONYMOUS) {
@@ -118,9 +118,9 @@ export function makeServer(parts: ServerParts): FastifyInstance {
 }
 
 /**
- * Starts pipelined requests one after the other. When a client leaves, Node reports only the request whose response is due:
- * those behind it would wait, hold and watch for nobody (F5). They are in memory, and nobody has checked who sends them, so
- * a client with too many is disconnected. Reading no further would hide that it leaves.
+ * Starts pipelined requests one after the other. When a client leaves, Node reports only the request whose response is
+ * due: the requests behind it would wait, hold and watch for nobody (F5). They are in memory, and not authenticated yet,
+ * so a client with too many is disconnected. If the service stopped reading, it would not notice that the client leaves.
  */
 function startInOrder(app: FastifyInstance, log: Logger): void {
   const behind = new WeakMap<object, number>();
@@ -138,7 +138,7 @@ function startInOrder(app: FastifyInstance, log: Logger): void {
     }
     raw.once('socket', () => {
       behind.set(socket, (behind.get(socket) ?? 1) - 1);
-      // Set for the response before it.
+      // This timeout was set for the response before it.
       raw.socket?.setTimeout(0);
       done();
     });
@@ -185,7 +185,7 @@ function answerProblem(reply: FastifyReply, request: FastifyRequest, problem: Pr
     .send({ ...problem.body, requestId: request.id });
 }
 
-/** Logs what an operator has to know: unexpected errors, and why the store did not answer. */
+/** Logs problems for the operator: unexpected errors, and why the store did not answer. */
 export function logProblem(log: Logger, request: FastifyRequest, problem: Problem): void {
   if (problem.status < 500 || problem.code === 'closing') return;
   const error = blanked(chain(problem), request.note?.secrets ?? []);

@@ -24,7 +24,7 @@ export interface ServiceParts {
   readonly events: ServiceEvents;
   /** Events of single holds. */
   readonly holds: HoldEvents;
-  /** Who held what, as far as this service saw it. */
+  /** The history of the locks, as far as this service saw it. */
   readonly history: History;
   /** How often parts read the store by themselves. */
   readonly intervals: PollIntervals;

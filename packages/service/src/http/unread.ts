@@ -1,7 +1,7 @@
 /**
- * Limits the responses that a client has not read yet. They stay in memory, and a client that sends a thousand requests and
- * reads nothing could fill it: a client that reads nothing is disconnected, and the bytes of each are limited. Counted per
- * principal, or per address without authentication.
+ * Limits the responses that a client has not read yet. They stay in memory, and a client that sends a thousand requests
+ * and reads nothing could fill it. So a client that reads nothing is disconnected, and the unread bytes of each client are
+ * limited. Counted per principal, or per address without authentication.
  */
 import type { ServerResponse } from 'node:http';
 import type { FastifyInstance } from 'fastify';
@@ -16,7 +16,7 @@ const UNREAD_BYTES_MAX = 32 * 1_024 * 1_024;
 /** Always allowed: the 429 itself must fit. */
 const SMALL_BYTES = 4 * 1_024;
 
-/** Nearly every response has left this process at the end of its turn. Only the others need a timer. */
+/** Most responses have left this process at the end of their turn. Only the others need a timer. */
 export function disconnectUnread(app: FastifyInstance): void {
   let sent: ServerResponse[] = [];
   const check = (): void => {

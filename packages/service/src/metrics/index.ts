@@ -1,4 +1,4 @@
-/** `/metrics` for Prometheus. Few labels, and never a key: there are thousands of keys, and they may name customers. */
+/** `/metrics` for Prometheus. There are few labels, and never a key: keys are thousands, and may name customers. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { Problem } from '../http/problem.js';
 import type { Part, ServiceParts } from '../http/service-parts.js';
@@ -62,7 +62,7 @@ function countersOf(registry: Registry, events: ServiceEvents): void {
   const waits = seconds('acquire_wait', 'Duration of an acquire until it was granted or refused.', WAITS, [
     'outcome',
   ]);
-  // A rate needs the number from before the first one.
+  // Starts at 0: a rate needs the number from before the first event.
   for (const outcome of ['granted', 'refused']) waits.zero({ outcome });
   const contended = counter('contended_total', 'Acquires that found the lock held by others.');
   const released = counter('released_total', 'Releases, by whether the lock was still held.', ['held']);

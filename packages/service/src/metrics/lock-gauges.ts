@@ -1,6 +1,6 @@
 /**
- * Gauges of holders and waiters: counted in the store when metrics are requested, at most every 10 s. On a store that charges
- * for reads nothing is counted, and these gauges do not exist: a 0 would look like a count.
+ * Gauges of holders and waiters: counted in the store when metrics are requested, at most every 10 s. On a store that
+ * charges for reads they do not exist, because a 0 would look like a count.
  */
 import { Gauge, Histogram, type Registry } from 'prom-client';
 import { monotonicMs } from '../clock.js';
@@ -35,7 +35,7 @@ export class LockGauges {
     });
   }
 
-  /** Keeps the last numbers when the store does not answer: its failures have their own metric. */
+  /** Keeps the last numbers when the store does not answer, because its failures have their own metric. */
   async update(): Promise<void> {
     if (monotonicMs() - this.#countedMs < this.#countMs) return;
     this.#counting ??= this.#count().then(

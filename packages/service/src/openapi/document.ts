@@ -1,7 +1,7 @@
 /**
  * The OpenAPI document, made from the schemas of the routes:
  * 1. Every route with an `operationId` is an operation. HEAD is left out: it is GET without a body.
- * 2. Schemas that were made known with `app.addSchema` are components. `Lock#` becomes `#/components/schemas/Lock`.
+ * 2. Schemas added with `app.addSchema` are components. `Lock#` becomes `#/components/schemas/Lock`.
  * 3. `params`, `querystring` and `headers` become parameters; `problems` become answers, one per status.
  */
 import type { FastifyInstance, RouteOptions } from 'fastify';
@@ -104,7 +104,7 @@ function parametersOf(place: 'path' | 'query' | 'header', schema: unknown): read
   }));
 }
 
-/** A route gives the schema of its answer, or the whole response where that is not JSON or needs headers. */
+/** A route gives the schema of its answer, or the whole response if that is not JSON or needs headers. */
 function answersOf(response: unknown): Entries {
   const answers = Object.entries((response ?? {}) as Entries).map(([status, schema]) => {
     if ('content' in schema) return [status, schema];
@@ -113,7 +113,7 @@ function answersOf(response: unknown): Entries {
   return Object.fromEntries(answers) as Entries;
 }
 
-/** Rewrites what only the framework understands: references, ids, and discriminators, which need a mapping. */
+/** Rewrites the parts that only the framework understands: references, ids, and discriminators, which need a mapping. */
 function published(value: unknown, components: Entries): unknown {
   if (Array.isArray(value)) return value.map((item) => published(item, components));
   if (typeof value !== 'object' || value === null) return value;

@@ -1,10 +1,10 @@
-/** The OpenAPI document at `/v2/openapi.json`, and the same as a page at `/v2/docs`. */
+/** The OpenAPI document at `/v2/openapi.json`, and as a page at `/v2/docs`. */
 import type { FastifyInstance } from 'fastify';
 import type { Part } from '../http/service-parts.js';
 import { docsPage } from './docs-page.js';
 import { ApiDocument } from './document.js';
 
-/** Has to be made before the parts are registered whose routes are to be in the document. */
+/** Make it before the parts whose routes are to be in the document are registered. */
 export function openapi(app: FastifyInstance, hasAuth: boolean): Part {
   const document = new ApiDocument(app, hasAuth);
   return { name: 'openapi', register: (scope) => documentRoutes(scope, document) };
@@ -37,7 +37,7 @@ function documentRoutes(app: FastifyInstance, document: ApiDocument): void {
   });
 }
 
-/** Made at the first request and kept: anybody may ask for it, as often as they like. */
+/** Makes a text at the first request and keeps it, because anybody may request it at any rate. */
 function madeOnce(make: () => string): () => Buffer {
   let made: Buffer | null = null;
   return () => {

@@ -1,8 +1,8 @@
-/** Problems in the document: their schema, and the answers that a list of codes comes to. */
+/** Problems in the document: their schema, and the answers for a list of codes. */
 import { PROBLEMS, type ProblemCode, RETRIED } from '../http/problem.js';
 import { count, named, object, oneOf, type Schema, text } from './schema.js';
 
-/** Only the log and the metrics have it: the client has gone. */
+/** Only for the log and the metrics, because the client has gone. */
 const NEVER_SENT: readonly ProblemCode[] = ['client-gone'];
 const CODES = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !NEVER_SENT.includes(code));
 
@@ -24,7 +24,7 @@ export const problemSchema = named('Problem', {
 /** Problems with members of their own. */
 const OWN_SCHEMA: Partial<Record<ProblemCode, string>> = { busy: 'BusyProblem', lost: 'LostProblem' };
 
-/** What any route that needs a principal may answer with. `too-large`: for its headers. */
+/** The problems of every route that needs a principal. `too-large`: for its headers. */
 export const COMMON_PROBLEMS: readonly ProblemCode[] = [
   'invalid-argument',
   'unauthorized',
@@ -39,7 +39,7 @@ export const COMMON_PROBLEMS: readonly ProblemCode[] = [
   'closing',
 ];
 
-/** What a route with a body may answer with besides. */
+/** Further problems of a route with a body. */
 export const BODY_PROBLEMS: readonly ProblemCode[] = ['unsupported-media-type'];
 
 /** One answer per status, described by its codes. */

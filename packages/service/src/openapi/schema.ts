@@ -1,6 +1,6 @@
 /**
- * Words for route schemas. A route's schema validates requests, writes answers and becomes the OpenAPI document; what is
- * used in more than one place has a name, and is a component of the document under that name.
+ * Words for route schemas. A route's schema validates requests, writes answers and becomes the OpenAPI document; a schema
+ * that is used in more than one place has a name, and is a component of the document under that name.
  */
 import type { FastifySchema } from 'fastify';
 import type { ProblemCode } from '../http/problem.js';
@@ -32,14 +32,14 @@ export type Tag = keyof typeof TAGS;
 export type Schema = Readonly<Record<string, unknown>>;
 type Members = Readonly<Record<string, Schema>>;
 
-/** What a documented route has to say. */
+/** The description of a documented route. */
 export interface Description extends FastifySchema {
   readonly operationId: string;
   readonly summary: string;
   readonly tags: readonly [Tag];
 }
 
-/** A schema with a name: a component of the document. `app.addSchema` makes it known to the routes. */
+/** A schema with a name: a component of the document. `app.addSchema` adds it for the routes. */
 export function named<T extends Schema>(name: string, schema: T): T & { readonly $id: string } {
   return { $id: name, ...schema };
 }
@@ -54,7 +54,7 @@ export function object(properties: Members, optional: readonly string[] = []): S
   return { type: 'object', ...(required.length > 0 ? { required } : {}), properties };
 }
 
-/** For requests: members that are not named are refused. */
+/** An object of a request: other members are refused. */
 export function closed(properties: Members, optional: readonly string[] = []): Schema {
   return { ...object(properties, optional), additionalProperties: false };
 }
@@ -85,7 +85,7 @@ export function constant(value: string | boolean, description: string): Schema {
   return { type: typeof value, const: value, description };
 }
 
-/** Null where there is no value. */
+/** A value of this type, or null for no value. */
 export function orNull(type: string, description: string, more: Schema = {}): Schema {
   return { type: [type, 'null'], ...more, description };
 }

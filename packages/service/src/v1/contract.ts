@@ -11,7 +11,7 @@ export interface Names {
 
 export interface Wanted {
   readonly instanceId: string;
-  /** 0 where none is asked for. */
+  /** 0 for a request without one. */
   readonly leaseDuration: number;
 }
 
@@ -34,7 +34,7 @@ const NOT_FOUND = 'Resource not found';
 export const LEASE_SECONDS_MAX = 86_400;
 
 export function checkNames({ namespace, lockName }: Names): void {
-  // Two slashes in a row, or one at the end: that is another path.
+  // A path with two slashes in a row, or with one at the end, is another path.
   if (namespace === '' || lockName === '') throw new Problem('not-found', NOT_FOUND);
   const details = [
     ...nameDetails('namespace', 'Namespace', namespace),
@@ -52,7 +52,7 @@ function nameDetails(parameter: string, words: string, text: string): string[] {
   return problems.map((problem) => `Parameter '${parameter}' failed validation: ${words} ${problem}`);
 }
 
-/** `secondsMax`: null where the body has no lease. */
+/** `secondsMax`: null if the body has no lease. */
 export function wantedOf(text: unknown, secondsMax: number | null): Wanted {
   const body = parsed(text);
   const details = detailsOf(body, secondsMax);
@@ -65,7 +65,7 @@ function parsed(text: unknown): unknown {
   try {
     return JSON.parse(typeof text === 'string' ? text : '') as unknown;
   } catch (error) {
-    // Its own words repeat what was sent, and that is half a secret.
+    // The parser's own message repeats a part of the body, which may have a secret.
     if (error instanceof SyntaxError) throw new Invalid('JSON validation failed', ['$: is not JSON']);
     throw error;
   }
@@ -115,10 +115,10 @@ function typeOf(value: unknown): string {
   return typeof value;
 }
 
-/** The contract has status 500 for every failure of the service, except for these: another instance may answer. */
+/** The contract has status 500 for all failures of the service except these: another instance may answer. */
 const PASSING: readonly string[] = ['closing', 'auth-unavailable'];
 
-/** Errors as clients of this contract know them: `{ message, details }` for a 400, else `{ message, errorId }`. */
+/** Errors in the form of this contract: `{ message, details }` for a 400, else `{ message, errorId }`. */
 export function refuseInItsWords(app: FastifyInstance, log: Logger): void {
   app.setErrorHandler((error, request, reply) => {
     if (error instanceof Invalid) {
@@ -146,7 +146,7 @@ function notHere(app: FastifyInstance, request: FastifyRequest, reply: FastifyRe
   return refuse(request, reply, 405, 'Method not allowed');
 }
 
-/** The id of the request, which the log has too. */
+/** `errorId` is the id of the request, as in the log. */
 function refuse(request: FastifyRequest, reply: FastifyReply, status: number, message: string): FastifyReply {
   return reply.code(status).send({ message, errorId: request.id });
 }

@@ -1,8 +1,8 @@
 /**
- * Leases of this contract as holds, in commands of the store; for every store but those with locks of instances. A lease is
- * never released to be claimed again: a waiter of `/v2` would come between. A second acquire moves the expiry of the hold
- * instead, forward or back, and a renewal adds to it. Both name the expiry they saw, so a repeated command has no second
- * effect (P25).
+ * Leases of this contract as holds, in commands of the store; for every store but those with locks of instances. A second
+ * acquire never releases the lease first: a waiter of `/v2` could get it. Instead it moves the expiry of the hold, forward
+ * or back, and a renewal adds to the expiry. Both commands name the expiry that they saw, so a repeated command has no
+ * second effect (P25).
  */
 import { StoreError } from 'holdfast';
 import {
@@ -50,7 +50,7 @@ export class HoldLeases implements Leases {
     this.#client = client;
   }
 
-  /** Of several holders, the one with the latest expiry: nobody else gets the lock before. */
+  /** Of several holders, shows the one with the latest expiry, because nobody else gets the lock before that. */
   async look(key: string): Promise<Look | null> {
     const holders = (await this.#client.read(key))?.holders ?? [];
     const [last] = holders.toSorted((a, b) => b.expiresAt - a.expiresAt);
@@ -71,7 +71,7 @@ export class HoldLeases implements Leases {
         await this.#roundUp(claim, reply.acquiredAt, reply.expiresAt, endOf(expiry));
         return { hold: claim.hold, leaseDuration: seconds, expiry };
       }
-      // Otherwise it was granted, evicted, and claimed again because the reply was lost.
+      // Not busy: the claim was granted, evicted, and sent again because the reply was lost.
       if (reply.kind !== 'busy') continue;
       const own = this.#ownAmong(who, reply.holders);
       if (!own) return null;
@@ -122,7 +122,7 @@ export class HoldLeases implements Leases {
     return null;
   }
 
-  /** The claim could not know in which millisecond of its second it would be decided. */
+  /** Moves the end of a new lease to the end of a second: the claim could not know when it would be decided. */
   async #roundUp(
     { key, hold, ttlMs }: Claim,
     acquiredAt: number,
@@ -140,11 +140,11 @@ export class HoldLeases implements Leases {
     let second = secondOf(now);
     for (let tries = 0; tries < TRIES_MAX; tries += 1) {
       const end = endOf(second + seconds);
-      // The block keeps the second of this acquire, for renewals to come.
+      // The block keeps the second of this acquire, for later renewals.
       const reply = await this.#client.replyTo({ ...moveOf(key, own.hold, expiresAt, end), block: true });
       if (reply.kind !== 'renewed') return null;
       const isIn = reply.expiresAt === end;
-      // Decided in a later second than assumed: once more, from that second.
+      // The command was decided in a later second than assumed: repeat it from that second.
       if (isIn && (secondOf(reply.now) === second || tries > 1)) return second + seconds;
       expiresAt = reply.expiresAt;
       second = secondOf(reply.now);
@@ -153,9 +153,9 @@ export class HoldLeases implements Leases {
   }
 
   /**
-   * Two renewals at once see the same expiry, and may want to add the same. Then the one that came second must not take
-   * the first one's success for its own: so each first moves the expiry to a millisecond of its own, and only when that
-   * is known to the end of the second.
+   * Two renewals at once see the same expiry, and may want to add the same. The second renewal must not take the success
+   * of the first for its own. So each first moves the expiry to a millisecond of its own, and after that success to the
+   * end of the second.
    */
   async #add({ key }: Identity, { hold, holder }: Own, end: number): Promise<'added' | 'overtaken' | 'lost'> {
     this.#mark = (this.#mark % MARK_MS_MAX) + 1;
@@ -164,7 +164,7 @@ export class HoldLeases implements Leases {
     const { reply, isRepeated } = await this.#askOnce(add);
     if (reply.kind !== 'renewed') return 'lost';
     if (reply.expiresAt !== mark) {
-      // It may have come through before, and another have gone on from there: neither again nor not at all is right.
+      // The first attempt may have been executed, and another renewal followed: repeating and skipping may both be wrong.
       if (isRepeated) throw overtaken(key, 'renewal');
       return 'overtaken';
     }
@@ -172,7 +172,7 @@ export class HoldLeases implements Leases {
     return 'added';
   }
 
-  /** Asks again where nothing is known of the first attempt, and says so. */
+  /** Sends the command again if the outcome of the first attempt is unknown, and says so. */
   async #askOnce(command: Command): Promise<{ readonly reply: Reply; readonly isRepeated: boolean }> {
     try {
       const [reply] = await Promise.all(this.#client.attempt([command]));
@@ -183,19 +183,19 @@ export class HoldLeases implements Leases {
     return { reply: await this.#client.replyTo(command), isRepeated: true };
   }
 
-  /** Whether it was this identity's, and has ended. */
+  /** Whether the lock was this identity's, and has ended. */
   async #end({ key }: Identity, { hold, salt }: Own): Promise<boolean> {
     const release: Release = { kind: 'release', key, hold, minHoldMs: 0 };
     const { reply, isRepeated } = await this.#askOnce(release);
     if (reply.kind === 'released' && reply.held) return true;
     if (!isRepeated) return false;
-    // "Not held" may only mean that the first attempt did it.
+    // "Not held" may only mean that the first attempt ended it.
     const left = (await this.#client.read(key))?.holders ?? [];
     return !left.some((holder) => saltOf(holder) === salt);
   }
 }
 
-/** A millisecond too long rather than too short: then its last millisecond is in the right second, whenever it began. */
+/** The ttl is rather a millisecond too long than too short, so that the last millisecond is in the right second. */
 function claimOf(who: Identity, seconds: number): Claim {
   const { key, owner } = who;
   const salt = randomId();
@@ -213,7 +213,7 @@ function claimOf(who: Identity, seconds: number): Claim {
   };
 }
 
-/** Moves the end of a hold, if it is where it was seen. */
+/** Moves the end of a hold, if it is still the end that was seen. */
 function moveOf(key: string, hold: HoldId, from: number, to: number): Renew {
   return { kind: 'renew', key, hold, ttlMs: 1, block: false, added: { ms: to - from, expiresAt: from } };
 }
@@ -225,12 +225,12 @@ function overtaken(key: string, operation: string): StoreError {
   });
 }
 
-/** Whole epoch seconds, the unit of this contract. The second that `expiry` names still belongs to the lock, up to its last millisecond. */
+/** Whole epoch seconds, the unit of this contract. A lock includes the whole second of its `expiry`. */
 function secondOf(ms: number): number {
   return Math.floor(ms / 1_000);
 }
 
-/** When a lock is over whose last second this is. */
+/** The end of a lock whose last second this is. */
 function endOf(expiry: number): number {
   return (expiry + 1) * 1_000;
 }
@@ -251,7 +251,9 @@ function acquireSecondOf({ token }: Snapshot, holder: HolderView): number {
 
 const CACHED_MAX = 10_000;
 
-/** Holds that are known not to be held: a hold is used once, so that stays true. A client that polls asks the store once. */
+/**
+ * Holds that are known to have ended. A hold is used once, so that stays true: a client that polls asks the store once.
+ */
 class NegativeCache {
   readonly #holds = new Set<string>();
 

@@ -1,4 +1,4 @@
-/** The contract of LockServiceCentral, for clients that come from there. Its locks are those of `/v2`. */
+/** The contract of LockServiceCentral, for its clients. The locks are those of `/v2`. */
 import { isEncoded } from '../http/percent-encoding.js';
 import type { Part } from '../http/service-parts.js';
 import { refuseInItsWords } from './contract.js';
@@ -33,7 +33,7 @@ export const v1: Part = {
         });
         scope.removeAllContentTypeParsers();
         scope.addContentTypeParser('*', { parseAs: 'string' }, (_request, body, done) => done(null, body));
-        // The schemas are for the OpenAPI document only: the contract checks by itself.
+        // The schemas are only for the OpenAPI document: the contract checks by itself.
         scope.setValidatorCompiler(() => () => true);
         scope.setSerializerCompiler(() => JSON.stringify);
         refuseInItsWords(scope, parts.log);

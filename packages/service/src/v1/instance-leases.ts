@@ -1,7 +1,7 @@
 /**
- * Leases on the table of LockServiceCentral: the identity is the owner and the instance that are stored, so both
- * services know each other's locks. Every operation is one conditional write. It is sent once, because a renewal that was
- * sent again after an unknown outcome could add twice.
+ * Leases on the table of LockServiceCentral: the identity is the stored owner and instance, so both services know each
+ * other's locks. Every operation is one conditional write. It is sent once, because a renewal repeated after an unknown
+ * outcome could add twice.
  */
 import type { HoldId, InstanceLease, InstanceLocks } from 'holdfast/protocol';
 import { randomId } from '../clock.js';
@@ -70,7 +70,7 @@ function leaseOf(who: Identity, { leaseDuration, expiry }: InstanceLease): Lease
   return { hold: countedUnder(who), leaseDuration, expiry };
 }
 
-/** The same for every lease of an identity on a key, which has one at most. */
+/** The same hold for every lease of an identity on a key: there is at most one. */
 function countedUnder(who: Identity): HoldId {
   return holdOf(who, '');
 }

@@ -1,4 +1,4 @@
-/** Locks as the routes need them: kept as holds on most stores, as instances on some. */
+/** Locks in the form for the routes. Most stores keep them as holds, some as instances. */
 import { createHash } from 'node:crypto';
 import type { HolderView, HoldId } from 'holdfast/protocol';
 
@@ -18,32 +18,32 @@ export interface Look {
 
 /** Limit of a lease. */
 export interface Bound {
-  /** Throws when it is longer. */
+  /** Throws if the lease is longer. */
   check(ttlMs: number): void;
   readonly ttlMsMax: number;
 }
 
 export interface Leases {
-  /** Null when nobody holds it. */
+  /** Null when nobody holds the lock. */
   look(key: string): Promise<Look | null>;
-  /** The hold of this identity; null when the lock is free, or another's. */
+  /** The hold of this identity; null when the lock is free or held by another. */
   holdOf(who: Identity): Promise<HoldId | null>;
-  /** Null when another holds it. */
+  /** Null when another holds the lock. */
   acquire(who: Identity, seconds: number): Promise<Lease | null>;
-  /** Null when it is free, or another's. */
+  /** Null when the lock is free or held by another. */
   renew(who: Identity, seconds: number, bound: Bound): Promise<Lease | null>;
   /** The hold that ended; null when there was nothing to end. False when another holds the lock. */
   release(who: Identity): Promise<HoldId | null | false>;
 }
 
 /**
- * A holder in this contract: an owner and an instance. An identity is used again, but a hold only once. So every grant has a
- * random salt, visible in its metadata, and its hold is a hash of identity and salt: a client that knows the identity finds
- * the hold again, through any process of the service, and nobody else does.
+ * A holder in this contract: an owner and an instance. An identity is used again, but a hold only once. So every grant has
+ * a random salt, visible in its metadata, and its hold is a hash of identity and salt. Only a client that knows the
+ * identity finds the hold again, through any process of the service.
  */
 export interface Identity {
   readonly key: string;
-  /** Shown: the name of an API key, or the subject of a JWT. */
+  /** The name of an API key, or the subject of a JWT. Shown. */
   readonly owner: string;
   /** The principal: an API key and a JWT of the same name are different ones. */
   readonly principal: string;

@@ -1,14 +1,14 @@
-/** A file of properties, as LockServiceCentral is configured with: `locker.dynamodb.tableName=my-locks`. */
+/** A file of properties, the configuration of LockServiceCentral: `locker.dynamodb.tableName=my-locks`. */
 import { InvalidArgumentError } from 'holdfast';
 
-/** What settings of LockServiceCentral begin with. */
+/** The beginnings of LockServiceCentral's settings. */
 const PREFIXES = ['locker.', 'authentication.', 'jwt.', 'server.', 'spring.', 'management.', 'google.'];
-/** Those that have an effect here, or a note or a refusal of their own. */
+/** The settings that have an effect here, or a note or a refusal of their own. */
 const KNOWN =
   /^(?:LOCKER_|GOOGLE_CLOUD_PROJECT$|AUTHENTICATION_DISABLED$|JWT_(?:ISSUER|AUDIENCE|JWKS)$|SERVER_(?:PORT|ADDRESS|SSL_|SERVLET_)|SPRING_(?:PROFILES_ACTIVE$|CONFIG_|APPLICATION_JSON$)|MANAGEMENT_)/;
 
 interface Properties {
-  /** By the names of variables. */
+  /** The values by the names of variables. */
   readonly values: Readonly<Record<string, string>>;
   readonly notes: readonly string[];
 }
@@ -37,7 +37,7 @@ export function propertiesIn(text: string): Properties {
   return { values, notes };
 }
 
-/** Without comments and blank lines. A line that ends with an odd number of backslashes goes on in the next. */
+/** Drops comments and blank lines. A line that ends with an odd number of backslashes continues in the next. */
 function logicalLines(text: string): string[] {
   const lines: string[] = [];
   let begun = '';

@@ -16,7 +16,7 @@ const PATH = '/:namespace/lock/:lockName';
 
 interface Result {
   readonly success: boolean;
-  /** What is answered besides success and names. */
+  /** Members of the answer besides success and names. */
   readonly members?: object;
 }
 
@@ -95,7 +95,7 @@ function acquireWith(leases: Leases, parts: ServiceParts): Act {
   };
 }
 
-/** A principal at its limit can still acquire a lock again that it holds. */
+/** A principal at its limit may still acquire again a lock that it holds. */
 async function undertake(
   leases: Leases,
   tokensOf: TokensOf,
@@ -158,7 +158,7 @@ function releaseWith(leases: Leases, { events, holds }: ServiceParts): Act {
   };
 }
 
-/** For events: a renewal knows its instance, but not the hold that it had. */
+/** A name for events: a renewal knows its instance, but not its earlier hold. */
 function nameOf({ principal, instanceId }: Identity): string {
   return `${principal} ${instanceId}`;
 }

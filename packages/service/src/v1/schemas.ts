@@ -1,6 +1,6 @@
 /**
- * The shapes of this contract, for the OpenAPI document. They neither validate nor write anything: the contract has
- * words of its own for what is wrong.
+ * The shapes of this contract, for the OpenAPI document. They neither validate nor write: the contract has its own
+ * messages for errors.
  */
 import { retryAfter } from '../openapi/problem-schema.js';
 import {
@@ -137,7 +137,7 @@ export function actionDescription(name: Action): Description {
   };
 }
 
-/** Where load balancers ask that were set up for LockServiceCentral. */
+/** The health check of load balancers that were set up for LockServiceCentral. */
 export const actuatorDescription: Description = {
   operationId: 'actuatorHealth',
   summary: 'Check that the process is alive, as LockServiceCentral answers it',

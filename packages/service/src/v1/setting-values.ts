@@ -7,7 +7,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 const YES = ['true', 'yes', 'on', '1'];
 const NO = ['false', 'no', 'off', '0'];
 
-/** Settings by the names of variables; the names of properties work too. A blank value counts as not set. */
+/** Settings by the names of variables or properties. A blank value counts as not set. */
 export class Settings {
   readonly notes: string[] = [];
   readonly #values = new Map<string, string>();

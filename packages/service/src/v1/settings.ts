@@ -1,14 +1,14 @@
 /**
- * The settings of LockServiceCentral, so that the environment that starts it starts this service too. Nothing is dropped
- * in silence: a setting has its effect, or a note says that it has none, or it is refused. No message repeats a value,
- * because some are secrets.
+ * The settings of LockServiceCentral, so that an environment for it also starts this service. No setting is dropped in
+ * silence: it has its effect, or a note says that it has none, or it is refused. No message repeats a value, because some
+ * are secrets.
  */
 import { InvalidArgumentError } from 'holdfast';
 import { environmentName } from './properties.js';
 import { type Environment, Settings } from './setting-values.js';
 import { BACKENDS, type Backend, storeOf } from './store-urls.js';
 
-/** As LockServiceCentral understands them: with an issuer or a JWKS, JWTs are required, whatever else is set. */
+/** Authentication as in LockServiceCentral: with an issuer or a JWKS, JWTs are required, regardless of other settings. */
 export type CentralAuth =
   | { readonly kind: 'unset' }
   | { readonly kind: 'disabled' }
@@ -102,7 +102,7 @@ function backendOf(settings: Settings): Backend | null {
   return backend;
 }
 
-/** A mistyped table would be another table, and nobody would notice. */
+/** Refuses unknown settings: with a mistyped one ignored, another table would be used, unnoticed. */
 function checkKnown(name: string, backend: Backend): void {
   const known = STORE_SETTINGS[backend];
   if (known.length === 0 || known.includes(name.slice(prefixOf(backend).length))) return;

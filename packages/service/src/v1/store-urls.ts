@@ -1,4 +1,6 @@
-/** The store of LockServiceCentral's settings as a URL for `openStore`: with the same records, so that both services may run at once. */
+/**
+ * A URL for `openStore` from LockServiceCentral's settings: with the same records, so that both services may run at once.
+ */
 import { InvalidArgumentError } from 'holdfast';
 import type { Settings } from './setting-values.js';
 
@@ -9,7 +11,7 @@ const ETCD_PORT = 2_379;
 const REGION = /^[a-z0-9]+(?:-[a-z0-9]+)*$/;
 /** Names that DynamoDB allows for a table. */
 const TABLE = /^[A-Za-z0-9_.-]{3,255}$/;
-/** Ids of projects at Google; empty where its client finds the project. */
+/** Ids of projects at Google; empty if its client has to find the project. */
 const PROJECT = /^[a-z0-9.:-]*$/;
 /** Names that PostgreSQL takes without quotes: of a schema, and of a table with or without its schema. */
 const SQL_NAME = /^[A-Za-z_][A-Za-z0-9_]{0,62}$/;
@@ -70,7 +72,7 @@ function postgresUrl(settings: Settings): string {
   return `postgres://${user}@${where}?${options}`;
 }
 
-/** LockServiceCentral writes both names into its statements as they are, so PostgreSQL makes their letters small. */
+/** LockServiceCentral writes both names into its statements without quotes, so PostgreSQL makes their letters small. */
 function tableOf(settings: Settings): { readonly schema?: string; readonly table?: string } {
   const nameIn = (setting: string, pattern: RegExp): string | undefined => {
     const name = settings.get(setting);
@@ -94,7 +96,7 @@ function etcdUrl(settings: Settings): string {
       'LOCKER_ETCD_ENDPOINTS has to be a list of URLs such as http://10.0.0.1:2379, with commas between them.',
     );
   });
-  // With TLS, the client of LockServiceCentral uses it whatever the URLs say.
+  // With TLS, the client of LockServiceCentral uses it even for `http:` URLs.
   const isSecure = isTls || addresses.some(({ protocol }) => protocol === 'https:');
   if (!isTls && isSecure && addresses.some(({ protocol }) => protocol === 'http:')) {
     throw new InvalidArgumentError('LOCKER_ETCD_ENDPOINTS has to be all https: or all http:.');

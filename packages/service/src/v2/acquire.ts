@@ -31,7 +31,7 @@ interface AcquireBody {
   readonly queue?: boolean;
 }
 
-/** As secret as the hold that is made from it, so not to be guessed. */
+/** It must not be guessable, because a hold, which is secret, is made from it. */
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{16,200}$/;
 
 export function acquireRoute(app: FastifyInstance, parts: ServiceParts): void {
@@ -79,9 +79,9 @@ async function acquire(
     if (waitMs > 0) checkStillMay(parts, request, wanted, outcome);
     if (outcome.kind === 'granted') {
       const { hold, reply } = outcome.grant;
-      // A new grant is for this request: nothing to compare, and the usual case stays one call.
+      // A new grant is for this request, so there is nothing to compare, and the usual case stays one call.
       if (wanted.hold && reply.acquiredAt < reply.now) await checkSame(parts, wanted, reply.token);
-      // By what the store says: asked for again, a grant may live longer than is asked for now.
+      // The store's expiry counts: a repeated grant may live longer than this request asks for.
       principal.holds?.(key, holdText(hold), reply.expiresAt - reply.now, reply.token);
       if (!wanted.hold) giveBackUnlessSent(parts, request, wanted, hold);
     }
@@ -91,7 +91,7 @@ async function acquire(
   }
 }
 
-/** In the request log and in metrics. */
+/** The outcome's name in the request log and in metrics. */
 function outcomeName(outcome: Outcome): string {
   switch (outcome.kind) {
     case 'failed':
@@ -105,7 +105,7 @@ function outcomeName(outcome: Outcome): string {
   }
 }
 
-/** The right to lock may have been revoked while the request waited: then nothing of it stays, and no holder is shown. */
+/** The right to lock may have been revoked during the wait. Then the claim is withdrawn, and no holder is shown. */
 function checkStillMay(
   { client }: ServiceParts,
   request: FastifyRequest,
@@ -115,7 +115,7 @@ function checkStillMay(
   const problem = lostRight(request, key);
   if (!problem) return;
   const hold = outcome.kind === 'granted' ? outcome.grant.hold : own;
-  // Another request waits with the hold of a superseded one, and may have the right.
+  // Not for a superseded request: another request waits with the same hold, and may have the right.
   if (hold && outcome.kind !== 'superseded') client.releases.withdraw(key, hold, ttlMs);
   request.note.outcome = 'forbidden';
   throw problem;
@@ -128,7 +128,7 @@ function checkStillMay(
 async function checkSame({ client }: ServiceParts, wanted: AcquireRequest, token: number): Promise<void> {
   const { key } = wanted;
   const holder = (await client.read(key))?.holders.find((each) => each.token === token);
-  // It ended meanwhile: nothing to compare.
+  // The grant ended meanwhile: nothing to compare.
   if (!holder) return;
   const differing = (['owner', 'permits', 'capacity', 'metadata'] as const).filter(
     (name) => holder[name] !== wanted[name],
@@ -142,7 +142,7 @@ async function checkSame({ client }: ServiceParts, wanted: AcquireRequest, token
   );
 }
 
-/** Releases a grant whose client never got the hold: it would stay until it expires (F5). */
+/** Releases a grant whose client never got the hold: otherwise it would stay until it expires (F5). */
 function giveBackUnlessSent(
   { client }: ServiceParts,
   request: FastifyRequest,

@@ -26,7 +26,7 @@ const holdId = named(
   'HoldId',
   closed({
     process: text('The random id of the process. A secret. `v1:` needs the right `admin`.', {
-      // A service that has this one as its store sends the holds of its `/v1`.
+      // Another service with this one as its store sends the holds of its `/v1`.
       pattern: `^(v1:)?${PROCESS}$`,
     }),
     number: large('Rises with every hold of the process.', { ...SAFE, minimum: 1 }),

@@ -32,7 +32,7 @@ interface Entry {
 
 /** This many commands count as one request. */
 const COMMANDS_A_REQUEST = 50;
-/** Limit of the holders' metadata in one response: it is for people, and not worth many megabytes. */
+/** The limit of the holders' metadata in one response, because it is only for people. */
 const METADATA_BYTES_MAX = 1_000_000;
 
 export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
@@ -49,7 +49,7 @@ export function batchRoute(app: FastifyInstance, parts: ServiceParts): void {
       body: ref('BatchRequest'),
       response: { 200: ref('BatchReplies') },
     }),
-    // The kind of a reply is known, so no schema has to be tried.
+    // The kind of a reply is known, so the serializer need not try schemas.
     serializerCompiler: () => JSON.stringify,
     handler: async (request) => {
       const { commands } = request.body;
@@ -142,7 +142,7 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, given: Comm
     if (command.kind !== 'claim') return { command };
     const shared = command.permits < command.capacity;
     const undertaking = { key, waitMs: 0, hold: holdText(command.hold), shared };
-    // Everybody who looks at the lock reads them, so the library's rules hold for other clients too.
+    // Every reader of the lock sees them, so the library's rules apply to other clients, too.
     checkOwner(command.owner);
     if (command.metadata !== null) checkMetadataText(command.metadata);
     return { command, finish: await principal.undertake?.(undertaking, parts.client.tokensOf) };
@@ -154,8 +154,8 @@ async function entryOf(parts: ServiceParts, request: FastifyRequest, given: Comm
 type HoldCommand = Exclude<Command, Evict>;
 
 /**
- * A `minHold` keeps the lock like a ttl does, so the same limit applies. The library sends it with the release only: refused, that
- * would leave the lock held, and free when its ttl is over. So it is cut to the limit.
+ * A `minHold` keeps the lock like a ttl does, so the same limit applies. The library sends it only with the release. A
+ * refused release would leave the lock held until its ttl is over, so the `minHold` is cut to the limit.
  */
 function bearable(release: Release, { ttlMsMax = Number.POSITIVE_INFINITY }: Principal): Release {
   return release.minHoldMs > ttlMsMax ? { ...release, minHoldMs: ttlMsMax } : release;
@@ -168,7 +168,7 @@ function lifeOf(command: HoldCommand): number {
   return Math.max(command.added.expiresAt - wallMs(), 0) + command.added.ms;
 }
 
-/** Holds of `/v1` are derived from the client's identity, and must not be used here: they could be another client's. */
+/** Only admins may use holds of `/v1`, which are derived from a client's identity: they could be another client's. */
 function isForAdmins(command: Command): boolean {
   return command.kind === 'evict' || command.hold.process.startsWith('v1:');
 }
@@ -198,7 +198,7 @@ async function answerOf(
   }
 }
 
-/** For the limits of the principal, and for events. */
+/** Notes the outcome for the limits of the principal, and for events. */
 function noteHold(
   { holds }: ServiceParts,
   { principal }: FastifyRequest,

@@ -93,7 +93,7 @@ function sendChanges(
     });
     stream.onEnd(leave);
   }
-  // Without a right to read anything there is nothing to wait for.
+  // Without a right to read any key, no first state has to be awaited.
   if (prefixes.length === 0) queue.ready();
 }
 

@@ -1,4 +1,4 @@
-/** The answers and queries of the history. */
+/** The schemas of the history: its answers and queries. */
 import { END_KINDS } from '../history/past-holds.js';
 import {
   closed,

@@ -66,7 +66,7 @@ function pageOf(history: History, request: FastifyRequest<{ Querystring: History
     if (ended !== undefined && hold.end.kind !== ended) continue;
     if (!isWanted(namespaceOfKey(hold.key))) continue;
     found.push(hold);
-    // One more than asked for says that there is a next page.
+    // One entry more than `most` shows that there is a next page.
     if (found.length > most) break;
   }
   const last = found.length > most ? found[most - 1] : undefined;
@@ -74,7 +74,7 @@ function pageOf(history: History, request: FastifyRequest<{ Querystring: History
   return { ...sourceOf(history), holds, next: last ? String(last.number) : null };
 }
 
-/** Member by member: no hold id can slip in. */
+/** Made member by member, so that no hold id gets in. */
 function holdJson(hold: PastHold): object {
   const { key, owner, token, permits, capacity, acquiredAt, waitedMs, seen, end } = hold;
   const heldMs = acquiredAt === null ? null : Math.max(0, end.at - acquiredAt);
@@ -117,7 +117,7 @@ function keyJson(key: string, tally: Tally): object {
   };
 }
 
-/** A finding that replaces one of a slot that was dropped meanwhile would make a count negative. */
+/** No negative counts: a finding may replace one of a slot that was dropped meanwhile. */
 function countsOf({ counts }: Tally): object {
   return Object.fromEntries(Object.entries(counts).map(([name, count]) => [name, Math.max(0, count)]));
 }
@@ -126,7 +126,7 @@ function bucketsOf(counts: readonly number[], bounds: readonly number[]): readon
   return counts.map((count, index) => ({ upToMs: bounds[index] ?? null, count }));
 }
 
-/** Rights are checked when the history is read: they may have changed since. Throws for a namespace without the right. */
+/** Rights are checked at the time of reading, because they may have changed. Throws for a namespace without the right. */
 function wantedIn(request: FastifyRequest, asked: string | undefined): (namespace: string) => boolean {
   if (asked !== undefined) refuseForeign(request, checkNamespace(asked));
   const known = new Map<string, boolean>();

@@ -21,8 +21,8 @@ const METADATA_DEPTH_MAX = 32;
 const CONTROL = /\p{Cc}/u;
 
 /**
- * The process in a hold that a client sends, for every route. Without a colon: processes with one are made by other ways to
- * the lock (`/v1`, plain SQL, records of other software), and clients that could guess them would end locks of others.
+ * The process in a hold that a client sends, for every route. It has no colon: processes with a colon belong to other
+ * clients of the lock (`/v1`, plain SQL, records of other software), and clients that guess them could end their locks.
  */
 export const PROCESS = '[A-Za-z0-9_~-]{1,83}';
 /** The process's text, then a number: the hold id of the protocol. */
@@ -34,7 +34,7 @@ export function namespaceOfKey(key: string): string {
   return key.slice(0, Math.max(key.indexOf('/'), 0));
 }
 
-/** A whole key as stores have it. It comes from a library that has checked the name already. */
+/** A whole key in the form of stores. It comes from a library that has checked the name already. */
 export function checkStoredKey(key: string): string {
   const isUsable = key.isWellFormed() && !CONTROL.test(key) && Buffer.byteLength(key) <= STORED_KEY_BYTES_MAX;
   if (key !== '' && isUsable) return key;
@@ -110,13 +110,13 @@ export function keyIn(request: FastifyRequest): string {
   return key;
 }
 
-/** Throws for a namespace that somebody names without a right to read it: "nothing is held" would be no true answer. */
+/** Throws for a namespace without a right to read it: the answer "nothing is held" could be wrong. */
 export function refuseForeign(request: FastifyRequest, namespace: string): void {
   const problem = refusal(request, 'read', namespace);
   if (problem) throw problem;
 }
 
-/** The start of all keys of this namespace, which the principal may read; of all keys without one. */
+/** The start of all keys of this namespace, if the principal may read it. Without a namespace, the start of all keys. */
 export function startOfKeys(request: FastifyRequest, namespace: string | undefined): string {
   if (namespace === undefined) return '';
   refuseForeign(request, checkNamespace(namespace));

@@ -118,7 +118,7 @@ async function list({ client, queues }: ServiceParts, request: ListRequest): Pro
     if (!request.may('read', namespaceOfKey(snapshot.key))) return true;
     const text = JSON.stringify(lockView(snapshot, queues.waitersHere(snapshot.key), metadata));
     bytes += Buffer.byteLength(text);
-    // Set by the first lock that does not fit, so that a next page is never empty.
+    // Only a lock that does not fit sets this, so that a next page is never empty.
     isFull = texts.length === most || (texts.length > 0 && bytes > PAGE_BYTES_MAX);
     if (isFull) return false;
     texts.push(text);

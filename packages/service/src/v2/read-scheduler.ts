@@ -1,12 +1,12 @@
 /**
- * Runs the reads of all watches one at a time, with a pause of four times the read's duration after each. However much is
- * watched, reading uses at most a fifth of the time; with more to read, changes are seen later. Reads for somebody who has
- * seen nothing yet are followed by no pause: they cost what a list costs.
+ * Runs the reads of all watches one at a time, with a pause of four times the read's duration after each. With any number
+ * of watches, reading uses at most a fifth of the time; with more to read, changes are seen later. There is no pause after
+ * the first read for a watcher, which costs as much as a list.
  */
 import { after, type Cancel, monotonicMs } from '../clock.js';
 
 const PAUSE_FACTOR = 4;
-/** After a failed read the pause is short: watchers should see soon that the store is back. */
+/** After a failed read the pause is short, so that watchers see soon that the store is back. */
 const FAILED_PAUSE_MS_MAX = 1_000;
 
 /** Never rejects. */

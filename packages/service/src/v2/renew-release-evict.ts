@@ -59,7 +59,7 @@ function renewRoute(app: FastifyInstance, { client, limits, events, holds }: Ser
   });
 }
 
-/** Also says that an operator ended the hold, and why. */
+/** The problem also says that an operator ended the hold, and why. */
 function lostProblem(key: string, evicted: Lost['evicted']): Problem {
   const stop = 'stop the work that it protects.';
   if (!evicted) return new Problem('lost', `The lock is no longer held under this hold: ${stop}`, { key });
@@ -89,7 +89,7 @@ function releaseRoute(app: FastifyInstance, { client, limits, events, holds }: S
       keepSecret(request, hold.process);
       const { minHold = 0 } = request.body;
       const asked = Math.max(durationMs(minHold, 'minHold', 0, limits.ttlMsMax), minHoldOf(hold));
-      // `minHold` keeps the lock like a ttl does, so the same limits apply. Refused, the release would leave the lock held.
+      // `minHold` keeps the lock like a ttl does, so the same limits apply. A refused release would leave the lock held.
       const { principal } = request;
       const minHoldMs = Math.min(asked, limits.ttlMsMax, principal.ttlMsMax ?? Number.POSITIVE_INFINITY);
       principal.checkTtl?.(key, minHoldMs);
@@ -105,8 +105,8 @@ function releaseRoute(app: FastifyInstance, { client, limits, events, holds }: S
 }
 
 /**
- * A cool-down keeps the lock from others, so it counts like a hold. It has its own name: a second release finds nothing held
- * and must not end it.
+ * A cool-down keeps the lock from others, so it counts like a hold. It has its own name: a second release finds nothing
+ * held and must not end the cool-down.
  */
 export function noteRelease(principal: Principal, key: string, hold: string, coolDownMs: number): void {
   principal.holds?.(key, hold, 0);

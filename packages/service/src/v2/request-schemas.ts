@@ -1,4 +1,4 @@
-/** The requests of `/v2`: these schemas validate them, and are in the OpenAPI document. */
+/** Schemas of the requests of `/v2`. They validate them, and are in the OpenAPI document. */
 import { closed, count, flag, large, named, object, oneOf, ref, text } from '../openapi/schema.js';
 import { STORED_KEY_BYTES_MAX } from './names.js';
 
@@ -103,7 +103,7 @@ export const pathSchema = object({
   name: text('Any characters except control characters, percent-encoded.', { maxLength: 512 }),
 });
 
-/** A pattern would say what is wrong in worse words than the route does. */
+/** No pattern: the message of the route is better than that of a pattern. */
 export const acquireHeadersSchema = object(
   {
     'idempotency-key': text(

@@ -7,7 +7,7 @@ import { clientOf } from '../http/addresses.js';
 import { Problem } from '../http/problem.js';
 
 const RUNNING_MAX = 4;
-/** Per client. More are refused. */
+/** The most waiting scans per client. More are refused. */
 const WAITING_MAX = 100;
 
 type Begin = () => void;
@@ -17,7 +17,7 @@ export class ScanQueue {
   readonly #waiting = new Map<string, Begin[]>();
   readonly #running = new Set<string>();
 
-  /** Rejects with a `Problem` when this client has too many waiting, or has left; else settles like `scan`. */
+  /** Rejects with a `Problem` when this client has too many waiting scans, or has left; otherwise settles like `scan`. */
   async run<T>(request: FastifyRequest, { raw }: FastifyReply, scan: () => Promise<T>): Promise<T> {
     const client = clientOf(request);
     const own = this.#waiting.get(client) ?? [];

@@ -1,4 +1,4 @@
-/** The answers and events of `/v2`: these schemas write them, and are in the OpenAPI document. */
+/** Schemas of the answers and events of `/v2`. They serialise them, and are in the OpenAPI document. */
 import type { FastifyInstance } from 'fastify';
 import type { ProblemCode } from '../http/problem.js';
 import { BODY_PROBLEMS, COMMON_PROBLEMS, PROBLEM_MEMBERS } from '../openapi/problem-schema.js';
@@ -160,7 +160,7 @@ const busy = named('BusyProblem', {
   description: 'The lock is held by somebody else: who holds it, and for how long at most.',
 });
 
-/** Makes the named schemas known to the routes of this scope, and with them to the document. */
+/** Adds the named schemas for the routes of this scope, and so to the document. */
 export function addSchemas(app: FastifyInstance): void {
   const locks = [holder, waiter, lock, lockPage, grant, renewed, released, evicted];
   const others = [traits, probe, busy, lost];

@@ -1,6 +1,6 @@
 /**
- * Changes that one event stream has not sent yet. A slow reader gets the last state of each lock, so the queue is bounded by
- * the number of locks, however many changes there are.
+ * Changes that one event stream has not sent yet. A slow reader gets the last state of each lock, so the queue is never
+ * longer than the number of locks, with any number of changes.
  */
 import type { Stream } from './stream.js';
 import { type LockView, withMetadata } from './views.js';
@@ -12,7 +12,7 @@ export class SerialisedLock {
   readonly #view: LockView;
   #data: Buffer | null = null;
 
-  /** Metadata are texts. */
+  /** `view`: a view with metadata as texts. */
   constructor(view: LockView) {
     this.#view = view;
   }
@@ -21,14 +21,14 @@ export class SerialisedLock {
     return this.#view.key;
   }
 
-  /** JSON. */
+  /** The lock as JSON. */
   get data(): Buffer {
     this.#data ??= Buffer.from(JSON.stringify(withMetadata(this.#view)));
     return this.#data;
   }
 }
 
-/** A write for each of 100,000 locks costs more than the locks. */
+/** Locks share a write up to this size: a write for each of 100,000 locks costs more than the locks. */
 const WRITE_BYTES = 64 * 1_024;
 
 type Sink = Pick<Stream, 'send' | 'sendAll' | 'isBehind' | 'onDrain'>;
@@ -48,7 +48,7 @@ export class StreamQueue {
 
   change(kind: ChangeKind, lock: SerialisedLock): void {
     const before = this.#changes.get(lock.key)?.kind;
-    // The stream never sent it, so there is nothing to take back.
+    // The stream never sent the lock, so no change is left to send.
     if (before === 'appeared' && kind === 'gone') this.#changes.delete(lock.key);
     else this.#changes.set(lock.key, { kind: since(before, kind), lock });
     this.#send();

@@ -9,7 +9,7 @@ const SHARES = 4;
 const BEAT_MS = 15_000;
 /** A client with more unread bytes is disconnected. It connects again and gets the current state. */
 const BACKLOG_BYTES_MAX = 1_024 * 1_024;
-/** What ends an event. */
+/** The end of an event. */
 const END = Buffer.from('\n\n');
 
 export class Streams {
@@ -58,7 +58,7 @@ export class Stream {
   readonly #hasLostRights: () => boolean;
   #cancel: Cancel = () => undefined;
   #ended = false;
-  /** Nothing was read since the last heartbeat. */
+  /** Whether the client has read nothing since the last heartbeat. */
   #isStuck = false;
 
   constructor(request: FastifyRequest, reply: FastifyReply, closing: AbortSignal) {
@@ -76,7 +76,7 @@ export class Stream {
     });
     this.#raw.write('retry: 1000\n\n');
     this.#raw.once('close', () => this.#finish());
-    // An error of writing to a client that has left: 'close' follows.
+    // A failed write to a client that has left: 'close' follows.
     this.#raw.on('error', () => this.end());
     const onClosing = (): void => this.end();
     closing.addEventListener('abort', onClosing, { once: true });

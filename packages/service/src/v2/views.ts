@@ -1,10 +1,10 @@
-/** Locks as anybody who may read them sees them. Put together member by member: no hold or inbox can slip in. */
+/** Views of locks for clients that may read them. They are made member by member, so that no hold or inbox gets in. */
 import type { Busy, HolderView, Snapshot, WaiterView } from 'holdfast/protocol';
 import type { WaitersHere } from '../waiting/request-queues.js';
 
 const WAITERS_SHOWN = 128;
 const HOLDERS_SHOWN = 1_000;
-/** Of all holders together; each may have 4 KB. Hundreds of views may be sent at once, to clients that read nothing. */
+/** For all holders together; each may have 4 KB. Hundreds of views may be sent at once, to clients that read nothing. */
 const METADATA_LETTERS_SHOWN = 256 * 1_024;
 
 export interface LockView {
@@ -12,7 +12,7 @@ export interface LockView {
   readonly now: number;
   readonly token: number;
   readonly holders: readonly HolderJson[];
-  /** How many there are, shown or not. */
+  /** The number of all holders, shown or not. */
   readonly holding: number;
   readonly waiters: readonly WaiterView[];
   readonly waiting: number;
@@ -48,7 +48,7 @@ function firstOf(holders: readonly HolderView[]): readonly HolderView[] {
   return end === -1 ? holders : holders.slice(0, end);
 }
 
-/** A view whose metadata are texts, with parsed ones. Views are kept as texts: objects may take twenty times the memory. */
+/** Parses the metadata of a view, which are texts. Views are kept as texts: objects may take twenty times the memory. */
 export function withMetadata(view: LockView): LockView {
   const holders = view.holders.map((holder) => {
     const { metadata } = holder;
@@ -58,9 +58,9 @@ export function withMetadata(view: LockView): LockView {
 }
 
 /**
- * The store knows since when a waiter claims; one that was behind others in this process has waited for longer. Which waiter
- * of the store's queue it is can only be guessed, as views have no holds: the first that is like it and did not come before
- * it. By this machine's clock, and only for display.
+ * Shows the whole wait of waiters. The store knows since when a waiter claims, but a waiter that was behind others in this
+ * process has waited for longer. Views have no holds, so its entry in the store's queue is a guess: the first that is like
+ * it and did not come before it. By this machine's clock, and only for display.
  */
 function sinceFirst(queued: readonly WaiterView[], here: readonly WaiterView[]): readonly WaiterView[] {
   const shown = [...queued];
@@ -79,7 +79,7 @@ function sinceFirst(queued: readonly WaiterView[], here: readonly WaiterView[]):
 
 /**
  * Waiters here who came into the store's queue after the snapshot was taken: in neither list, they would seem to have
- * left. One who is like a holder has probably been granted, and this process has not heard of it yet.
+ * left. A waiter that is like a holder has probably been granted the lock, and the reply is still on its way.
  */
 function unseen({ waiters, holders }: Snapshot, inStore: readonly WaiterView[]): readonly WaiterView[] {
   const seen: Like[] = [...waiters, ...holders];

@@ -14,7 +14,7 @@ export interface Watcher {
   onChange(kind: ChangeKind, lock: SerialisedLock): void;
   /** All known locks were passed to `onChange`. */
   onReady(): void;
-  /** The store does not answer, so the last state may be old. `onReady` follows when it answers again. */
+  /** The store does not answer, so the last state may be outdated. `onReady` follows when it answers again. */
   onTrouble(): void;
 }
 
@@ -22,7 +22,7 @@ export interface Watcher {
 export interface WatchSchedulers {
   /** Rounds through the keys. */
   readonly pages: ReadScheduler;
-  /** Keys that this process touched: these do not wait for a round. */
+  /** Keys that this process touched, which do not wait for a round. */
   readonly touched: ReadScheduler;
 }
 
@@ -34,17 +34,17 @@ interface Known {
   readonly round: number;
 }
 
-/** Longest pause after a failed round: watchers should see soon that the store is back. */
+/** The longest pause after a failed round, so that watchers see soon that the store is back. */
 const RETRY_MS_MAX = 5_000;
-/** Large, because some stores read all their keys for every page. */
+/** Keys per page: many, because some stores read all their keys for every page. */
 const PAGE = 10_000;
 /** Keys beyond these are not watched. */
 const WATCHED_MAX = 100_000;
 const MISSING_MAX = 1_000;
 const TOUCHED_MS = 20;
-/** Read at once. */
+/** How many touched keys are read together. */
 const TOUCHED_STEP = 64;
-/** Others are seen in the next round. */
+/** The most touched keys that wait. Others are seen in the next round. */
 const TOUCHED_MAX = 1_000;
 
 export class Watch {
@@ -65,7 +65,7 @@ export class Watch {
   #listed = 0;
   #last: string | undefined;
 
-  /** Reads from now on, until the last watcher leaves. */
+  /** Starts reading, until the last watcher leaves. */
   constructor(parts: ServiceParts, prefix: string, schedulers: WatchSchedulers) {
     this.#parts = parts;
     this.#prefix = prefix;
@@ -166,7 +166,7 @@ export class Watch {
 
   async #readMissing(isWhole: boolean): Promise<void> {
     const missing = [...this.#known].filter(([, { round }]) => round !== this.#round).map(([key]) => key);
-    // A round that was cut off does not show the keys after it, so their absence means nothing.
+    // A round that was cut off does not show the keys after that point, so missing keys may still exist.
     if (isWhole) for (const key of missing) this.#update(key, null);
     else await Promise.all(missing.slice(0, MISSING_MAX).map((key) => this.#read(key)));
   }

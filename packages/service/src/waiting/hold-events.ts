@@ -1,6 +1,6 @@
 /**
- * Events of single holds, each told once. A hold is known once it was granted or renewed through this process: a refused
- * renewal by anybody else is no loss, and a claim that the library sends again belongs to the same acquire.
+ * Events of single holds, each emitted once. A hold is known after a grant or a renewal through this process. A refused
+ * renewal of an unknown hold is no loss, and a claim that the library sends again belongs to the same acquire.
  */
 import type { Claim, Reply } from 'holdfast/protocol';
 import { monotonicMs } from '../clock.js';
@@ -10,11 +10,11 @@ import { holdText } from './holds.js';
 
 interface Known {
   readonly isHeld: boolean;
-  /** When it was claimed first. */
+  /** The time of the first claim. */
   readonly sinceMs: number;
 }
 
-/** The oldest are forgotten first: only the count of losses becomes too low. */
+/** The oldest are forgotten first, and then only the count of losses is too low. */
 const KNOWN_MAX = 100_000;
 
 export class HoldEvents {
@@ -25,12 +25,12 @@ export class HoldEvents {
     this.#events = events;
   }
 
-  /** Granted or renewed. */
+  /** The hold was granted or renewed. */
   held(key: string, hold: string): void {
     this.#set(nameOf(key, hold), { isHeld: true, sinceMs: 0 });
   }
 
-  /** A renewal found that it is not held. */
+  /** A renewal found that the hold is not held. */
   lost(key: string, hold: string): void {
     if (this.#take(key, hold)?.isHeld) this.#events.emit('lost', { key });
   }

@@ -1,12 +1,12 @@
-/** Holds that the service makes for clients that bring none. */
+/** Holds that the service makes for requests without one. */
 import type { HoldId } from 'holdfast/protocol';
 import { randomBelow, randomId } from '../clock.js';
 import { forgetOldest } from '../forget-oldest.js';
 
-/** How long a hold keeps its permits at least is part of its text, so that any service process can see to it. */
+/** The `minHold` is part of a hold's text, so that every service process can keep to it. */
 const REST = /~([0-9]{1,9})$/;
 
-/** Unguessable. Each has a process text of its own: waiters of one process would take each other's place in the store's queue. */
+/** Unguessable, with its own process text: waiters of one process would take each other's place in the store's queue. */
 export function newHold(minHoldMs: number): HoldId {
   return { process: withRest(randomId(), minHoldMs), number: 1 };
 }
@@ -16,17 +16,18 @@ export function withRest(process: string, minHoldMs: number): string {
 }
 
 /**
- * How far a hold's number may be above that of the hold before it. So whoever had the earlier hold, with the same API key or
- * JWT, would have to try 2⁴⁵ numbers for the later one, by requests. A text has room for about 500 holds.
+ * How far a hold's number may be above that of the hold before it. A client that had the earlier hold, with the same API
+ * key or JWT, would have to try 2⁴⁵ numbers for the later one, by requests. A text has room for about 500 holds.
  */
 const STEP_MAX = 2 ** 45;
-/** Texts that are remembered. */
+/** The most texts that are remembered. */
 const TEXTS_MAX = 10_000;
 
 /**
- * Unguessable holds for acquires that do not wait: those of one principal on one key share a process text, and their numbers
- * rise. The store keeps a mark per process of the holds that have ended on a key, up to 128 of them, and every command reads
- * all marks. With a text for every hold, a lock that is taken often costs Redis and PostgreSQL ten times as much.
+ * Unguessable holds for acquires that do not wait: those of one principal on one key share a process text, and their
+ * numbers rise. The store keeps a mark per process of the holds that have ended on a key, up to 128 of them, and every
+ * command reads all marks. With a text for every hold, a lock that is taken often costs Redis and PostgreSQL ten times as
+ * much.
  */
 export class SharedTexts {
   readonly #last = new Map<string, HoldId>();
@@ -54,12 +55,12 @@ function nameOf(principal: string, key: string): string {
   return `${principal}\n${key}`;
 }
 
-/** What was asked for with the acquire. */
+/** The `minHold` of the acquire. */
 export function minHoldOf({ process }: HoldId): number {
   return Number(REST.exec(process)?.[1] ?? 0);
 }
 
-/** As clients write it. */
+/** The hold in the form for clients. */
 export function holdText({ process, number }: HoldId): string {
   return `${process}.${number}`;
 }

@@ -1,6 +1,6 @@
 /**
- * The store as the service uses it: every call is measured, and no error of it has a hold in it. Drivers put whole
- * statements into their errors, and errors are logged. Closing it does nothing: whoever opened the store closes it.
+ * The store for the service: every call is measured, and holds are removed from all errors. Drivers put whole statements
+ * into their errors, and errors are logged. `close` does nothing: the opener of the store closes it.
  */
 import { HoldfastError, type Store, UnsupportedError } from 'holdfast';
 import type { Command, Reply } from 'holdfast/protocol';
@@ -9,7 +9,7 @@ import type { ServiceEventDetails, ServiceEvents } from '../service-events.js';
 
 type Operation = ServiceEventDetails['store']['operation'];
 
-/** Told of every reply of the store to a command of this service. */
+/** Called with every reply of the store to a command of this service. */
 export type OnReply = (command: Command, reply: Reply) => void;
 
 export function observedStore(
@@ -77,7 +77,7 @@ function applyObserved(
     return store.apply(commands).map((reply, index) =>
       reply.then((answer) => {
         settled(true);
-        // A claim that was taken back in the background, or a release: the lock's views change.
+        // A release, or a claim that was withdrawn in the background, changes the lock's views.
         const command = commands[index];
         if (command) onReply(command, answer);
         if (command?.kind === 'release') events.emit('touched', { key: command.key });
@@ -92,10 +92,10 @@ function applyObserved(
 
 const CAUSES_MAX = 5;
 
-/** One letter: clients choose their secrets, and a text must not grow when they are replaced. */
+/** One letter, so that a text does not grow when secrets, which clients choose, are replaced. */
 const HIDDEN = '…';
 
-/** For the errors that these commands end with. */
+/** Removes the secrets of these commands from errors. */
 export function concealer(commands: readonly Command[]): (error: unknown) => unknown {
   let secrets: RegExp | null = null;
   return (error) => {
@@ -113,7 +113,7 @@ function secretsIn(commands: readonly Command[]): readonly string[] {
   return [...secrets];
 }
 
-/** The same error if it has no secret in it, which is nearly always so. */
+/** The error without secrets; nearly always the same object, because it has none. */
 function concealed(error: unknown, secrets: RegExp, depth = 0): unknown {
   if (!(error instanceof Error)) {
     const text = String(error);
@@ -125,7 +125,7 @@ function concealed(error: unknown, secrets: RegExp, depth = 0): unknown {
   const message = error.message.replaceAll(secrets, HIDDEN);
   const stack = error.stack?.replaceAll(secrets, HIDDEN);
   if (message === error.message && stack === error.stack && cause === error.cause) return error;
-  // Its kind says what to do next, so it stays what it is.
+  // An error of the library keeps its class, which tells callers what to do next.
   const clean = error instanceof HoldfastError ? error : new Error('');
   clean.message = message;
   clean.stack = stack ?? '';
@@ -138,7 +138,7 @@ export function blanked(text: string, secrets: readonly string[]): string {
   return text.replaceAll(patternOf(secrets), HIDDEN);
 }
 
-/** All of them in one pass, the longest first: one may begin with another. */
+/** Matches all of them in one pass, the longest first, because one may begin with another. */
 function patternOf(secrets: readonly string[]): RegExp {
   const texts = secrets.filter((secret) => secret !== '').toSorted((a, b) => b.length - a.length);
   const parts = texts.map((text) => text.replaceAll(/[.*+?^${}()|[\]\\]/g, '\\$&'));

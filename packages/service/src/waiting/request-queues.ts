@@ -1,4 +1,4 @@
-/** Acquires for clients: at once where nothing is waited for, through the queue of the key otherwise. */
+/** Acquires for clients: at once for a request without a wait, otherwise through the queue of the key. */
 import { UnsupportedError } from 'holdfast';
 import {
   KeyQueue,
@@ -19,13 +19,13 @@ import { remainingOf, type ServiceClient } from './service-client.js';
 
 export type Outcome =
   | Waited<Grant>
-  /** As many requests wait here as are allowed. */
+  /** The limit of waiting requests is reached. */
   | { readonly kind: 'full' };
 
 export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue> {
   override readonly newHold = ({ minHoldMs }: Request): HoldId => newHold(minHoldMs);
   readonly holds: HoldEvents;
-  /** How many requests wait here. */
+  /** The number of requests that wait here. */
   waiting = 0;
   readonly #events: ServiceEvents;
   readonly #waitersMax: number;
@@ -43,7 +43,7 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
     return this.queues.get(key)?.waitersHere() ?? NO_WAITERS;
   }
 
-  /** The request's signal aborts when the client went away: then nothing of it stays. */
+  /** The request's signal aborts when the client goes away. Then its claim is withdrawn. */
   async acquire(request: AcquireRequest): Promise<Outcome> {
     const { key, waitMs, hold } = request;
     const sinceMs = monotonicMs();
@@ -52,7 +52,7 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
       outcome = await this.#askOnce(request);
       if (outcome.kind === 'busy') this.#events.emit('contended', { key });
     } else {
-      // A client that holds already gets its grant again, however long the queue is.
+      // A client that already holds the lock gets its grant again, without waiting in the queue.
       const again = hold !== null && this.queues.has(key) ? await this.#askOnce(request) : null;
       outcome = again && again.kind !== 'busy' ? again : await this.#wait(request);
     }
@@ -96,13 +96,13 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
     if (!hold && minHoldMs === 0) {
       const outcome = await this.#claimOnce(request, this.#texts.next(principal, key));
       if (outcome) return outcome;
-      // Overtaken by a later hold of the same text that has ended, or a client made up the end of one.
+      // A later hold of the same text has ended, or a client has forged the end of one.
       this.#texts.forget(principal, key);
     }
     return (await this.#claimOnce(request, hold ?? this.newHold(request))) ?? { kind: 'ended' };
   }
 
-  /** Null when a hold of this process with the same number or a higher one has ended. */
+  /** Null when a hold of this process text with the same or a higher number has ended. */
   async #claimOnce(request: AcquireRequest, hold: HoldId): Promise<Outcome | null> {
     const { key, owner, permits, capacity, ttlMs, metadata } = request;
     const what = { hold, owner, permits, capacity, ttlMs, metadata };
@@ -129,7 +129,7 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
 }
 
 export interface AcquireRequest extends Request {
-  /** The principal that sent it: holds that are made for it on one key may share a text. */
+  /** The principal that sent it. Holds made for it on one key may share a process text. */
   readonly principal: string;
   /** When it came, by the wall clock. */
   readonly since: number;
@@ -142,7 +142,7 @@ export interface Grant {
   readonly sentMs: number;
 }
 
-/** Waiters of this process, in order: those whom the store's own queue shows too, and those behind them. */
+/** Waiters of this process, in order: first those that are also in the store's queue, then those behind them. */
 export interface WaitersHere {
   readonly inStore: readonly WaiterView[];
   readonly behind: readonly WaiterView[];
@@ -183,7 +183,7 @@ export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
   }
 }
 
-/** P15: a grant that has expired when its reply arrives, because the store or this process stood still, is nobody's. */
+/** P15: a grant that has expired when its reply arrives, because the store or this process stood still, is void. */
 function outcomeOf(
   { releases }: StoreClient,
   { key, hold: own, ttlMs }: AcquireRequest,

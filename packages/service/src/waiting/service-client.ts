@@ -1,4 +1,4 @@
-/** The store client of the service. Its errors are for clients of the service: they do not repeat the driver's words. */
+/** The store client of the service. Its errors go to clients of the service, so they do not repeat the driver's words. */
 import { type HoldfastError, type Store, StoreError } from 'holdfast';
 import { systemClock } from 'holdfast/clock';
 import { StoreClient } from 'holdfast/engine';
@@ -16,11 +16,11 @@ import { monotonicMs, soon, within } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import { measured, type OnReply, observedStore } from './observed-store.js';
 
-/** Other work gets its turn after this long of listing. */
+/** After listing for this long, other work gets a turn. */
 const LISTING_MS_MAX = 2;
 
 export class ServiceClient extends StoreClient {
-  /** A client of the service waits for its answer anyway: a short outage of the store is no failure. */
+  /** A client of the service waits for its answer anyway, so a short outage of the store is not a failure. */
   protected override readonly asksWhileAway = true;
   readonly #events: ServiceEvents;
 
@@ -47,23 +47,25 @@ export class ServiceClient extends StoreClient {
     return measured(this.#events, 'probe', () => this.within(this.store.probe(), 'probe'));
   }
 
-  /** Reads a key of the store in a way of its own. */
+  /** Reads a key by a function that is not a part of `Store`. */
   readBy<T>(key: string, read: () => Promise<T>): Promise<T> {
     return measured(this.#events, 'read', () => this.within(read(), 'read', key));
   }
 
-  /** Writes to the store in a way of its own, once: after a rejection nobody knows what happened. */
+  /** Writes by a function that is not a part of `Store`, once: after a rejection the outcome is unknown. */
   writeBy<T>(operation: string, key: string, write: () => Promise<T>): Promise<T> {
     return measured(this.#events, 'apply', () => this.within(write(), operation, key));
   }
 
-  /** The tokens of all who hold this key. */
+  /** The tokens of all holders of this key. */
   readonly tokensOf = async (key: string): Promise<readonly number[]> => {
     const snapshot = await this.read(key);
     return (snapshot?.holders ?? []).map(({ token }) => token);
   };
 
-  /** One by one, in the order of their keys, until `take` returns false. Rejects in time, and then takes no more. */
+  /**
+   * Passes locks to `take` in the order of their keys, until it returns false. Rejects in time, and then takes no more.
+   */
   each(query: ListQuery, take: (snapshot: Snapshot) => boolean): Promise<void> {
     return this.#feed(this.store.list(query), take);
   }
@@ -90,11 +92,11 @@ export class ServiceClient extends StoreClient {
     }
   }
 
-  /** Waits up to this long for the releases in the background, and then sends nothing more. */
+  /** Waits up to this long for the releases in the background, and then closes: no more commands are sent. */
   async closeWithin(ms: number): Promise<void> {
     const untilMs = monotonicMs() + ms;
     await this.releases.allAnswered(ms);
-    // A store that hangs, or is away, keeps nobody from closing.
+    // A store that hangs, or is away, does not delay closing.
     const leftMs = Math.max(0, untilMs - monotonicMs());
     await within(leftMs, Promise.allSettled([this.close()]), undefined);
     this.timers.close();
@@ -117,7 +119,7 @@ async function feed(list: AsyncIterable<Snapshot>, take: (snapshot: Snapshot) =>
   for await (const snapshot of list) {
     if (!take(snapshot)) return;
     if (monotonicMs() - sinceMs < LISTING_MS_MAX) continue;
-    // A store in this process gives all of them at once: renewals must not wait for the last one.
+    // A store in this process yields all of them at once: renewals must not wait for the last one.
     await new Promise<void>(soon);
     sinceMs = monotonicMs();
   }

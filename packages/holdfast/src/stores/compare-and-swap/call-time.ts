@@ -1,4 +1,4 @@
-/** How long a call takes while the store is not busy: a faster one counts at once, a slower one only a little. */
+/** How long a call takes while the store is not busy: a faster call counts at once, a slower one only a little. */
 export class CallTime {
   #ms: number | null = null;
 

@@ -7,8 +7,8 @@
  * possible, and has passed by the earliest), and writes if the record is unchanged. A release leaves a free record, so that
  * tokens and marks of the library go on.
  *
- * A write that is executed late finds another version. Where the client may send a write twice, `holdfastOperation` has
- * the operation's id, by which the first one is recognised.
+ * A write that is executed late finds another version. If the client may send a write twice, `holdfastOperation` has the
+ * operation's id, which shows that the first write was executed.
  */
 import {
   EMPTY_STATE,
@@ -34,7 +34,7 @@ import type { Reading, StoreTime } from './register.js';
 
 const OPERATION = 'holdfastOperation';
 
-/** The answer where nothing has to be written; or the lease to write (null: a free record), and the answer after that. */
+/** The answer if no write is needed; or the lease to write (null: a free record), and the answer after the write. */
 type Decision<T> =
   | { readonly answer: T }
   | { readonly next: InstanceLease | null; readonly renews?: true; readonly outcome: T };
@@ -43,7 +43,7 @@ export interface CentralParts<V> {
   readonly table: RecordTable<V>;
   readonly time: StoreTime;
   readonly swap: Pick<CompareAndSwap<never>, 'now' | 'checkOpen'>;
-  /** The record of a state. Default: as `centralRecords` has it. */
+  /** The record of a state. Default: that of `centralRecords`. */
   encode?(key: string, state: State): Fields;
 }
 
@@ -110,7 +110,7 @@ export class CentralInstances<V> implements InstanceLocks {
         wasHeld = true;
         return { next: null, outcome: 'released' };
       }
-      // It ended between the read and the write: by this release, or by another.
+      // The lock ended between the read and the write: by this release, or by another one.
       if (wasHeld) return { answer: 'released' };
       return { answer: lease && isActive(lease, now) ? 'busy' : 'not-held' };
     });
@@ -154,7 +154,7 @@ export class CentralInstances<V> implements InstanceLocks {
     throw tooManyRaces(key);
   }
 
-  /** An expired lock is only taken by a fresh time. */
+  /** Reads a fresh time before an expired lock is taken. */
   async #timeFor(lease: InstanceLease | null): Promise<Reading> {
     const now = await this.#swap.now();
     if (!lease || isActive(lease, now) || this.#time.isFresh()) return now;

@@ -1,14 +1,14 @@
 /**
- * Makes a store of any engine that can replace a record on the condition that it is still the one that was seen.
+ * Makes a store of any engine that can replace a record on the condition that it is unchanged since it was read.
  *
  * 1. Takes the key's record from the cache, or reads it.
  * 2. Decides the commands on it with `decide`.
  * 3. Writes the result on the condition that the record is unchanged, then settles the commands.
  * 4. When another process was faster, decides again on the record that is there now.
  *
- * So a record changes only by decisions on what it really was. Step 1 with a cached record makes an operation one call
- * while nobody else uses the key. A refusal (busy, lost) on a cached record is never believed: it is read first.
- * A rejection means that a write may or may not have been executed; then the key's record leaves the cache.
+ * So every change is decided on the record that it replaces. A cached record in step 1 makes an operation one call while
+ * no other process uses the key. A refusal (busy, lost) on a cached record is never believed: the record is read first. A
+ * rejection means that a write may or may not have been executed; then the key's record leaves the cache.
  */
 import { type Clock, systemClock } from '../../clock.js';
 import { ignore } from '../../protocol/ignore.js';
@@ -57,7 +57,7 @@ export interface CompareAndSwapOptions {
 
 const CACHED_MAX = 50_000;
 const SAMPLES_MAX = 3;
-/** A write on an older cached record is likely to fail where many wait, so the record is read first. */
+/** With many waiters, a write on an older cached record is likely to fail, so the record is read first. */
 const FRESH_MS = 100;
 
 interface CachedRecord<V> {
@@ -68,8 +68,8 @@ interface CachedRecord<V> {
 }
 
 /**
- * Applies commands through a `Register`: reads the record, calls `decide`, writes on the condition that nobody else
- * wrote.
+ * Applies commands through a `Register`: reads the record, calls `decide`, and writes unless another process has written
+ * since.
  */
 export class CompareAndSwap<V> {
   readonly #register: Register<V>;
@@ -114,7 +114,7 @@ export class CompareAndSwap<V> {
     return snapshotOf(key, state, earliest - lateMs);
   }
 
-  /** The store's time; asks the store where it is not known. */
+  /** The store's time; asks the store if it is unknown. */
   async now(): Promise<Reading> {
     this.checkOpen();
     return this.#time.reading() ?? (await this.#sampled());
@@ -122,7 +122,7 @@ export class CompareAndSwap<V> {
 
   /**
    * Others joined the queue of a key that this process holds, so its cached record is outdated: reads it now, so that the
-   * release can be one write. Not in a crowd, where the record changes all the time.
+   * release can be one write. Not in a crowd, whose record changes all the time.
    */
   refresh(key: string): void {
     const cached = this.#cache.get(key);
@@ -136,13 +136,13 @@ export class CompareAndSwap<V> {
           if (this.#closed || this.#cache.get(key) !== cached) return;
           this.#cache.set(key, { ...cached, found, atMs: this.#clock.monotonicMs() });
         },
-        // Only a help: the next command reads the record itself, and reports what is wrong.
+        // This read only saves time: the next command reads the record itself, and reports the error.
         ignore,
       )
       .finally(() => this.#refreshing.delete(key));
   }
 
-  /** Empties the cache: another engine may answer now, where the same version is another record. */
+  /** Empties the cache: another engine may answer now, and the same version is another record there. */
   forget(): void {
     this.#cache.clear();
   }
@@ -241,7 +241,7 @@ export class CompareAndSwap<V> {
         certain = true;
         continue;
       }
-      // A key that was seen free, or never: the engine may be able to do better than to replace the record seen.
+      // The key was seen free, or never seen: the engine may have a better condition than the unchanged record.
       const taken = register.take && !certain && isFree(base.state) ? onlyClaim(commands) : null;
       const written = await heard(
         taken && register.take
@@ -250,7 +250,7 @@ export class CompareAndSwap<V> {
       );
       if (written.kind === 'written') {
         if (this.#time.jumps !== jumps && next.holders.length > 0) {
-          // The holder would count a whole ttl from now, and everybody else from a time long ago.
+          // The holder would count a whole ttl from now, and all others from a time long ago.
           throw new Error(
             `A clock stood still while the record of "${key}" was written: that of the ${this.#name} store or of this machine.`,
           );
@@ -286,9 +286,9 @@ export class CompareAndSwap<V> {
   }
 
   /**
-   * The record after a write that came back `changed`. Where the client may have sent the write twice, the first one may
-   * have been executed as long as no read was answered. An `UnsupportedError` without a cause is about a record that was
-   * read: it is another one.
+   * The record after a write that came back `changed`. If the client may have sent the write twice, the first may have
+   * been executed until a read shows another record. An `UnsupportedError` without a cause is about a record that was
+   * read: another one.
    */
   async #readAfterRace(key: string): Promise<Found<V>> {
     try {
@@ -303,7 +303,7 @@ export class CompareAndSwap<V> {
     }
   }
 
-  /** Null when the store has to be asked first: an expired holder is only replaced by a fresh reading. */
+  /** Null when the store has to be asked first: only a fresh reading lets a claim replace an expired holder. */
   #readingFor({ state, lateMs }: Found<V>): Reading | null {
     const reading = this.#time.reading();
     if (!reading || !state) return reading;

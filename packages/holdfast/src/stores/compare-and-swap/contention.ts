@@ -8,8 +8,8 @@
  *    `WAITER_REFRESH_MS`, and after `REFRESH_LATE_MS` if it lost the race last time.
  * 3. After a lost race, a renewal, a release of a held lock and the claim of a waiter that was woken are tried again at
  *    once. Everything else pauses first, longer each time, and in a crowd a waiter gives up after `RACING_MS`.
- * 4. Where fewer wait, a claim tries until it has its place: turned away, it would stay away for seconds. Its first lost
- *    race costs no pause, and the others pauses of a few calls.
+ * 4. With fewer waiters, a claim tries until it has its place, as it would otherwise stay away for seconds. Its first lost
+ *    race costs no pause, the others pauses of a few calls.
  * 5. Withdrawals take turns in the order of the queue.
  */
 import {
@@ -21,14 +21,16 @@ import {
   sameHold,
 } from '../../protocol/index.js';
 
-/** How many wait in a key's queue at most. Each is about 250 bytes of the record, and a write every 2 s. */
+/** The most waiters in a key's queue. Each costs about 250 bytes of the record, and a write every 2 s. */
 export const WAITERS_MAX = 32;
 const CROWD_MIN = 8;
 /** Just below the longest safety poll (`POLL_MS_MAX`): one refresh per poll. */
 const REFRESH_MS = 1_900;
 /** After a lost race. The rest of a waiter's life (`WAITER_LIFE_MS`) is enough for one more poll. */
 const REFRESH_LATE_MS = 2_800;
-/** In a crowd, a waiter that lost a race gives way after this long: well within an attempt (`ATTEMPT_MS`), and at once when calls are slow. */
+/**
+ * In a crowd, a waiter gives way this long after its first lost race: within `ATTEMPT_MS`, and at once if calls are slow.
+ */
 const RACING_MS = 100;
 
 /** A pause is drawn from 0 up to a bound, which starts here and grows fourfold with each lost race. */
@@ -40,7 +42,7 @@ const PAUSE_CALLS_MAX = 16;
 const URGENT_RACES_MAX = 8;
 const URGENT_PAUSE_MS = 25;
 
-/** After this many lost races the outcome counts as unknown, and the core asks again. */
+/** After this many lost races the outcome counts as unknown, and the engine sends the command again. */
 export const TRIES_MAX = 24;
 
 export function tooManyRaces(key: string): Error {
@@ -49,7 +51,7 @@ export function tooManyRaces(key: string): Error {
   );
 }
 
-/** Whether a write on a cached record would fail: others have probably changed it since. */
+/** Whether a write on a cached record would probably fail, because others have changed it since. */
 export function isCrowded(state: State | null): boolean {
   return state !== null && state.waiters.length >= CROWD_MIN;
 }
@@ -60,7 +62,7 @@ export function isFree(state: State | null): boolean {
   );
 }
 
-/** A batch of commands, as far as it has got. */
+/** The progress of a batch of commands. */
 export interface Attempt {
   /** How many races it lost. */
   readonly races: number;
@@ -76,7 +78,7 @@ export interface Attempt {
 /** The share of claims outside the queue that write a waiter's wake-up: there are many of them, and one is enough. */
 const OUTSIDERS_WAKE_SHARE = 1 / 8;
 
-/** Where reads are slow, fewer claims compete for a place in a queue that is long already. */
+/** If reads are slow, fewer claims compete for a place in a queue that is long already. */
 const SLOW_ODDS = 1 / 8;
 
 const BACKOFF_MAX = 6;
@@ -104,7 +106,7 @@ export function pauseMsOf(
   const { races } = attempt;
   if (isUrgent) return races < URGENT_RACES_MAX ? 0 : random * URGENT_PAUSE_MS;
   if (seen && areReleases(commands)) return turnMs(attempt, commands, seen, random);
-  // A claim that pauses is not in the queue: a release meanwhile wakes nobody, and the lock stays free.
+  // A claim that pauses is not in the queue: a release meanwhile does not wake it, and the lock stays free.
   const pauses = isCrowded(seen) ? races : races - 1;
   if (pauses <= 0 || givesWay(attempt, seen)) return 0;
   const boundMs = Math.min(PAUSE_MS * 4 ** (pauses - 1), PAUSE_MS_MAX);
@@ -117,8 +119,8 @@ export function areReleases(commands: readonly { readonly command: Command }[]):
 }
 
 /**
- * The pause of a withdrawal. Waiters that give up at once all see the queue, so it is the order in which they take turns of
- * a call each: among few at first, and among more with every lost race.
+ * The pause of a withdrawal. Waiters that give up at once all see the same queue, and take turns of one call each in its
+ * order: among few at first, and among more with every lost race.
  */
 function turnMs(
   { races, callMs }: Attempt,
@@ -138,14 +140,17 @@ export function isDecisive(reply: Reply): boolean {
   return reply.kind === 'granted' || reply.kind === 'renewed' || reply.kind === 'evicted';
 }
 
-/** Whether a holder may lose its lock, or a waiter waits for a free one, until this is written. Outside the queue, many may want it. */
+/**
+ * Whether a holder may lose its lock, or a waiter waits for a free one, until this is written. Claims outside the queue
+ * are not urgent.
+ */
 export function isUrgent(command: Command, reply: Reply, seen: State | null): boolean {
   if (command.kind !== 'claim') return isDecisive(reply);
   const waiter = seen?.waiters.find(({ hold }) => isOf(command, hold));
   return waiter !== undefined && (reply.kind === 'granted' || waiter.wokenAt !== null);
 }
 
-/** The command as it is decided on this record: a claim joins the queue only if there is room in it. */
+/** The command to decide on this record: a claim joins the queue only if there is room in it. */
 export function unqueuedIfFull(
   command: Command,
   state: State | null,

@@ -1,6 +1,7 @@
 /**
  * Locks shared with other software, in records of that software's layout. A record that it wrote is read as a state with
- * one foreign holder. What only Holdfast needs (hold, token, marks, metadata) is in a part that the other software ignores.
+ * one foreign holder. The data that only Holdfast needs (hold, token, marks, metadata) is in a part that other software
+ * ignores.
  *
  * While the other software holds the lock, nothing is written: no mark, no clean-up, no identical record.
  */
@@ -15,13 +16,16 @@ import {
   UnsupportedError,
 } from '../../protocol/index.js';
 
-/** Other software uses the clocks of its machines. So our holds are written to end that much later, and its holds count longer. */
+/**
+ * Other software uses the clocks of its machines: our holds are written to end this much later, and its holds count
+ * longer.
+ */
 export const CLOCKS_APART_MS = 1_000;
 
-/** The last moment that a `Date` has. Times that are later, or that have no end, count as this. */
+/** The last moment of a `Date`. Later times, and times without an end, count as this. */
 export const FAR_MS = 8_640_000_000_000_000;
 
-/** Within the times that a `Date` has. */
+/** The nearest time that a `Date` can have. */
 export function boundedMs(ms: number): number {
   return Math.min(Math.max(ms, 0), FAR_MS);
 }
@@ -34,11 +38,14 @@ const NAMESPACE = 'default/';
 export interface ForeignHold {
   readonly owner: string;
   readonly acquiredAt: number;
-  /** From then on anybody may take it. */
+  /** From then on, any claim gets the lock. */
   readonly expiresAt: number;
 }
 
-/** Other software has no tokens. Where our part of the record is left, its numbers and marks go on; else tokens follow the time. */
+/**
+ * Other software has no tokens. If our part of the record is left, its numbers and marks go on; else tokens follow the
+ * time.
+ */
 export function foreignState(
   { owner, acquiredAt, expiresAt }: ForeignHold,
   { token, decision, ended, evictions }: State = EMPTY_STATE,
@@ -80,13 +87,13 @@ export function ownPart(state: State): State {
   return { ...state, ended: state.ended.filter(isOwn), evictions: state.evictions.filter(isOwn) };
 }
 
-/** The same without its empty lists. */
+/** The own part without its empty lists. */
 export function storedPart(state: State): Readonly<Record<string, unknown>> {
   const members = Object.entries(ownPart(state));
   return Object.fromEntries(members.filter(([, value]) => !Array.isArray(value) || value.length > 0));
 }
 
-/** Null where the other software wrote the record. */
+/** Null if the other software wrote the record. */
 export function ownPartIn(part: unknown, key: string): State | null {
   if (typeof part !== 'object' || part === null || !('version' in part)) return null;
   checkVersion(part.version, key);

@@ -1,5 +1,5 @@
 /**
- * The records of github.com/UnitVectorY-Labs/LockServiceCentral, whatever the engine:
+ * The records of github.com/UnitVectorY-Labs/LockServiceCentral, on any engine:
  *
  *   namespace, lockName
  *   owner           the signed-in user
@@ -34,12 +34,12 @@ import type { Reading } from './register.js';
 export const CENTRAL_LAYOUT = 'lock-service-central';
 /** The namespaces and names that the service accepts. */
 const PART = /^[A-Za-z0-9_-]{3,64}$/;
-/** Begins the texts by which records of ours are known. */
+/** The beginning of the texts that mark our records. */
 export const OWN_PREFIX = 'holdfast-';
 /** The owner and the instance of a record that is free. */
 export const FREE_OWNER = 'holdfast';
 export const FREE_INSTANCE = `${OWN_PREFIX}free`;
-/** A released lock expired this long ago: by any clock, and recently enough for a time to live to delete it. */
+/** A released lock expired this long ago: past by any clock, and recent enough for a time to live to delete it. */
 const EXPIRED_SECONDS = 24 * 60 * 60;
 /** The field of our part, as JSON. */
 const OWN = 'holdfast';
@@ -47,7 +47,7 @@ const OWN = 'holdfast';
 /** A record, under the names that it has in most engines. */
 export type CentralRecord = InstanceLease & { readonly namespace: string; readonly lockName: string };
 
-/** The namespace and the name of a key; null for one that the service could not have. */
+/** The namespace and the name of a key; null for a key that the service cannot have. */
 function centralPartsIn(key: string): readonly [namespace: string, lockName: string] | null {
   const slash = key.indexOf('/');
   const [namespace, name] = [key.slice(0, slash), key.slice(slash + 1)];
@@ -68,7 +68,7 @@ export function centralIdOf(key: string): string {
   return centralPartsOf(key).join(':');
 }
 
-/** Null for the id of no lock. */
+/** Null for an id that is not of a lock. */
 export function centralKeyIn(id: string): string | null {
   const key = id.replace(':', '/');
   return centralPartsIn(key)?.join(':') === id ? key : null;
@@ -85,7 +85,7 @@ export function isSameInstance(a: Instance, b: Instance): boolean {
   return a.owner === b.owner && a.instanceId === b.instanceId;
 }
 
-/** Until a second after the service would say that it has expired, because its processes use clocks of their own. */
+/** Counts a second longer than at the service, because its processes use clocks of their own. */
 export function isActive({ expiry }: InstanceLease, { earliest }: Reading): boolean {
   return expiry >= Math.floor((earliest - CLOCKS_APART_MS) / 1_000);
 }
@@ -131,7 +131,7 @@ export function holdOf({ owner, leaseDuration, expiry }: InstanceLease): Foreign
   };
 }
 
-/** Throws where it is not a lock, or a newer library wrote it. */
+/** Throws if it is not a lock, or if a newer library wrote it. */
 export function checkedLease(key: string, fields: Fields): InstanceLease {
   ownStateIn(key, fields);
   const lease = leaseIn(fields);
@@ -142,7 +142,7 @@ export function checkedLease(key: string, fields: Fields): InstanceLease {
   );
 }
 
-/** Our part of a record; null where the service wrote it. */
+/** Our part of a record; null if the service wrote the record. */
 export function ownStateIn(key: string, fields: Fields): State | null {
   const part = fields[OWN];
   return ownPartIn(typeof part === 'string' ? parsedObject(part) : part, key);
@@ -153,7 +153,7 @@ function recordOf(key: string, state: State): CentralRecord {
   return occupant ? heldRecord(key, occupant) : freeRecord(key, Math.floor(state.decision / 1_000));
 }
 
-/** By what the service decides. */
+/** Compares the fields by which the service decides. */
 function isSameLease(a: InstanceLease, b: InstanceLease): boolean {
   return isSameInstance(a, b) && a.expiry === b.expiry;
 }

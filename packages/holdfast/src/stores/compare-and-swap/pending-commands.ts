@@ -1,4 +1,4 @@
-/** Commands that wait for their replies: decided one after the other on one record, and coordinated per key. */
+/** Pending commands: decided one after the other on one record, and coordinated per key. */
 import type { Clock, Timer } from '../../clock.js';
 import {
   ATTEMPT_MS,
@@ -27,7 +27,7 @@ export interface Outcome {
   readonly changed: boolean;
   /** Whether it may be written on a cached record. */
   readonly decisive: boolean;
-  /** Whether it is tried again at once after a lost race. */
+  /** Whether to try again at once after a lost race. */
   readonly urgent: boolean;
   readonly wakes: readonly Wake[];
   /** Settle the commands; called once the state is stored. */
@@ -47,7 +47,7 @@ export function decideAll<V>(
   let { state } = base;
   let changed = false;
   let urgent = false;
-  /** The stored decision number, where nothing is written; null while each reply has its own. */
+  /** The stored decision number if nothing is written; null while each reply has its own. */
   let storedDecision: number | null = null;
   for (const { command, resolve, reject } of commands) {
     try {
@@ -61,7 +61,7 @@ export function decideAll<V>(
       urgent ||= isUrgent(command, reply, base.state);
       settlers.push(() => resolve(storedDecision === null ? reply : { ...reply, decision: storedDecision }));
     } catch (error) {
-      // This command alone: the others of its batch are independent.
+      // Rejects this command alone: the others of its batch are independent.
       settlers.push(() => reject(error));
     }
   }
@@ -83,20 +83,26 @@ export function onlyClaim([first, ...others]: readonly PendingCommand[]): Claim 
   return others.length === 0 && first?.command.kind === 'claim' ? first.command : null;
 }
 
-/** Whether the record is the one that was written. Commands decided in one millisecond share a number; marks and evictions tell them apart, except those that `take` kept. */
+/**
+ * Whether the record is the one that was written. Commands that were decided in one millisecond share a number; marks and
+ * evictions tell them apart, except those that `take` kept.
+ */
 export function isSame(there: State | null, written: State, taken: boolean): boolean {
   const textOf = ({ token, decision, holders, rests, waiters, ended, evictions }: State): string =>
     JSON.stringify([token, decision, holders, rests, waiters, taken ? [] : [ended, evictions]]);
   return there !== null && textOf(there) === textOf(written);
 }
 
-/** With one, two or more running batches of claims: how long after the last one began, or was answered, the next may begin. Calls give up before the last of these. */
+/**
+ * How long after the last batch of claims began, or was answered, the next begins: with one, two or more running. Calls
+ * give up before the last of these.
+ */
 const START_AFTER_MS = [ATTEMPT_MS, 4 * ATTEMPT_MS, 10_000] as const;
 
 /** Commands under way together. Batches are numbered as they begin. */
 export interface Batch {
   readonly number: number;
-  /** Those that are not settled yet. Others may join. */
+  /** Commands that are not settled yet. Others may join. */
   commands: readonly PendingCommand[];
   /** Until then it is expected to go on, as its calls were answered so far. 0 before the first answer. */
   aliveUntilMs: number;
@@ -117,7 +123,7 @@ export class KeyCommands {
     { readonly hold: HoldId; readonly reply: Busy; readonly batch: number }
   >();
   #batches = 0;
-  /** The batch of releases that lost a race, and that others join. */
+  /** The batch of releases that lost a race. Later releases that lose one join it. */
   #releases: Batch | null = null;
   /** Batches of claims that wait for their turn. */
   readonly #waiting: (() => void)[] = [];
@@ -156,8 +162,8 @@ export class KeyCommands {
   }
 
   /**
-   * Releases of one process need not race each other: one that lost a race joins another that did, and is part of its
-   * next try. One of a held lock does not wait for that. Whether it joined.
+   * Releases of one process need not race each other: a release that lost a race joins another that did, and is part of
+   * its next try. The release of a held lock does not wait for that. Returns whether it joined.
    */
   joinAfterRace(batch: Batch, isUrgent: boolean): boolean {
     const racing = this.#racingReleases();
@@ -168,7 +174,7 @@ export class KeyCommands {
     return true;
   }
 
-  /** Releases that are sent again join their first attempt, if that lost a race and goes on. Whether they joined. */
+  /** Releases that are sent again join their first attempt, if that lost a race and goes on. Returns whether they did. */
   joinIfRepeated(commands: readonly PendingCommand[]): boolean {
     const racing = this.#racingReleases();
     const isRepeated = ({ command }: PendingCommand): boolean =>
@@ -178,7 +184,7 @@ export class KeyCommands {
     return true;
   }
 
-  /** Takes settled commands out of the batch. Whether none is left: others may have joined. */
+  /** Takes settled commands out of the batch. Returns whether none is left: others may have joined. */
   isSettled(batch: Batch, settled: readonly PendingCommand[]): boolean {
     batch.commands = batch.commands.filter((one) => !settled.includes(one));
     if (batch.commands.length > 0) return false;
@@ -186,7 +192,7 @@ export class KeyCommands {
     return true;
   }
 
-  /** The batch is over, whatever became of it. */
+  /** The batch is over, with any outcome. */
   end(batch: Batch): void {
     this.count -= 1;
     this.#endReleases(batch);
@@ -217,8 +223,8 @@ export class KeyCommands {
   }
 
   /**
-   * Settles a claim whose earlier attempt was answered busy while this one waited for its turn: a slow store is not
-   * asked twice. Not for grants: their time counts from before the attempt that is answered.
+   * Settles a claim whose earlier attempt was answered busy while this one waited for its turn: a slow store is not asked
+   * twice. Grants do not count: their time is measured from before the answered attempt.
    */
   settleIfAnswered({ command, resolve }: PendingCommand, batch: number): boolean {
     if (command.kind !== 'claim') return false;
@@ -228,7 +234,7 @@ export class KeyCommands {
     return true;
   }
 
-  /** Rejects a claim whose hold a later batch has released: it would take a lock that nobody wants any more. */
+  /** Rejects a claim whose hold a later batch has released: the claim would take a lock that nobody wants any more. */
   rejectIfReleased({ command, reject }: PendingCommand, batch: number): boolean {
     if (command.kind !== 'claim') return false;
     const ended = this.#ended.get(command.hold.process);
@@ -271,7 +277,7 @@ export class KeyCommands {
     const inMs = this.#heardMs + afterMs + 2 * this.#callMs - this.#clock.monotonicMs();
     const timer = this.#clock.timer(inMs, () => {
       this.#timer = null;
-      // Answered meanwhile: the claim that runs is slow, and does not hang.
+      // An answer came meanwhile: the running claim is slow, but does not hang.
       if (this.#heardMs > sinceMs) this.#scheduleNext();
       else this.#startNext();
     });

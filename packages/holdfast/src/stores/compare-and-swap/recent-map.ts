@@ -1,4 +1,4 @@
-/** A map of the entries set last. It keeps two generations, so that dropping the oldest costs nothing per entry. */
+/** A map that keeps the entries set last, in two generations, so that dropping the oldest costs nothing per entry. */
 
 export class RecentMap<K, T> {
   readonly #half: number;

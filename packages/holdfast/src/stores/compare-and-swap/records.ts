@@ -7,7 +7,7 @@ import type { Found, Register } from './register.js';
 export type Fields = Readonly<Record<string, unknown>>;
 
 export interface FoundRecord<V> {
-  /** Null where there is no record. */
+  /** Null if there is no record. */
   readonly fields: Fields | null;
   readonly version: V;
 }
@@ -21,7 +21,10 @@ export interface RecordTable<V> extends Pick<Register<V>, 'repeats' | 'wake'> {
   /** The version of a record that is not there. */
   readonly absent: V;
   get(key: string): Promise<FoundRecord<V>>;
-  /** Replaces the record if its version is still `seen`. From `untilMs` on it may be deleted; `now` is the latest it may be. */
+  /**
+   * Replaces the record if its version is still `seen`. From `untilMs` on the record may be deleted; `now` is the latest
+   * it may be.
+   */
   put(
     key: string,
     fields: Fields,
@@ -32,11 +35,11 @@ export interface RecordTable<V> extends Pick<Register<V>, 'repeats' | 'wake'> {
 }
 
 export interface RecordLayout {
-  /** The id of a key's record. Throws an `UnsupportedError` for a key that it cannot have. */
+  /** The id of a key's record. Throws an `UnsupportedError` if it has none. */
   idOf(key: string): string;
   /** The beginning of the ids of all keys with this prefix. */
   startOf(prefix: string): string;
-  /** Null for the id of no lock. */
+  /** Null for an id that is not of a lock. */
   keyIn(id: string): string | null;
   encode(key: string, state: State): Fields;
   /** Throws a `NotALockError`, or an `UnsupportedError` for a newer format. */

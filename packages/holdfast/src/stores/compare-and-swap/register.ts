@@ -1,15 +1,15 @@
-/** What an engine has to implement so that `CompareAndSwap` makes a store of it. */
+/** The interface that an engine has to implement, so that `CompareAndSwap` makes a store of it. */
 import type { Claim, Command, State, Wake } from '../../protocol/index.js';
 
 /** The record of a key. */
 export interface Found<V> {
-  /** Null when there is nothing. */
+  /** Null when there is no record. */
   readonly state: State | null;
   /** Identifies exactly this record, or exactly its absence. */
   readonly version: V;
   /**
-   * How much later than its writer assumed the record was written, by the engine's own timestamp: everything in it
-   * expires that much later. 0 where the engine has no timestamps.
+   * How much later than its writer assumed the record was written, by the engine's own timestamp: everything in it expires
+   * that much later. 0 if the engine has no timestamps.
    */
   readonly lateMs: number;
 }
@@ -19,9 +19,9 @@ export type Written<V> =
   | {
       readonly kind: 'written';
       readonly version: V;
-      /** As in `Found`, at most. */
+      /** At most that of `Found`. */
       readonly lateMs: number;
-      /** The record that is there now, where it is more than what was written. */
+      /** The record that is there now, if it has more than was written. */
       readonly state?: State;
       /** The wake-ups were sent with the record. */
       readonly woken?: boolean;
@@ -38,13 +38,13 @@ export interface Register<V> {
   /** The current record; never a stale copy. */
   read(key: string): Promise<Found<V>>;
   /**
-   * Replaces the record if it is still `seen`. `now` is the time that `next` was decided at: the latest it may be. An
-   * engine that can may send `wakes` in the same step; else `wake` is called after it.
+   * Replaces the record if it is still `seen`. `now` is the time at which `next` was decided: the latest that it may be.
+   * An engine may send `wakes` in the same step; otherwise `wake` is called afterwards.
    */
   write(key: string, next: State, seen: Found<V>, now: number, wakes?: readonly Wake[]): Promise<Written<V>>;
   /**
-   * Where the engine has richer conditions than "still as seen": grants this claim on a key that is absent; or that is
-   * free, with a lower token than the holder's in `next`, a lower decision, and no mark of this hold. Keeps the marks.
+   * For engines with more conditions than "unchanged": grants this claim on a key that is absent; or that is free, with a
+   * lower token than the holder's in `next`, a lower decision, and no mark of this hold. Keeps the marks.
    */
   take?(claim: Claim, next: State, now: number): Promise<Written<V>>;
   /** Sends wake-ups, after the write or the read that caused them. Never throws, never waits. */
@@ -53,7 +53,7 @@ export interface Register<V> {
   check?(command: Command): void;
 }
 
-/** The store's time, as exactly as it is known: certainly between these two, in whole milliseconds. */
+/** The store's time is certainly between these two, in whole milliseconds. */
 export interface Reading {
   readonly earliest: number;
   readonly latest: number;
@@ -65,7 +65,7 @@ export interface StoreTime {
   reading(): Reading | null;
   /** Whether a reply of the last second carried the store's time. */
   isFresh(): boolean;
-  /** How often the store's time contradicted an earlier one: then this machine or the store's clock stood still. */
+  /** How often the store's time contradicted an earlier one, because this machine or the store's clock stood still. */
   readonly jumps?: number;
   /** Asks the store. Rejects when it does not answer. */
   sample(): Promise<void>;

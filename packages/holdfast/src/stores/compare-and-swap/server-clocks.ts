@@ -1,10 +1,10 @@
 /**
  * One time from the clocks of several servers, which may be hours apart. The time is that of one server's clock, the
- * reference. The other clocks count by their offset from it, which a process measures that has replies of both, and stores where
- * all processes read it. A clock without a stored offset is not believed.
+ * reference. The other clocks count by their offset from it. A process that has replies of both servers measures the
+ * offset, and stores it for all processes. A clock without a stored offset does not count.
  *
- * An offset is an interval, which is taken for wider the older it is, as clocks drift. Every process then has an interval
- * that certainly contains the time, whichever servers answer it, as long as clocks run. A reply that contradicts the time
+ * An offset is an interval, which widens with its age, because clocks drift. Every process then has an interval that
+ * certainly contains the time, with the replies of any servers, as long as clocks run. A reply that contradicts the time
  * makes it unknown (one server's clock was set, or this machine stood still): `settle` finds it again, from the replies of
  * all servers.
  */
@@ -19,13 +19,13 @@ interface Span {
 
 /** A server's clock minus the reference was between these two, in milliseconds. */
 export interface ClockOffset extends Span {
-  /** When, in the reference's time. Null: this clock is the reference, and its offset stays what it is. */
+  /** When, in the reference's time. Null: this clock is the reference, and its offset stays the same. */
   readonly measuredAtMs: number | null;
 }
 
 export interface Measured {
   readonly offsets: ReadonlyMap<string, ClockOffset>;
-  /** One of them is not inside the interval that is stored: nobody may go on with that. */
+  /** One of them is not inside its stored interval, which must not be used any more. */
   readonly contradicts: boolean;
 }
 
@@ -42,7 +42,7 @@ export interface ClockReply {
 const WIDE_MS = 100;
 /** An offset older than this is stored again once it is known better than that. */
 const OLD_MS = 120_000;
-/** Without the reference all offsets become wide. Past this width, another clock becomes the reference. */
+/** Without replies of the reference all offsets become wide. Past this width, another clock becomes the reference. */
 const UNCERTAIN_MS = 4_000;
 
 /** An estimate of the time of each of several servers. */
@@ -51,7 +51,7 @@ export class ServerClocks {
   readonly #clock: Clock;
   readonly #own = new Map<string, TimeEstimate>();
   #offsets = new Map<string, ClockOffset>();
-  /** Their stored offsets are wrong: the clocks were set. */
+  /** Servers whose stored offsets are wrong, because the clocks were set. */
   #wrong = new Set<string>();
   #time: TimeEstimate | null = null;
   #jumps = 0;
@@ -94,8 +94,8 @@ export class ServerClocks {
   }
 
   /**
-   * Finds the time from one reply per server. Where clocks contradict each other, more than half of them have to agree;
-   * the offsets of the others are measured again. False: no such majority.
+   * Finds the time from one reply per server. If clocks contradict each other, more than half of them have to agree; the
+   * offsets of the others are measured again. False if there is no such majority.
    */
   settle(stored: ReadonlyMap<string, ClockOffset>, replies: readonly ClockReply[]): boolean {
     const spans = replies.flatMap((reply) => {
@@ -118,14 +118,14 @@ export class ServerClocks {
     return true;
   }
 
-  /** The offsets that are stored now, by which others may know the time better. Those known to be wrong stay out. */
+  /** Takes over the stored offsets, which another process may have measured better, without those known to be wrong. */
   refresh(stored: ReadonlyMap<string, ClockOffset>): void {
     this.#offsets = new Map([...stored].filter(([server]) => !this.#wrong.has(server)));
   }
 
   /**
    * Offsets to store: of servers that have none, or whose measurement has become much better, or (`again`) that are old.
-   * Old ones only right after `refresh`, so that not every process stores them.
+   * Ask for old ones only right after `refresh`, so that not every process stores them.
    */
   measured(again = false): Measured {
     const offsets = new Map<string, ClockOffset>();
@@ -157,9 +157,8 @@ export class ServerClocks {
   }
 
   /**
-   * The clock to be the next reference, of servers that were just heard: the present one was not for so long that the others
-   * became uncertain. By its offset the time is the earliest that it may be: what was stored by the old time ends later,
-   * and never earlier.
+   * The next reference, from servers that replied just now: the present one was silent for so long that the others became
+   * uncertain. By its offset the time is the earliest that it may be, so that stored leases end later, and never earlier.
    */
   nextReference(heard: readonly string[]): { readonly server: string; readonly offset: ClockOffset } | null {
     let next: (Span & { readonly server: string }) | null = null;
@@ -172,7 +171,7 @@ export class ServerClocks {
     return { server: next.server, offset: { low: next.high, high: next.high, measuredAtMs: null } };
   }
 
-  /** What is measured now, and what was stored: what both allow, or all that either allows where they contradict each other. */
+  /** The measured and the stored interval combined: their intersection, or all of both if they contradict each other. */
   #measure(server: string): (Span & { readonly measuredAtMs: number }) | null {
     const time = this.reading();
     const clock = this.#own.get(server)?.reading();
@@ -200,19 +199,19 @@ function widened({ low, high, measuredAtMs }: ClockOffset, now: number): Span {
   return { low: low - driftMs, high: high + driftMs };
 }
 
-/** The time was between these two, by this reply. */
+/** By this reply, the time was between these two. */
 function timeBy({ from, until }: ClockReply, offset: ClockOffset): Span {
   const { low, high } = widened(offset, until - offset.low);
   return { low: from - high, high: until - low };
 }
 
-/** The time minus the monotonic clock is between these two, by this reply. */
+/** By this reply, the time minus the monotonic clock is between these two. */
 function spanOf(reply: ClockReply, offset: ClockOffset): Span {
   const { low, high } = timeBy(reply, offset);
   return { low: low - reply.receivedMs, high: high - reply.sentMs };
 }
 
-/** False where it contradicts the time. */
+/** False if the reply contradicts the time. */
 function addTo(time: TimeEstimate, reply: ClockReply, offset: ClockOffset): boolean {
   const { jumps } = time;
   const { low, high } = timeBy(reply, offset);

@@ -1,4 +1,4 @@
-/** A call whose answer is shared by everybody who asks while it is pending. */
+/** A call whose answer is shared by all callers that come while it is pending. */
 import { type Clock, systemClock } from '../../clock.js';
 import { ATTEMPT_MS } from '../../protocol/index.js';
 

@@ -1,8 +1,8 @@
 /**
  * An estimate of the store's time, from the times in its replies. Every reply says that the store's time was between two
- * values somewhere between sending and receiving; so the offset between its clock and this process's monotonic clock
- * lies in an interval, and many replies make that interval small. Whole seconds of a header are enough: where the
- * second changes, the time is exact.
+ * values somewhere between sending and receiving; so the offset between its clock and this process's monotonic clock lies
+ * in an interval, and many replies make that interval small. Whole seconds of a header are enough: when the second
+ * changes, the time is exact.
  *
  * The interval grows with time, as clocks drift. Once the wall clock and the monotonic clock disagree, the machine slept
  * or its clock was set: then the time is unknown until the next reply.
@@ -18,7 +18,7 @@ const APART_MS = 10;
 const CLOSE_MS = 1;
 /** The usual error of an estimate from times that are exact to the millisecond. */
 export const USUAL_ERROR_MS = 15;
-/** An expired holder is only replaced by a time this fresh. */
+/** Only a time this fresh lets a claim replace an expired holder. */
 const FRESH_MS = 1_000;
 
 /** The store's clock minus the monotonic clock is between these two, in milliseconds. */
@@ -58,17 +58,17 @@ export class TimeEstimate {
     const newHigh = until - sentMs;
     const gapMs = Math.max(newLow - high, low - newHigh);
     if (gapMs > this.#allowanceMs) {
-      // A contradiction: the time is anywhere between both, until the next reply.
+      // The reply contradicts the estimate: until the next reply, the time is anywhere between both.
       this.#jumps += 1;
       this.#set(Math.min(low, newLow), Math.max(high, newHigh), receivedMs);
     } else if (gapMs > 0) {
-      // Two servers of the store that differ a little: the time is in the gap between theirs.
+      // Two servers of the store differ a little: the time is in the gap between their times.
       this.#set(Math.min(high, newHigh), Math.max(low, newLow), receivedMs);
     } else this.#set(Math.max(low, newLow), Math.min(high, newHigh), receivedMs);
     this.#notedAtMs = sentMs;
   }
 
-  /** How often a time contradicted the earlier ones. */
+  /** How often a reply contradicted the earlier ones. */
   get jumps(): number {
     return this.#jumps;
   }
@@ -119,7 +119,7 @@ export class TimeEstimate {
     return { low: this.#offset.low - driftMs, high: this.#offset.high + driftMs };
   }
 
-  /** A process may be paused between two clock reads: the closest pair counts, and how close it was. */
+  /** A process may be paused between two clock reads, so the closest of several pairs counts. */
   #compareClocks(): { readonly apartMs: number; readonly hasJumped: boolean } {
     let apartMs = 0;
     let closestMs = Number.POSITIVE_INFINITY;

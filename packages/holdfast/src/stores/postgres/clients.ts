@@ -1,7 +1,7 @@
 /**
  * The clients that a store accepts, typed by the few methods that are used, and one interface over all of them. With pg,
  * statements are named, so that the server parses each once per connection. Behind a pooler in transaction mode the next
- * statement may meet another connection (F15): after the first such error, names are no longer used.
+ * statement may meet another connection (F15): after the first such error, the store uses no more names.
  */
 import { createHash } from 'node:crypto';
 import { InvalidArgumentError } from '../../protocol/index.js';
@@ -38,13 +38,13 @@ export type PostgresClient = PgLike | PostgresJsLike | PgliteLike;
 export type PostgresListener = (() => ListenClient) | PostgresJsLike | false;
 
 export interface Database {
-  /** The rows of one statement with `$1` and so on. Renewals (`urgent`) go first where a connection is shared. */
+  /** The rows of one statement with `$1` and so on. Renewals (`urgent`) go first on a shared connection. */
   rows(text: string, values: readonly (string | null)[], urgent?: boolean): Promise<readonly unknown[]>;
   /** Several statements in one message, as one transaction. Returns the rows of the last one. */
   script(text: string, urgent?: boolean): Promise<readonly unknown[]>;
   /** The most commands per statement. */
   readonly mostTogether: number;
-  /** Null where no wake-ups can be received. */
+  /** Null if no wake-ups can be received. */
   readonly listener: WakeListener | null;
 }
 
@@ -63,7 +63,7 @@ export function databaseOn(client: PostgresClient, listener: PostgresListener | 
 }
 
 function onPostgresJs(sql: PostgresJsLike, listener: PostgresListener | undefined): Database {
-  // With parameters the driver asks for their types first: two round trips per statement.
+  // No parameters: the driver would ask for their types first, with two round trips per statement.
   const inline = (text: string, values: readonly (string | null)[]): string =>
     text.replace(/\$(\d+)/g, (_, place: string) => {
       const value = values[Number(place) - 1] ?? null;
@@ -130,7 +130,7 @@ function onPg(client: PgLike & PgInside, listener: PostgresListener | undefined)
   };
 }
 
-/** The same text has the same name in every process, so that a shared connection can be prepared by any of them. */
+/** Gives a text the same name in every process, so that any of them can prepare the statement on a shared connection. */
 function names(): (text: string) => string {
   const known = new Map<string, string>();
   return (text) => {
@@ -143,7 +143,7 @@ function names(): (text: string) => string {
   };
 }
 
-/** The connection does not know the name, or knows it already. Nothing was executed. */
+/** Whether the connection does not know the name, or knows it already. Then nothing was executed. */
 function isUnknownStatement(error: unknown): boolean {
   return isObject(error) && (error.code === '26000' || error.code === '42P05');
 }
@@ -169,12 +169,12 @@ function siblingListener(client: PgLike & PgInside, isPool: boolean): WakeListen
   const make = isPool ? client.Client : (client.constructor as PgInside['Client']);
   const options = isPool ? client.options : client.connectionParameters;
   if (typeof make !== 'function' || !isObject(options)) return null;
-  // Nothing is ever sent over it: without keep-alives a network forgets it after minutes, and nobody is told. By default
-  // the first would be sent after two hours.
+  // The connection is idle: without keep-alives a network drops it after minutes, without notice. By default the first
+  // keep-alive would be sent after two hours.
   const keepAliveInitialDelayMillis = options.keepAliveInitialDelayMillis || KEEP_ALIVE_MS;
   return pgWakeListener(() => {
     const copy = { ...options, keepAlive: true, keepAliveInitialDelayMillis };
-    // Not enumerable, so that it is not printed; and so not copied by the line above.
+    // Not enumerable, so that it is not printed; therefore the spread above did not copy it.
     Object.defineProperty(copy, 'password', { value: options.password, enumerable: false });
     return new make(copy);
   });

@@ -21,11 +21,11 @@ export interface Call {
   readonly commands: readonly Command[];
   /** How many expired records to delete. */
   readonly cleanUp: number;
-  /** Send wake-ups. */
+  /** Whether to send wake-ups. */
   readonly hints: boolean;
-  /** A key occurs more than once. */
+  /** Whether a key occurs more than once. */
   readonly repeats: boolean;
-  /** Renewals go first where a connection is shared. */
+  /** Go first on a shared connection: a renewal. */
   readonly urgent: boolean;
 }
 
@@ -33,7 +33,7 @@ export interface Call {
 export interface Transport {
   /** The most commands per call; renewals always travel together. */
   readonly mostTogether: number;
-  /** Resolves with the result of `apply`. Rejects with an error whose `code` is the SQLSTATE, where the server answered. */
+  /** Resolves with the result of `apply`. If the server refuses, rejects with an error whose `code` is the SQLSTATE. */
   send(call: Call): Promise<readonly Answer[]>;
   /** The error that a command is rejected with. */
   explain(error: unknown, key: string): unknown;
@@ -144,7 +144,7 @@ function settle({ command, resolve, reject }: PendingCommand, answer: Answer | u
   }
 }
 
-/** The result of `apply` or `apply_one`; `isolated` where it did nothing, since its transaction is not READ COMMITTED. */
+/** The result of `apply` or `apply_one`; `isolated` if it did nothing because its transaction is not READ COMMITTED. */
 export function answersIn(text: unknown): readonly Answer[] | 'isolated' {
   const answers: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
   if (Array.isArray(answers)) return answers as readonly Answer[];

@@ -13,12 +13,12 @@ const DEADLOCK = '40P01';
 const LIMIT = '54000';
 const UNTRANSLATABLE = '22P05';
 
-/** The lock on a row was not available in time. */
+/** Whether the lock on a row was not available in time. */
 export function isLockedOut(error: unknown): boolean {
   return sqlState(error) === LOCK_TIMEOUT;
 }
 
-/** The server undoes a statement whose row was locked for too long. */
+/** For a row that was locked for too long: the server undid the statement. */
 export function lockedOutError(cause: unknown): NotExecutedError {
   return new NotExecutedError(
     'another transaction has kept the row of this key locked for too long: end it, or try again',
@@ -27,14 +27,14 @@ export function lockedOutError(cause: unknown): NotExecutedError {
   );
 }
 
-/** A limit was reached, such as the size of the NOTIFY queue. */
+/** Whether a limit was reached, such as the size of the NOTIFY queue. */
 export function isOverLimit(error: unknown): boolean {
   return sqlState(error) === LIMIT;
 }
 
 /**
- * One command made the whole statement fail: its row was locked, or its text cannot be stored. The server undid the
- * statement, so its commands can be sent again one by one.
+ * Whether one command made the whole statement fail: its row was locked, or its text cannot be stored. The server undid
+ * the statement, so its commands can be sent again one by one.
  */
 export function isOfOneCommand(error: unknown): boolean {
   const state = sqlState(error);
@@ -45,7 +45,7 @@ export function isOfOneCommand(error: unknown): boolean {
 const SQLSTATE = /^(?=.*\d)[0-9A-Z]{5}$/;
 
 /**
- * The connection is gone or never existed: no SQLSTATE at all, or that of a shutdown. A cancelled statement (57014) is
+ * Whether the connection is gone or never existed: no SQLSTATE, or that of a shutdown. A cancelled statement (57014) is
  * neither.
  */
 export function isConnectionError(error: unknown): boolean {

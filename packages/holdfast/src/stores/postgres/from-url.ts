@@ -11,7 +11,7 @@ import * as layouts from './layouts.js';
 import { POSTGRES_CLIENTS, type Target } from './open-client.js';
 import { SCHEMA } from './sql/names.js';
 
-/** All but the first three have the names and meaning that psql gives them. */
+/** All options except the first three have the names and meanings of psql. */
 const OPTIONS = ['schema', 'layout', 'table', ...TLS_OPTIONS, 'application_name', 'connect_timeout', 'host'];
 /** Less than the 5 s after which a read of a key gives up, so that the caller learns the reason. */
 const CONNECT_MS_DEFAULT = 3_000;

@@ -1,4 +1,4 @@
-/** The PostgreSQL store. See store.ts for how it works, and migrate.ts for what has to be in the database first. */
+/** The PostgreSQL store. See store.ts for how it works, and migrate.ts for the schema that it needs. */
 import { InvalidArgumentError, type Store } from '../../protocol/index.js';
 import { checkOptionNames } from '../../protocol/option-names.js';
 import { databaseOn, type PostgresClient, type PostgresListener } from './clients.js';
@@ -25,8 +25,8 @@ export interface PostgresStoreOptions {
   readonly table?: string;
   /**
    * How wake-ups are received: a function that makes a new Client of pg, or another `postgres(url)`. Use a direct
-   * connection where the client goes through a pooler in transaction mode. False: no wake-ups. Default: one more
-   * connection, made like those of the client.
+   * connection if the client goes through a pooler in transaction mode. False: no wake-ups. Default: one more connection,
+   * made like those of the client.
    */
   readonly listener?: PostgresListener;
 }

@@ -4,7 +4,7 @@ import { checkLayout } from '../clients/layout.js';
 import type { Database } from './clients.js';
 import { checkSchema } from './sql/names.js';
 
-/** Other software whose table the store can use. `holdfast/postgres/layouts` exports all that there are. */
+/** Other software whose table the store can use. `holdfast/postgres/layouts` exports all layouts. */
 export interface PostgresLayout {
   readonly store: 'postgres';
   /** As in URLs: `?layout=distributed-locks`. */
@@ -16,12 +16,12 @@ export interface TableName {
   readonly table: string;
 }
 
-/** What store and migration need of a layout. */
+/** The part of a layout that store and migration need. */
 export interface ForeignTable extends PostgresLayout {
   /** The table's usual name. */
   readonly table: string;
   storeOn(database: Database, at: TableName): Store;
-  /** The migration. It leaves whether the column was there in this setting of the transaction. */
+  /** The migration. It writes into this setting of the transaction whether the column was there. */
   script(at: TableName, foundSetting: string): string;
 }
 
@@ -37,7 +37,7 @@ export interface TableOptions {
   readonly table?: string;
 }
 
-/** Null without a layout: then the locks are in Holdfast's own schema. */
+/** Null without a layout, when the locks are in Holdfast's own schema. */
 export function placeOf({ layout: given, schema = SCHEMA, table }: TableOptions): Place | null {
   const layout = checkLayout<ForeignTable>(given, 'postgres');
   if (layout)

@@ -1,9 +1,9 @@
 /**
- * Creates the schema, or brings it up to date. Only on request: no constructor migrates.
+ * Creates the schema, or brings it up to date. This happens only on request, never in a constructor.
  *
  * The migration is one statement, a DO block, so it is atomic for every sender: a driver, psql, a migration tool, a pooler
  * in transaction mode. It takes an advisory lock first: of several concurrent migrations one does the work, and the others
- * find it done. An up-to-date schema is only read, which needs no right to create anything.
+ * find it done. A schema that is up to date is only read, which needs no right to create anything.
  */
 import { InvalidArgumentError, StoreError, UnsupportedError } from '../../protocol/index.js';
 import { isObject } from '../../protocol/is-object.js';
@@ -23,7 +23,7 @@ export interface MigrateOptions {
   readonly schema?: string;
   /**
    * The table of other software instead of the schema, a layout of `holdfast/postgres/layouts`: adds the column that
-   * Holdfast needs, and creates a missing table. The functions of the other software are left alone. Default none.
+   * Holdfast needs, and creates a missing table. The functions of the other software stay as they are. Default none.
    */
   readonly layout?: PostgresLayout;
   /** With a layout: the name of its table. Default `distributed_locks` or `locks`. */
@@ -43,7 +43,7 @@ export interface Migrated {
   readonly to: number;
 }
 
-/** Under stricter isolation levels a concurrent migration makes this one fail; repeated, it finds the work done. */
+/** Under stricter isolation levels a concurrent migration makes this one fail. A repetition finds the work done. */
 const SERIALIZATION_FAILURE = '40001';
 const FAILED_TRANSACTION = '25P02';
 const TRIES_MAX = 5;

@@ -52,8 +52,8 @@ const DECLARATIONS = `DECLARE
   v_path text := current_setting('search_path');`;
 
 /**
- * A fixed search path. With the session's, functions or operators that others created in a schema of that path would run
- * with the rights of the migrating user, and later in the view. Restored at the end: the transaction may be the caller's.
+ * A fixed search path. With the session's, functions or operators that others created in its schemas would run with the
+ * rights of the migrating user, and later in the view. Restored at the end: the transaction may be the caller's.
  */
 function trustedNames(): string {
   return "  PERFORM set_config('search_path', 'pg_catalog, pg_temp', true);";
@@ -73,7 +73,7 @@ ${findOwn(name)}
   PERFORM set_config('${FOUND_SETTING}', v_found::text, true);`;
 }
 
-/** Creates the schema and the table of versions where they do not exist; existing ones need no right to create. */
+/** Creates the schema and the table of versions if they do not exist; otherwise no right to create is needed. */
 function room(name: string): string {
   const schema = quoteName(name);
   return `  IF to_regnamespace(${quoteText(schema)}) IS NULL THEN
@@ -124,7 +124,7 @@ function findOwn(name: string): string {
 
 /**
  * Refuses names that other objects have. Needs `v_own`. In our own schema only a function with other arguments can be in
- * the way: callers could reach either, and each would keep locks that the other does not know.
+ * the way: callers could reach either of the two, and each would keep locks that the other does not know.
  */
 function refuseTakenNames(name: string): string {
   const schema = quoteName(name);

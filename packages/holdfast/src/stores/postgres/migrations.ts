@@ -11,11 +11,11 @@ import { renewReleaseEvictSql } from './sql/renew-release-evict.js';
 
 export interface Migration {
   readonly version: number;
-  /** The statements that lead from the previous version to this one. */
+  /** The statements that change the previous version into this one. */
   readonly sql: (schema: string) => string;
 }
 
-/** The table and the functions that the store calls, in the order in which they need each other. */
+/** The table and the functions that the store calls, each after those that it needs. */
 const CORE = [tablesSql, draftSql, queueSql, claimSql, renewReleaseEvictSql, decideSql, applySql, readSql];
 
 const coreSql = (name: string): string => CORE.map((part) => part(quoteName(name))).join('\n');

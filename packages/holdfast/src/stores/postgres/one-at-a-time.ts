@@ -1,4 +1,4 @@
-/** The order of statements on a connection that everything shares. */
+/** The order of statements on a shared connection. */
 
 /** Runs the queries of one connection one at a time, renewals first. */
 export function oneAtATime<Q, R>(run: (query: Q) => Promise<R>): (query: Q, urgent?: boolean) => Promise<R> {

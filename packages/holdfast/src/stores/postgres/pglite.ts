@@ -5,7 +5,7 @@
 import { quoteName } from './sql/names.js';
 import type { WakeListener } from './wake-listener.js';
 
-/** `PGlite`. Its `query` is not part of the type, so that an object with a `query` like that of pg is read as that. */
+/** `PGlite`. Its `query` is not part of the type, so that an object with a `query` like that of pg has the type of pg. */
 export interface PgliteLike {
   exec(text: string): Promise<unknown>;
   listen(channel: string, receive: (payload: string) => void): Promise<() => Promise<void>>;
@@ -33,7 +33,7 @@ export function pgliteWakeListener(pglite: PgliteLike): WakeListener {
   };
   return {
     async listen(channel, { receive }) {
-      // PGlite takes a name as SQL does: without quotes in lower case.
+      // PGlite treats a name as SQL does: without quotes, in lower case.
       const stop = await pglite.listen(quoteName(channel), receive);
       stops.add(stop);
       return async () => end(stop);

@@ -1,7 +1,7 @@
 /**
  * Receives wake-ups through `sql.listen` of postgres, which has a connection of its own for that. The driver listens again
- * after a loss, but only once: where the server is not back by then, it never does, and keeps the failure for later calls
- * on that channel. So after a loss the driver is made to forget its channels, and is told to listen again.
+ * after a loss, but only once: if the server is not back by then, the driver gives up, and keeps the failure for later
+ * calls on that channel. So after a loss this file makes the driver forget its channels, and listens again.
  */
 import { systemClock, type Timer } from '../../clock.js';
 import { UntilEnded } from '../clients/until-ended.js';
@@ -43,7 +43,7 @@ export function postgresJsWakeListener(sql: PostgresJsListen): WakeListener {
     await sql.listen(channel, (payload) => listener.receive(payload));
 
   async function unsubscribe({ listening }: Subscription): Promise<void> {
-    // Where the driver never listened, there is nothing to end.
+    // If the driver never listened, there is nothing to end.
     await listening.then(({ unlisten }) => unlisten()).catch(note);
   }
 

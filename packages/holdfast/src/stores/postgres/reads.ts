@@ -15,7 +15,7 @@ interface Page {
 
 export interface Functions {
   read(key: string): Promise<unknown>;
-  /** A page that begins at the prefix, or after a key that is not lower. */
+  /** A page that begins at the prefix, or after a key that does not sort before it. */
   list(prefix: string, after: string | null): Promise<unknown>;
 }
 

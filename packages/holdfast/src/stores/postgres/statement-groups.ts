@@ -68,7 +68,7 @@ function cut(pending: readonly PendingCommand[], most: number): readonly Chain[]
   return parts.map((part) => [part]);
 }
 
-/** For keys with renewals and other commands in one batch: a new step each time a key changes between the two. */
+/** For keys with both renewals and other commands in one batch: each change between the two begins a new step. */
 function inSteps(pending: readonly PendingCommand[]): Chain {
   const steps: PendingCommand[][] = [];
   const stepOf = new Map<string, number>();

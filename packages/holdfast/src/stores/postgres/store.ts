@@ -5,14 +5,14 @@
  * Commands go to the function `apply`, a port of `decide` (sql/), one batch per statement. `migrate` creates the schema;
  * the store never does.
  *
- * Atomic: a row is written only if it is still at the decision that was read, and all rows of a batch in one statement
- * and in key order, so that batches never deadlock. Transactions are READ COMMITTED, and are made so where the database's
- * default is another level.
+ * Atomic: a row is written only if it is still at the decision that was read, and all rows of a batch in one statement and
+ * in key order, so that batches never deadlock. Transactions are READ COMMITTED, even if the database's default is another
+ * level.
  *
  * Clock: the server's `clock_timestamp()`, read after the rows, so times rise from decision to decision of a key.
  *
  * A lost reply: the connection broke after the commit. The outcome is unknown, and the engine repeats the command with the
- * same hold. A statement that the server refused left nothing.
+ * same hold. A statement that the server refused changed nothing.
  *
  * Wake-ups are NOTIFYs, sent with the commit, and received over one more connection, which LISTENs; behind a pooler in
  * transaction mode none arrive, and waiters poll. The client belongs to the user: the store never closes it.

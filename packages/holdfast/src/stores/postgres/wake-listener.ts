@@ -1,6 +1,6 @@
 /**
  * Receives wake-ups over one connection per store that does nothing but LISTEN. Wake-ups are an optimisation: a lost
- * connection costs waiters time, nothing else, and is opened again by a timer. A hanging connection delays nothing.
+ * connection only costs waiters time, and a timer opens it again. A hanging connection delays nothing.
  */
 import { createHash } from 'node:crypto';
 import { systemClock, type Timer } from '../../clock.js';
@@ -28,11 +28,11 @@ export interface ChannelListener {
 }
 
 export interface WakeListener {
-  /** Resolves with a function that stops. Rejects where listening fails. */
+  /** Resolves with a function that stops. Rejects if listening fails. */
   listen(channel: string, listener: ChannelListener): Promise<() => Promise<void>>;
-  /** A command met a broken connection: the listening one may be broken too, without an event. */
+  /** A command met a broken connection: the listening connection may be broken, too, without an event. */
   suspect(): void;
-  /** Why nothing is received now; null while listening works. */
+  /** Why no wake-ups are received now; null while listening works. */
   error(): unknown;
   close(): void;
 }
@@ -74,7 +74,7 @@ class ListenConnection {
       this.#connecting.cancel();
       client.unref?.();
     });
-    // Also before it is connected: a connection that never opens must not keep the process alive.
+    // Already now, before it is connected: a connection that never opens must not keep the process alive.
     client.unref?.();
     this.#tail.catch(this.#lose);
   }
@@ -176,7 +176,7 @@ export function pgWakeListener(make: () => ListenClient): WakeListener {
         throw error;
       }
       return async () => {
-        // Not awaited: nothing is received from now on, whether or not the server learns of it.
+        // Not awaited: from now on no wake-ups are delivered, even if the server never gets this statement.
         if (forget(channel, listener) && connection?.usable) {
           connection.start(`UNLISTEN ${quoteName(channel)}`);
         }

@@ -1,6 +1,6 @@
 /**
- * The script's answers as replies. Clients give numbers as text, texts as buffers, or the types of RESP3: all of them are
- * read alike.
+ * The script's answers as replies. Clients give numbers as text, texts as buffers, or the types of RESP3; this file reads
+ * all of them.
  */
 import { inspect } from 'node:util';
 import {
@@ -17,7 +17,7 @@ import { ANSWER, BEYOND_MAX } from './lua/layout.js';
 export interface Answers {
   /** The time of the call. */
   readonly now: number;
-  /** The time, then one answer per command: a list, or a number for a usual one. Null where all are 0. */
+  /** The time, then one answer per command: a list, or a number for a usual one. Null if all are 0. */
   readonly list: readonly unknown[] | null;
 }
 
@@ -33,7 +33,7 @@ export function answerAt({ list }: Answers, index: number): unknown {
   return list ? list[index + 1] : 0;
 }
 
-/** The reply to the nth command of a call. Throws where the script could not decide. */
+/** The reply to the nth command of a call. Throws if the script could not decide. */
 export function replyOf(answers: Answers, index: number, command: Command, keyPrefix: string): Reply {
   const answer = answerAt(answers, index);
   if (!Array.isArray(answer)) {
@@ -46,7 +46,7 @@ export function replyOf(answers: Answers, index: number, command: Command, keyPr
   throw scriptError(answer, command.key, keyPrefix + command.key);
 }
 
-/** Decision and token begin with the time; the answer says how far they are from it, and the command says the rest. */
+/** Decision and token begin with the time. The answer has their distance from it; the rest is in the command. */
 function usualReplyOf(beyond: number, now: number, command: Command): Reply {
   const tokenBeyond = Math.floor(beyond / BEYOND_MAX);
   const token = now * 1_000 + tokenBeyond;
@@ -150,7 +150,7 @@ export function scriptError(answer: readonly unknown[], key: string, redisKey: s
     );
   }
   if (code === ANSWER.FAILED) {
-    // Nothing was written: that is the last step of a command which can fail.
+    // Nothing was written: the write is the last step of a command that can fail.
     return notExecuted(new Error(text.trim())) ?? new Error(`Redis could not decide on "${key}": ${text}`);
   }
   return invalidReply(answer);

@@ -1,4 +1,4 @@
-/** The interface between the store and a client, whichever package the client comes from. */
+/** The interface between the store and a client of any package. */
 import type { Finding } from '../../protocol/index.js';
 import type { OnListening } from '../clients/wake-up.js';
 import type { OfflineGuard } from './offline-guard.js';
@@ -17,7 +17,7 @@ export interface Subscriber {
   connect(): Promise<unknown>;
   subscribe(channel: string): Promise<unknown>;
   unsubscribe(channel: string): Promise<unknown>;
-  /** Ends the connection if the store opened it; else only removes the store's listeners. */
+  /** Ends the connection if the store opened it; otherwise only removes the store's listeners. */
   close(): void | Promise<void>;
 }
 
@@ -28,7 +28,7 @@ export interface Connection {
   readonly isCluster: boolean;
   /** The prefix that the client itself adds to every key. */
   readonly keyPrefix: string;
-  /** Throws where the client cannot be used as it is. */
+  /** Throws if the client's settings make it unusable. */
   checkUsable(): void;
   /** Null for a client that does not report whether it is connected. */
   readonly offlineGuard: OfflineGuard | null;
@@ -38,7 +38,7 @@ export interface Connection {
   servers(): Promise<readonly Server[]>;
   /** A connection of the store's own, not connected yet. */
   subscriber(onMessage: OnMessage, onListening: OnListening): Subscriber;
-  /** What the client's settings mean for locks. */
+  /** The effects of the client's settings on locks. */
   settings(): readonly Finding[];
 }
 

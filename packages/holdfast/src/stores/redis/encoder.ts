@@ -1,12 +1,12 @@
 /**
- * Commands as the script's arguments. Every argument costs client and server a microsecond or two, so the first one has
- * an entry per command, and commands that are alike but for key and number share the arguments with their terms.
+ * Commands as the script's arguments. Every argument costs client and server a microsecond or two, so the first one has an
+ * entry per command, and commands that differ only in key and number share the arguments with their terms.
  *
  * An entry is a letter of lua/layout.ts, the place of the terms among the arguments in two digits, and the hold's number
- * in four, or in eight where a number of the call needs them. The digits are of seven bits, one byte each, which is text
- * in every encoding and needs no parsing of decimals.
+ * in four, or in eight if a number of the call needs them. The digits are of seven bits, one byte each, which is text in
+ * every encoding and needs no parsing of decimals.
  *
- * Terms are numbers, a blank after each, then texts; where there are several texts, their lengths in bytes are among the
+ * Terms are numbers, a blank after each, then texts. If there are several texts, their lengths in bytes are among the
  * numbers. Null is an empty text. Nearly every claim is of one permit of one, with texts of less than 128 bytes: its texts
  * are as the record stores them, each after its length, and the next argument is the time to live of the record.
  */

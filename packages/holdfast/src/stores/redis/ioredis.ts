@@ -1,4 +1,4 @@
-/** ioredis: a single server, one found through Sentinel, or a Cluster. Typed by the members that are used. */
+/** ioredis: a single server, a server found through Sentinel, or a Cluster. Its types have the members that are used. */
 import { ignore } from '../../protocol/ignore.js';
 import { type Finding, UnsupportedError } from '../../protocol/index.js';
 import { findingsOf, note } from '../clients/findings.js';
@@ -67,7 +67,7 @@ function isCluster(client: IoredisClient | IoredisCluster): client is IoredisClu
   return 'isCluster' in client && client.isCluster;
 }
 
-/** Options of a connection that only listens, whatever options its original has. */
+/** Options of a connection that only listens. They replace those of the original. */
 const LISTENING_OPTIONS = {
   lazyConnect: true,
   keyPrefix: '',
@@ -82,7 +82,7 @@ const LISTENING_OPTIONS = {
   commandTimeout: undefined,
   socketTimeout: undefined,
   enableAutoPipelining: false,
-  // Nothing is sent over it for long: without these, a network may forget it, and nobody is told.
+  // The connection is idle for long: without keep-alives, a network may drop it without notice.
   keepAlive: KEEP_ALIVE_MS,
   // A dead connection does not answer the end of the connection, and would keep the process alive.
   disconnectTimeout: 200,
@@ -158,7 +158,7 @@ function resubscribing(
 ): Pick<Subscriber, 'subscribe' | 'unsubscribe'> {
   const channels = new Set<string>();
   listening.on('ready', () => {
-    // Where it fails, the connection is lost again.
+    // If it fails, the connection is lost again.
     if (channels.size > 0) listening.subscribe(...channels).then(() => onListening(true), ignore);
   });
   return {
@@ -200,7 +200,7 @@ function builtin(client: IoredisClient | IoredisCluster, name: Verb): Run {
   return (client.createBuiltinCommand(name).string as Run).bind(client);
 }
 
-/** The options of the nodes, but for the offline queue, which belongs to the cluster client. */
+/** The options of the nodes, except for the offline queue, which belongs to the cluster client. */
 function settingsOfNodes({ options }: IoredisCluster): IoredisOptions {
   const { enableOfflineQueue }: IoredisOptions = options;
   return { ...options.redisOptions, enableOfflineQueue };

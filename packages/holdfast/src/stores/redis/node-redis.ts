@@ -69,7 +69,7 @@ export function isNodeRedis(client: object): client is NodeRedis {
   return methods && typeof isOpen === 'boolean';
 }
 
-/** In the legacy mode of version 4 replies go to callbacks, and `client.v4` is no client: it has the commands only. */
+/** In the legacy mode of version 4 replies go to callbacks, and `client.v4` has only the commands of a client. */
 export function checkMode(client: NodeRedis, what: string): void {
   if (!optionsOf(client).legacyMode) return;
   throw new InvalidArgumentError(
@@ -138,7 +138,7 @@ export function nodeRedisConnection(client: NodeRedis): Connection {
   };
 }
 
-/** At once, without waiting for replies. */
+/** Ends a client at once, without waiting for replies. */
 export function end(client: Pick<NodeRedisCommon, 'destroy' | 'disconnect'>): unknown {
   return client.destroy ? client.destroy() : client.disconnect?.();
 }
@@ -157,7 +157,7 @@ function optionsOf(client: NodeRedis): NodeRedisOptions {
   return 'options' in client ? (client.options ?? {}) : {};
 }
 
-/** Reconnects for ever once it was connected; before that, the first failure is reported. */
+/** A client for listening. It reconnects for ever once it was connected; before that, the first failure is reported. */
 function listeningClient(client: NodeRedis, state: { readonly connected: boolean }): NodeRedis {
   if (isCluster(client)) return client.duplicate({ minimizeConnections: true });
   if (isSentinel(client)) return client.duplicate();
@@ -169,7 +169,7 @@ function listeningClient(client: NodeRedis, state: { readonly connected: boolean
   });
 }
 
-/** On a connection that the user opened and closes. */
+/** Listens on a connection that the user opened and closes. */
 export function nodeRedisSubscriber(
   client: NodeRedis,
   onMessage: OnMessage,

@@ -1,7 +1,7 @@
 /**
- * Keeps commands from a client that is not connected. The client would queue them and send them later, so that nobody
- * could say whether they will be executed, and its errors do not give the reason. A command waits while the client
- * connects. While the connection is broken it is not sent, and its error gives the reason.
+ * Keeps commands from a client that is not connected. The client would queue them and send them later, so that their
+ * outcome would be unknown, and its errors do not give the reason. A command waits while the client connects. While the
+ * connection is broken it is not sent, and its error gives the reason.
  */
 import { errorMonitor } from 'node:events';
 import { NotExecutedError } from '../../protocol/index.js';

@@ -15,9 +15,9 @@ import { given, hostAndPort, type Server } from '../clients/url.js';
 import type { RedisClient } from './index.js';
 import { end as endNodeRedis } from './node-redis.js';
 
-/** For a server that accepts the connection and stays silent. */
+/** The limit for a server that accepts the connection and stays silent. */
 const FIRST_MS_MAX = 4_000;
-/** The engine waits far less; this bounds what the client keeps in memory. */
+/** The engine waits far less; this limits the memory of the client. */
 const COMMAND_MS_MAX = 3_000;
 /** A server that vanished without closing the connection is noticed after this long without an answer. */
 const SILENCE_MS_MAX = 5_000;
@@ -175,8 +175,8 @@ function nodeRedisOptions({ tls, username, password }: Target, signal: AbortSign
 }
 
 /**
- * A cluster client of node-redis tries its nodes once, and is closed for good when none answers. This one tries until the
- * signal aborts, and counts as open: commands fail meanwhile, and may be sent again.
+ * A cluster client of node-redis tries its nodes once, and is closed for good when none answers. This client tries until
+ * the signal aborts, and counts as open: commands fail meanwhile, and may be sent again.
  */
 function persistent<C extends { connect(): Promise<unknown> }>(cluster: C, signal: AbortSignal): C {
   const connectOnce = cluster.connect.bind(cluster);

@@ -1,4 +1,4 @@
-/** What a Redis server, as configured, guarantees: what a crash, a failover or a full memory costs. */
+/** The guarantees of a Redis server as configured: the cost of a crash, a failover or a full memory. */
 import type { Finding, Guarantees } from '../../protocol/index.js';
 import { messageOf } from '../clients/errors.js';
 import { findingsOf, good, note, warning } from '../clients/findings.js';
@@ -9,7 +9,7 @@ type Facts = ReadonlyMap<string, string>;
 
 interface ServerFacts {
   readonly info: Facts;
-  /** Null where it may not be read. */
+  /** Null if reading it is forbidden. */
   readonly config: Facts | null;
   readonly now: number;
 }
@@ -60,7 +60,7 @@ export async function factsOf(server: Server): Promise<ServerFacts> {
   };
 }
 
-/** Hosted servers forbid it, or do not know it. */
+/** Null for hosted servers that forbid the command, or do not know it. */
 async function configOf(server: Server, name: string): Promise<string | null> {
   try {
     const reply = await server.send('CONFIG', 'GET', name);
@@ -96,7 +96,7 @@ function serverFindings({ info, config }: ServerFacts): readonly Finding[] {
   );
 }
 
-/** What a crash of the server costs. The token rises in every case: it follows the clock. */
+/** The cost of a crash of the server. The token rises in every case, because it follows the clock. */
 function diskFinding(info: Facts, config: Facts | null): Finding {
   const appends = info.get('aof_enabled') === '1';
   if (appends && config?.get('appendfsync') === 'always') {

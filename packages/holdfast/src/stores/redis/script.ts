@@ -7,10 +7,10 @@
  * The answer is the server's time, then one answer per command: a list that begins with a code of lua/layout.ts, or a
  * number for a usual command. Where all of these are 0, the time is the whole answer. Every command is decided under
  * `pcall`, so that an error fails one command only. The write is the last step before the wake-ups, so a command that
- * fails before it has changed nothing. A wake-up that may not be published is lost: waiters poll as well.
+ * fails before it has changed nothing. If the server forbids publishing, the wake-up is lost: waiters poll as well.
  *
- * The script is called by its hash. A server that does not know it (restarted, flushed, failed over) answers NOSCRIPT
- * before it executes anything, and is sent the text. That is not a retry: nothing was executed.
+ * The script is called by its hash. A server that does not know the hash (after a restart, a flush, a failover) answers
+ * NOSCRIPT before it executes anything, and then gets the text. That is not a retry, because nothing was executed.
  */
 import { createHash } from 'node:crypto';
 import { UnsupportedError } from '../../protocol/index.js';
@@ -106,14 +106,14 @@ return answers or now
 
 export const SCRIPT = compiled(HEAD_LUA + USUAL_LUA + MAIN_LUA);
 
-/** Keys are without the client's own prefix. */
+/** The keys have no prefix of the client. */
 export type Call = <T>(
   keys: readonly string[],
   words: readonly string[],
   decode: (reply: unknown) => T,
 ) => Promise<T>;
 
-/** Calls a script by its hash, and by its text where the server does not know it. */
+/** Calls a script by its hash, and by its text if the server does not know the hash. */
 export function scriptCall(connection: Connection, script: string): Call {
   const sha = createHash('sha1').update(script).digest('hex');
   const { offlineGuard } = connection;

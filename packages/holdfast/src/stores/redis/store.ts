@@ -14,9 +14,9 @@
  * Wake-ups are published by the script, after the write, to one channel per inbox. On a Cluster too they are plain
  * publications: a sharded one to a channel of another server would fail after the write.
  *
- * A lost reply: the command may have been executed or not, and the core asks again. Clients that send commands late or
- * twice do no harm: the hold is the same. A crash loses the changes that were not on disk, a failover those that had not
- * reached the replica; `probe` reports both.
+ * A lost reply: the command may have been executed or not, and the engine sends it again. Commands that a client sends
+ * late or twice do no harm: the hold is the same. A crash loses the changes that were not on disk, a failover those that
+ * had not reached the replica; `probe` reports both.
  *
  * The store never waits, retries or sets a timer; the clients reconnect by themselves.
  */
@@ -44,7 +44,7 @@ import { wakeListener } from './wake-listener.js';
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
-  /** The prefix of all keys and channels. Default 'holdfast:'. Processes that share locks use the same. */
+  /** The prefix of all keys and channels. Default 'holdfast:'. The same for all processes that share locks. */
   readonly prefix?: string;
   /** A connected client for listening, instead of a connection that the store opens. The store does not close it. Default none. */
   readonly subscriber?: RedisClient;
@@ -62,10 +62,12 @@ const TRAITS: Traits = {
 
 /** Commands per call. With a batch split in two, client and server work at the same time. */
 const CALL_MAX = 32;
-/** Renewals per call. Nobody waits for them and thousands may be due at once: fewer calls of a millisecond or two. */
+/**
+ * Renewals per call. No caller waits for them, and thousands may be due at once: fewer calls, of a millisecond or two.
+ */
 const RENEWALS_MAX = 256;
 
-/** The client is used as it is and never closed; for listening, the store opens one connection like it. */
+/** Makes a store on a client, which it never closes. For listening, it opens one connection like the client's. */
 export function redisStore(client: RedisClient, options: RedisStoreOptions = {}): Store {
   checkOptionNames(options, ['prefix', 'subscriber']);
   const { prefix = 'holdfast:', subscriber } = options;
@@ -98,7 +100,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
     connection.checkUsable();
   }
 
-  /** Sends these in one call. */
+  /** Sends these commands in one call. */
   function call<T>(commands: readonly Command[], decode: (answers: Answers) => T): Promise<T> {
     const keys = commands.map(({ key }) => prefix + key);
     return run(keys, encode(commands), (reply) => decode(answersOf(reply, keys.length)));

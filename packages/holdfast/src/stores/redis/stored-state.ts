@@ -19,7 +19,7 @@ import {
 } from './codec.js';
 import { ANSWER } from './lua/layout.js';
 
-/** The stored state of the nth key of a call. Throws where it cannot be read. */
+/** The stored state of the nth key of a call. Throws if it cannot be read. */
 export function storedState(answers: Answers, index: number, key: string, redisKey: string): State {
   const answer = listOf(answerAt(answers, index));
   if (numberOf(answer[0]) !== ANSWER.RECORD) throw scriptError(answer, key, redisKey);

@@ -1,6 +1,6 @@
 /**
- * Receives wake-ups on one connection per store, which all its inboxes share. It is opened when somebody first listens.
- * While it is lost nothing arrives, and waiters poll.
+ * Receives wake-ups on one connection per store, which all its inboxes share. It is opened with the first inbox. While it
+ * is lost, no wake-ups arrive, and waiters poll.
  */
 import { type Stop, UnsupportedError } from '../../protocol/index.js';
 import { UntilEnded } from '../clients/until-ended.js';
@@ -18,9 +18,9 @@ interface OpenSubscriber {
 }
 
 export interface WakeListener {
-  /** Rejects when it cannot subscribe now. */
+  /** Rejects when subscribing fails now. */
   listen(channel: string, onWake: OnWake, onListening: OnListening): Promise<Stop>;
-  /** The last error that no caller was told; undefined for none. */
+  /** The last error that no caller got; undefined for none. */
   error(): unknown;
   close(): Promise<void>;
 }
@@ -103,7 +103,7 @@ export function wakeListener(
         channel.listeners.delete(onWake);
         if (channel.listeners.size > 0 || channels.get(name) !== channel) return;
         channels.delete(name);
-        // Not awaited: while the connection is lost, that would last until it is back.
+        // Not awaited: while the connection is lost, this would wait until it is back.
         current?.subscriber.unsubscribe(name).catch(noteError);
       };
     },
@@ -115,7 +115,7 @@ export function wakeListener(
       channels.clear();
       current = null;
       if (!closing) return;
-      // A connection of the user's goes on, without the store's channels.
+      // A connection of the user stays open, without the store's channels.
       for (const name of names) closing.subscriber.unsubscribe(name).catch(noteError);
       await end(closing.subscriber);
     },

@@ -23,14 +23,14 @@ export interface Batch {
 export interface BatchParts {
   readonly database: SqliteDatabase;
   readonly records: Records;
-  /** Null where no process can be proven gone. */
+  /** Null if no process can be proven gone. */
   readonly liveness: Liveness | null;
   now(): number;
 }
 
 /** Expired records deleted per written record. */
 const CLEANUP_PER_CHANGE = 2;
-/** How long to wait after a first wait was in vain: another process is stopped in the middle of a write. */
+/** How long to wait after a first wait without success: another process is stopped in the middle of a write. */
 const BUSY_AGAIN_MS = 2;
 
 export function batches(parts: BatchParts): (commands: readonly Command[]) => Batch {
@@ -108,7 +108,7 @@ function decideAll(
   return { outcomes, wakeUps: groupedBy(wakeUps, ({ inbox }) => inbox), adopted };
 }
 
-/** A process that renews the hold of another, or one that it handed off itself, adopts it. */
+/** A process adopts a hold by renewing it, if the hold is another's or was handed off by the process itself. */
 function noteHands(command: Command, reply: Reply, liveness: Liveness, adopted: HoldId[]): void {
   if (command.kind === 'renew' && reply.kind === 'renewed' && !liveness.isResponsible(command.hold)) {
     liveness.adopt(command.hold);

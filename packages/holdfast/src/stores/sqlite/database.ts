@@ -1,10 +1,10 @@
-/** The part of SQLite that the store uses, how it is loaded, and what its errors mean. Knows nothing of locks. */
+/** The part of SQLite that the store uses, its loading, and the meaning of its errors. Knows nothing of locks. */
 // Under another name: bundles often declare `createRequire` themselves, for clients that need `require`.
 import { createRequire as requireFrom } from 'node:module';
 import { UnsupportedError } from '../../protocol/index.js';
 import { isError } from '../../protocol/is-error.js';
 
-/** A value that a statement takes. */
+/** A value for a statement. */
 export type SqliteValue = string | number | null;
 
 /** A prepared statement of a `SqliteDatabase`. */
@@ -29,7 +29,7 @@ export type SqliteDriver = new (path: string, options?: { readonly readOnly?: bo
 
 const PACKAGE = '@photostructure/sqlite';
 
-/** The runtime's own SQLite where there is one (Node from 22.13, Bun, Deno), else the package. Loaded on demand. */
+/** The runtime's own SQLite if there is one (Node from 22.13, Bun, Deno), else the package. Loaded on demand. */
 export function loadDriver(require: (name: string) => unknown = requireFrom(import.meta.url)): SqliteDriver {
   const builtin = process.getBuiltinModule?.('node:sqlite') as { DatabaseSync: SqliteDriver } | undefined;
   return builtin?.DatabaseSync ?? loadPackage(require);
@@ -52,7 +52,7 @@ interface FormedStatement extends SqliteStatement {
   setReturnArrays?(yes: boolean): unknown;
 }
 
-/** The same database, with rows in the form that is expected here, whatever the options of the user's connection are. */
+/** The same database with plain rows, even if the options of the user's connection say otherwise. */
 export function withPlainRows(database: SqliteDatabase): SqliteDatabase {
   return {
     exec: (sql) => database.exec(sql),
@@ -65,7 +65,7 @@ export function withPlainRows(database: SqliteDatabase): SqliteDatabase {
   };
 }
 
-/** SQLite's result codes that are distinguished. */
+/** The result codes of SQLite that this store distinguishes. */
 const SQLITE_ERROR = 1;
 export const SQLITE_BUSY = 5;
 export const SQLITE_READONLY = 8;
@@ -92,7 +92,7 @@ export function resultCode(error: unknown): number | null {
   return MESSAGES.find(([start]) => error.message.startsWith(start))?.[1] ?? SQLITE_ERROR;
 }
 
-/** Whether the connection was closed before: nothing was executed. */
+/** Whether the connection had been closed, so that nothing was executed. */
 export const isClosed = (error: unknown): boolean =>
   isError(error) && 'code' in error && error.code === 'ERR_INVALID_STATE';
 
@@ -123,7 +123,7 @@ export function immediately<T>(database: SqliteDatabase, work: () => T): T {
   }
 }
 
-/** SQLite may have undone the transaction by itself, as on a full disk. A rollback that fails otherwise is reported, too. */
+/** SQLite may have undone the transaction by itself, as on a full disk. Other rollback failures are reported, too. */
 function undo(database: SqliteDatabase, error: unknown): void {
   try {
     database.exec('ROLLBACK');

@@ -1,7 +1,7 @@
 /**
- * One name per file. SQLite keeps its log in two files beside the name that was opened. Processes that open one file by two
- * names would have two logs: they would not see each other's locks, and damage the file. A symbolic link is followed, and a
- * mounted folder has all three files in it. A hard link and a mount of the file alone have not.
+ * One name per file. SQLite keeps its log in two files beside the name that was opened. Processes that open one file by
+ * two names would have two logs: they would not see each other's locks, and damage the file. A symbolic link is resolved,
+ * and a mounted folder has all three files in it. A hard link, or a mount of the file alone, does not have them.
  */
 import { readFileSync, realpathSync, type Stats } from 'node:fs';
 import { UnsupportedError } from '../../protocol/index.js';

@@ -77,7 +77,7 @@ export function watchInbox({ path, mode, owner, onWakeUp, onError, onRemoved }: 
       for (const line of bytes.toString('utf8', 0, end - 1).split('\n')) deliver(line);
     }
     if (offset < READ_BYTES_MAX) return;
-    // A wake-up between reading and this is lost, once in hundreds; its waiter polls as well.
+    // A wake-up between the read and this line is lost, once in hundreds; its waiter polls as well.
     ftruncateSync(file, start);
     offset = start;
   }
@@ -107,7 +107,7 @@ export function watchInbox({ path, mode, owner, onWakeUp, onError, onRemoved }: 
     stop();
     throw error;
   }
-  // Wake-ups from before the watch.
+  // Read wake-ups from before the watch.
   changed();
   return stop;
 }

@@ -11,14 +11,14 @@ export type { SqliteStore } from './store.js';
 /** Options of `sqliteStore`. */
 export interface SqliteStoreOptions {
   /**
-   * Whether a holder whose process is provably gone loses its locks before its ttl ends. Default true. Turn it off where
-   * this process claims for others that may outlive it.
+   * Whether a holder whose process is provably gone loses its locks before its ttl ends. Default true. Turn it off if this
+   * process claims for others that may outlive it.
    */
   readonly liveness?: boolean;
 }
 
 /**
- * Locks in an SQLite file. Pass a path: the store opens the file, creates it and its folder (mode 0700) where missing, and
+ * Locks in an SQLite file. Pass a path: the store opens the file, creates it and its folder (mode 0700) if missing, and
  * closes it. Or pass a `DatabaseSync` of your own, for this store alone, and close it yourself.
  */
 export function sqliteStore(target: string | SqliteDatabase, options: SqliteStoreOptions = {}): SqliteStore {

@@ -1,6 +1,6 @@
 /**
- * Finds holders and waiters that are provably gone. Every process that claims is noted in the database with its process id
- * and start time, and so is a command that it runs under its locks. A hold is gone when all processes noted for it are
+ * Finds holders and waiters that are provably gone. The database has a note of every process that claims, with its process
+ * id and start time, and of every command that it runs under its locks. A hold is gone when all processes noted for it are
  * gone. A hold without notes is never gone: the ttl decides.
  *
  * A handed-off hold has notes of its own, which replace those of the process that made it: first a note that proves
@@ -32,11 +32,11 @@ const NOBODY: NotedProcess = { pid: 0, started: null, boot: null, namespace: nul
 const WAITERS_CHECKED = 8;
 /** How many notes a new process checks, to delete those of dead processes. */
 const NOTES_CHECKED = 4;
-/** With more names than this, the oldest are forgotten if they can be. Every `createLocks` on a store has one, and says no goodbye. */
+/** Above this number of names, the oldest are forgotten if possible: every `createLocks` adds one and removes none. */
 const OWN_KEPT = 256;
-/** More than one per new name: some may be needed. */
+/** More than one per new name, because some may still be needed. */
 const OWN_CHECKED = 2;
-/** How many handed-off holds are remembered. A forgotten one counts as alive until its ttl. */
+/** The most handed-off holds that are remembered. A forgotten one counts as alive until its ttl. */
 const REMEMBERED = 4_096;
 
 export type Liveness = ReturnType<typeof liveness>;
@@ -82,7 +82,7 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     for (const noted of those) notes.write(name, noted);
   }
 
-  /** Notes are deleted only when no record needs them, and all of a name at once: half of them would prove a living one dead. */
+  /** Deletes notes that no record needs, all of a name at once: half of them would prove a living process dead. */
   function tidy(): void {
     for (const name of notes.some(NOTES_CHECKED)) {
       if (own.has(name) || adopted.has(name)) continue;
@@ -93,7 +93,7 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     }
   }
 
-  /** One that claims again is noted again. */
+  /** Forgets old names of this store. A name that claims again gets a new note. */
   function tidyOwn(): void {
     if (own.size < OWN_KEPT) return;
     for (const name of [...own].slice(0, OWN_CHECKED)) {
@@ -112,13 +112,13 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
       tidyOwn();
       for (const noted of pids.values()) notes.write(name, noted);
     },
-    /** This process is responsible for the hold from now on. */
+    /** Makes this process responsible for the hold from now on. */
     adopt(hold: HoldId): void {
       tidy();
       // The notes of this process count again for a hold that it made itself.
       replace(holdName(hold), own.has(hold.process) ? [] : pids.values());
     },
-    /** The transaction with these introductions and adoptions was committed. */
+    /** Remembers these introductions and adoptions after their commit. */
     accept(names: Iterable<string>, holds: Iterable<HoldId>): void {
       for (const name of names) own.add(name);
       for (const hold of holds) {
@@ -126,13 +126,13 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
         else remember(adopted, holdName(hold));
       }
     },
-    /** No process is responsible from now on: only the ttl ends the hold. */
+    /** Makes no process responsible from now on: only the ttl ends the hold. */
     handOff(hold: HoldId): void {
       replace(holdName(hold), [NOBODY]);
       adopted.delete(holdName(hold));
       if (own.has(hold.process)) remember(away, holdName(hold));
     },
-    /** The hold has ended: its notes are not needed any more. */
+    /** Removes the notes of an ended hold. */
     ended(hold: HoldId): void {
       if (adopted.size > 0 && adopted.delete(holdName(hold))) notes.remove(holdName(hold));
     },
@@ -145,7 +145,7 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
         gone.has(entry) ? { ...entry, expiresAt: Math.min(entry.expiresAt, now) } : entry;
       return { ...state, holders: state.holders.map(expire), waiters: state.waiters.map(expire) };
     },
-    /** Notes another process id for all holds of this store, now and later. */
+    /** Notes another process id for all present and later holds of this store. */
     record(pid: number): void {
       if (pid === process.pid) return;
       const noted = note(pid, table);
@@ -160,7 +160,7 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
     /** Removes the notes of this store. */
     leave(): void {
       for (const name of own) for (const pid of pids.keys()) notes.removeOne(name, pid);
-      // Without a note, the process that made the hold would count again, and that one may be gone.
+      // Without a note, the process that made the hold would count again, and it may be gone.
       for (const name of adopted) replace(name, [NOBODY]);
       own.clear();
       adopted.clear();
@@ -168,7 +168,7 @@ export function liveness(database: SqliteDatabase, table: ProcessTable, kept: Re
   };
 }
 
-/** Drops the oldest name where there are too many. */
+/** Adds a name, and drops the oldest if there are too many. */
 function remember(names: Set<string>, name: string): void {
   names.delete(name);
   names.add(name);
@@ -192,7 +192,7 @@ function processOf(name: string): string {
 function processNotes(database: SqliteDatabase) {
   const insert = database.prepare('INSERT OR REPLACE INTO holdfast_processes VALUES (?, ?, ?, ?, ?)');
   const columns = 'SELECT process, pid, started, boot, namespace FROM holdfast_processes';
-  // '0' is what follows the slash.
+  // In ASCII, '0' follows the slash.
   const select = database.prepare(
     `${columns} WHERE process = ? UNION ALL ${columns} WHERE process > ? AND process < ?`,
   );

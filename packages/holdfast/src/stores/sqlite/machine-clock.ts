@@ -1,5 +1,5 @@
 /**
- * One clock for all processes of a Linux machine, whatever runtime they run on: the time since the boot, sleep included
+ * One clock for all processes of a Linux machine, on every runtime: the time since the boot, sleep included
  * (CLOCK_BOOTTIME). The runtime's own clock may count from the boot without sleep (Node) or from the start of the process
  * (Bun, Deno). The name of the runtime proves nothing:
  *
@@ -44,7 +44,7 @@ const JUMP_MS = 5;
 
 let shared: (() => number) | undefined;
 
-/** Throws `UnsupportedError` where this process cannot read the machine's clock. */
+/** Throws `UnsupportedError` if this process cannot read the machine's clock. */
 export function machineMs(): number {
   shared ??= machineClock(systemSources);
   return shared();
@@ -92,7 +92,7 @@ function includes({ fromMs, untilMs }: Offsets, offsetMs: number): boolean {
   return fromMs - EXACT_MS <= offsetMs && offsetMs <= untilMs + EXACT_MS;
 }
 
-/** Exactly 0 if that is possible: all processes on Node then read the same clock. */
+/** Exactly 0 if possible, because all processes on Node then read the same clock. */
 function offsetIn(first: Offsets, sources: ClockSources): number {
   if (includes(first, 0)) return 0;
   let known = first;
@@ -101,13 +101,13 @@ function offsetIn(first: Offsets, sources: ClockSources): number {
     const next = compare(sources);
     const fromMs = Math.max(known.fromMs, next.fromMs);
     const untilMs = Math.min(known.untilMs, next.untilMs);
-    // A sleep in between makes them contradict each other.
+    // After a sleep in between, the two contradict each other.
     known = fromMs <= untilMs ? { fromMs, untilMs } : next;
   }
   return (known.fromMs + known.untilMs) / 2;
 }
 
-/** By the machine's uptime, this process is as old as it knows itself to be, or older. */
+/** Whether this process is at least as old by the machine's uptime as by its own count. */
 function isMachineUptime(sources: ClockSources): boolean {
   const ageMs = sources.ageMs();
   return sources.uptimeMs() - sources.startedMs() >= ageMs - 2 * TICK_MS;

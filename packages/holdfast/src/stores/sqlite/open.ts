@@ -25,7 +25,7 @@ import { ensureSchema, hasSchema } from './schema.js';
 const IN_MEMORY = ':memory:';
 const NAMELESS = 'This database';
 
-/** Larger files are not checked on opening; a command finds their broken pages. */
+/** Larger files are not checked on opening; commands find their broken pages. */
 const CHECKED_BYTES_MAX = 16 * 1024 * 1024;
 /** Other processes may be opening the same new file: the switch to WAL fails while they read. */
 const WAL_ATTEMPTS = 100;
@@ -43,7 +43,7 @@ export function openFile(path: string, Driver: SqliteDriver): OwnDatabase {
   });
 }
 
-/** One folder at a time: Node's recursive mode never returns where nothing can be made, as under /proc. */
+/** One folder at a time: Node's recursive mode never returns if a folder cannot be made, as under /proc. */
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   makeFolder(dirname(folder));
@@ -58,7 +58,7 @@ function makeFolder(folder: string): void {
 function refuse(file: string, found: Stats): void {
   if (found.isDirectory()) throw new InvalidArgumentError(`${file} is a folder; a path to a file is needed.`);
   if (!found.isFile()) throw new InvalidArgumentError(`${file} is not a regular file.`);
-  // Root may write anything, but a file without write permission is meant to stay unchanged.
+  // Root may write every file, but a file without write permission is meant to stay unchanged.
   if ((found.mode & 0o222) === 0) throw readOnly(file);
   refuseOtherNames(file, found);
 }
@@ -74,7 +74,7 @@ function inspect(file: string, found: Stats, Driver: SqliteDriver): void {
     };
     if (verdict !== 'ok') throw corrupt(file, verdict);
   } catch (error) {
-    // Only a writer can roll back what a killed process left: the real opening will find out.
+    // Only a writer can roll back the work of a killed process: the real opening finds out.
     const code = resultCode(error);
     if (code !== SQLITE_READONLY && code !== SQLITE_CANTOPEN) throw error;
   } finally {
@@ -126,7 +126,7 @@ function keepLogAhead(database: SqliteDatabase): void {
   }
 }
 
-/** Explains what is wrong with the file, and what to do. */
+/** Explains the problem of the file, and the remedy. */
 export function explained<T>(file: string | null, work: () => T): T {
   try {
     return work();

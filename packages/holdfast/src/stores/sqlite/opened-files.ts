@@ -1,13 +1,13 @@
 /**
- * Whether the database and the files that SQLite keeps beside it are still those that were opened. SQLite notices nothing: it
- * would go on in a file that was deleted, while a process that comes later makes a new one. Both would hold the same locks.
+ * Whether the database and the files that SQLite keeps beside it are still those that were opened. SQLite does not notice
+ * a change: it would go on in a deleted file, while a later process makes a new one. Both would hold the same locks.
  */
 import { statSync } from 'node:fs';
 import { systemClock } from '../../clock.js';
 
 /** The log, and the memory by which processes share it. */
 const BESIDE = ['-wal', '-shm'];
-/** How often the files beside are looked at: not with every command, of which it would be a tenth of the time. */
+/** How often the files beside are checked: a check with every command would take a tenth of its time. */
 const BESIDE_MS = 100;
 
 interface OpenedFile {
@@ -15,10 +15,12 @@ interface OpenedFile {
   readonly inode: number;
 }
 
-/** Called once the database is in use. Returns a function that names a file that was removed or replaced; null while all are there. */
+/**
+ * Call it once the database is in use. Returns a function that names a removed or replaced file; null while all are there.
+ */
 export function openedFiles(file: string): () => string | null {
   const main = openedFile(file);
-  // Without a log, as in a mode without one, there is nothing to compare.
+  // In a mode without a log, there are no such files to compare.
   const beside = BESIDE.map((end) => openedFile(file + end)).filter((one) => one !== null);
   let nextMs = Number.NEGATIVE_INFINITY;
   return () => {

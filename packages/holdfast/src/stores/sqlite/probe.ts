@@ -1,5 +1,5 @@
-/** Findings about this database on this machine. Leaves nothing changed. */
-// By the name `promises` Node loads that module with its first use: a start of the command needs none of it.
+/** Findings about this database on this machine. The probe changes nothing. */
+// By the name `promises`, Node loads that module only at its first use: the start of the command does not need it.
 import { promises, readFileSync } from 'node:fs';
 import { systemClock } from '../../clock.js';
 import type { Finding, Guarantees } from '../../protocol/index.js';
@@ -60,7 +60,7 @@ function fileSystem(file: string): Finding | null {
   return warning(`The file lies on ${type}. Locks there are not safe between machines: use a local disk.`);
 }
 
-/** The type of the longest mount point above the file. Null where unknown. */
+/** The type of the longest mount point above the file. Null if unknown. */
 export function typeOfFileSystem(file: string, mounts: () => string = readMounts): string | null {
   let best: { readonly point: string; readonly type: string } | null = null;
   for (const line of mounts().split('\n')) {

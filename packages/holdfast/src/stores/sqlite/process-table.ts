@@ -9,25 +9,25 @@ import { isError } from '../../protocol/is-error.js';
 export interface ProcessStat {
   /** The start time in ticks since the boot: distinguishes a process from a later one with the same id. */
   readonly started: string;
-  /** It has ended, and its parent has not collected it yet. */
+  /** Whether it has ended, and its parent has not collected it yet. */
   readonly zombie: boolean;
 }
 
 /** The system's process table. Replaced in tests. */
 export interface ProcessTable {
-  /** The id of this boot. Null where unknown. */
+  /** The id of this boot. Null if unknown. */
   readonly boot: string | null;
-  /** Processes with the same value see the same process ids and start times. Null where they cannot be compared. */
+  /** Processes with the same value see the same process ids and start times. Null if they cannot be compared. */
   readonly namespace: string | null;
-  /** Processes with the same value read the same machine clock. Null where unknown. */
+  /** Processes with the same value read the same machine clock. Null if unknown. */
   readonly clock: string | null;
-  /** False only when there is certainly no such process. */
+  /** False only if there is certainly no such process. */
   exists(pid: number): boolean;
   /** Null when it cannot be read. */
   stat(pid: number): ProcessStat | null;
 }
 
-/** A process as noted in the database. Null for what could not be read. */
+/** A process as noted in the database. Members that could not be read are null. */
 export interface NotedProcess {
   readonly pid: number;
   readonly started: string | null;
@@ -63,7 +63,7 @@ export function systemProcessTable(): ProcessTable {
   };
 }
 
-/** A /proc of another namespace shows other processes under our numbers: then nothing can be compared. */
+/** Null if /proc is of another namespace: it shows other processes under our numbers, so they cannot be compared. */
 function ownNamespace(): string | null {
   if (readlinkSync('/proc/self') !== String(process.pid)) return null;
   return readlinkSync('/proc/self/ns/pid');
@@ -86,7 +86,7 @@ export function parseStat(line: string): ProcessStat | null {
   return { started, zombie: (state === 'Z' || state === 'X') && threads <= 1 };
 }
 
-/** Null for what this system does not have or show. */
+/** Null if this system does not have or show the value. */
 export function unlessUnreadable<T>(read: () => T): T | null {
   try {
     return read();

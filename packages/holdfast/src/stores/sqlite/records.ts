@@ -28,7 +28,7 @@ export function records(database: SqliteDatabase) {
     'SELECT 1 FROM holdfast_records WHERE in_use = 1 AND instr(state, ?) > 0 LIMIT 1',
   );
 
-  /** No record is expendable before this time: one that is written from now on is kept for longer. */
+  /** No record is expendable before this time: records written from now on are kept for longer. */
   let nextCleanUp = 0;
 
   return {

@@ -37,7 +37,7 @@ CREATE TABLE holdfast_processes (
 ) WITHOUT ROWID;
 `;
 
-/** Whether the tables exist. Only reads; throws when they have another version, or are not ours. */
+/** Whether the tables exist. Only reads. Throws if they have another version, or are not ours. */
 export function hasSchema(database: SqliteDatabase, where: string): boolean {
   // One query: another process may be creating them.
   const names = database

@@ -1,10 +1,10 @@
 /**
  * The store's time: the machine's clock plus an offset fixed once per boot, in the database. All processes of one boot
- * read the same time, and a wall clock set by hand changes nothing. The first process after a boot takes the offset from
- * the wall clock, but never so that time falls behind an earlier decision.
+ * read the same time, and setting the wall clock changes nothing. The first process after a boot takes the offset from the
+ * wall clock, but never one that puts the time behind an earlier decision.
  *
- * Where the system has no boot id (anything but Linux), time is the wall clock, and setting it moves expiries. The file
- * records that, too: a process that has only the other clock is refused, as each would end the other's leases early.
+ * Without a boot id (on all systems but Linux), time is the wall clock, and setting it moves expiries. The file records
+ * that, too: a process that has only the other clock is refused, as each would end the other's leases early.
  */
 import { systemClock } from '../../clock.js';
 import { UnsupportedError } from '../../protocol/index.js';
@@ -12,7 +12,7 @@ import { immediately, patiently, type SqliteDatabase } from './database.js';
 import { machineMs } from './machine-clock.js';
 
 export interface Clocks {
-  /** One for all processes of the machine. */
+  /** The same for all processes of the machine. */
   machineMs(): number;
   wallMs(): number;
 }
@@ -22,14 +22,14 @@ const systemClocks: Clocks = { machineMs, wallMs: systemClock.wallMs };
 /** Stored instead of a boot id. */
 const WALL_CLOCK = 'wall clock';
 
-/** Whole milliseconds. `boot` is null where unknown. */
+/** The time in whole milliseconds. `boot` is null if unknown. */
 export function storeTime(
   database: SqliteDatabase,
   boot: string | null,
   clocks: Clocks = systemClocks,
 ): () => number {
   const read = boot === null ? clocks.wallMs : clocks.machineMs;
-  // Opening fails here where this process has no such clock.
+  // Opening fails here if this process has no such clock.
   read();
   const name = boot ?? WALL_CLOCK;
   const offset = knownOffset(database, name) ?? patiently(database, () => fixOffset(database, name, clocks));
@@ -61,7 +61,7 @@ function fixOffset(database: SqliteDatabase, name: string, clocks: Clocks): numb
   });
 }
 
-/** No file has both: each is stored only where the other is not. */
+/** No file has both clocks: each is stored only if the other is not. */
 function refuseOtherClock(database: SqliteDatabase, name: string): void {
   const other =
     name === WALL_CLOCK

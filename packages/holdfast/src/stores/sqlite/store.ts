@@ -6,16 +6,16 @@
  * `holdfast_processes` the process ids of holders and waiters. Wake-ups to other processes go through files in a folder
  * beside the database.
  *
- * Atomic: a batch is one IMMEDIATE transaction, in which `decide` runs without other writers. Nothing is written when
- * nothing changed: a waiter that polls costs no disk.
+ * Atomic: a batch is one IMMEDIATE transaction, in which `decide` runs without other writers. Without a change nothing is
+ * written, so that a waiter that polls costs no disk.
  *
  * Clock: the machine's, see machine-clock.ts and store-time.ts. It is read inside the transaction, so times rise in the
  * order of decision over all processes. Holders and waiters whose process is provably gone count as expired at once.
  *
- * A lost reply: only with its process. What it committed stays: the holder is then provably gone, or its ttl ends it. A
- * killed transaction leaves nothing. A database that stays busy rejects the batch, undecided.
+ * A lost reply: it is lost only together with its process. Commits of that process stay: the holder is then provably gone,
+ * or its ttl ends it. A killed transaction changes nothing. A database that stays busy rejects the batch, undecided.
  *
- * Nothing here waits, except for SQLite's own busy timeout.
+ * The store never waits, except for SQLite's own busy timeout.
  */
 import { steadyMs } from '../../clock.js';
 import {
@@ -50,7 +50,7 @@ import { records } from './records.js';
 import { storeTime } from './store-time.js';
 import { inboxes, wakeFiles } from './wake-files.js';
 
-/** The SQLite store knows processes: other processes that work under a lock can be registered. */
+/** The SQLite store. Other processes that work under its locks can be registered. */
 export interface SqliteStore extends Store {
   /** Registers a process that works under this process's locks: both must be gone before a holder counts as gone. */
   recordProcess(pid: number): Promise<void>;
@@ -75,7 +75,7 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
   const database = withPlainRows(given);
   const { file } = prepareDatabase(database);
   const table = parts.table ?? explained(file, systemProcessTable);
-  // A database in memory has one process, whose own clock will do.
+  // A database in memory has one process, so the clock of that process is enough.
   const now =
     parts.now ??
     (file === null ? () => Math.floor(steadyMs()) : explained(file, () => storeTime(database, table.clock)));
@@ -182,7 +182,7 @@ export function storeOn(given: SqliteDatabase, parts: StoreParts): SqliteStore {
       try {
         if (life) immediately(database, () => life.leave());
       } catch (error) {
-        // Later processes clear the registrations away.
+        // Later processes delete the registrations.
         if (resultCode(error) !== SQLITE_BUSY && !isClosed(error)) throw error;
       } finally {
         parts.closed();

@@ -22,7 +22,7 @@ import type { OnWake } from '../clients/wake-up.js';
 import { lineOf, ownerOf, type WakeUp, watchInbox } from './inbox-file.js';
 import { errorCode, isProvablyGone, note, type ProcessTable } from './process-table.js';
 
-/** A file of this size is full: its listener is stopped, and will find out by polling. */
+/** A file of this size is full, because its listener is stopped. The listener will learn by polling. */
 const FILE_BYTES_MAX = 64 * 1024;
 /** How many other inboxes a new listener checks, to delete those of dead processes. */
 const INBOXES_CHECKED = 16;
@@ -82,7 +82,7 @@ export function wakeFiles(database: string, table: ProcessTable) {
         if (errorCode(error) !== 'ENOENT') onError(error);
       }
     },
-    /** Returns a function that stops it. Throws where files cannot be watched: the engine then polls more often. */
+    /** Returns a function that stops it. Throws if files cannot be watched: the engine then polls more often. */
     listen(inbox: string, onWakeUp: (wakeUp: WakeUp) => void): () => void {
       let stop = (): void => undefined;
       const start = (): void => {
@@ -110,7 +110,7 @@ export function wakeFiles(database: string, table: ProcessTable) {
   };
 }
 
-/** The engine names inboxes with random letters; any other name must not lead out of the folder. */
+/** The engine's inbox names are random letters; any other name is encoded, so that it cannot lead out of the folder. */
 function fileName(inbox: string): string {
   return /^[A-Za-z0-9_-]{1,128}$/.test(inbox) ? inbox : `~${Buffer.from(inbox).toString('base64url')}`;
 }
@@ -120,7 +120,9 @@ interface Inbox {
   readonly stop: () => void;
 }
 
-/** The listeners of this process, and the way to those of others. `files` is null where no other process can share the database. */
+/**
+ * The listeners of this process, and the way to those of others. `files` is null if no other process shares the database.
+ */
 export function inboxes(files: WakeFiles | null) {
   const here = new Map<string, Inbox>();
 

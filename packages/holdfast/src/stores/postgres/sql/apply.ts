@@ -1,7 +1,7 @@
 /**
- * `apply`: a batch of commands as one statement. It reads the committed rows, decides, and writes all changed rows at once,
- * in key order, each only if it is still at the decision that was read. A row that another transaction changed meanwhile
- * is locked by then, and is read and decided again. So batches never deadlock, times rise from decision to decision of a
+ * `apply`: a batch of commands as one statement. It reads the committed rows, decides, and writes all changed rows at
+ * once, in key order, each only if it is still at the decision that was read. A row that another transaction changed
+ * meanwhile is then locked, read and decided again. So batches never deadlock, times rise from decision to decision of a
  * key, and a command that changes nothing takes no lock and writes nothing.
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
@@ -14,19 +14,19 @@ export const CHANNEL_BYTES_MAX = 63;
 /** The server's limit is 8,000 bytes. */
 const PAYLOAD_BYTES_MAX = 7_900;
 
-/** Under stricter isolation levels, waiting for a row ends in an error: do nothing and say so. */
+/** Under stricter isolation levels, waiting for a row ends in an error, so `apply` does nothing and returns the level. */
 const WRONG_ISOLATION = "jsonb_build_object('isolation', current_setting('transaction_isolation'))";
-/** Nothing was written in the transaction before, whatever the caller says. */
+/** Checks that the transaction has written nothing before, even if the caller says so. */
 const IS_OWN_TRANSACTION = 'own_transaction AND pg_current_xact_id_if_assigned() IS NULL';
 /**
- * Lost in a crash, a release leaves the lock held until its ttl ends, and a queued waiter claims again. Later grants carry
- * both to the disk with them. Also, NOTIFY has a lock of the whole server, which a commit keeps until it is on the disk.
- * A cool-down is waited for: it may last longer than the ttl.
+ * Releases and queued waiters do not wait for the disk. If a crash loses a release, the lock stays held until its ttl
+ * ends; a waiter claims again. Later grants write both to the disk. Also, NOTIFY takes a lock of the whole server, which a
+ * commit keeps until it is on the disk. Cool-downs do wait for the disk, because they may last longer than the ttl.
  */
 const NO_WAIT_FOR_DISK = `PERFORM ${NO_SYNC};`;
 
 const ROW = ['key', ...COLUMNS].join(', ');
-/** A row is written only if it is still at the decision that was read; otherwise it is locked now. */
+/** Writes a row only if it is still at the decision that was read; otherwise locks it. */
 const ON_CONFLICT = `ON CONFLICT (key) DO UPDATE SET ${COLUMNS.map((column) => `${column} = excluded.${column}`).join(', ')}
       WHERE records.decision = excluded.previous`;
 
@@ -134,8 +134,8 @@ END $$;
 
 /**
  * All commands in one statement, by the quick cases. The clock is read after the statement's snapshot: every change in the
- * rows was decided before. With `general`, `_decide_all` decides the keys that no quick case covers, else such a key keeps the
- * statement from writing anything.
+ * rows was decided before. With `general`, `_decide_all` decides the keys that no quick case covers. Without it, such a
+ * key keeps the statement from writing anything.
  */
 const statement = (schema: string, general: boolean): string => `
     WITH clock AS MATERIALIZED (SELECT ${NOW_MS} AS now_ms),
@@ -174,7 +174,7 @@ const statement = (schema: string, general: boolean): string => `
     )
     ${general ? answersOfAll(schema) : ANSWERS}`;
 
-/** From a sorted subquery: a sort per aggregate takes longer. */
+/** Aggregates from a sorted subquery: a sort per aggregate takes longer. */
 const ANSWERS = `SELECT array_agg(reply), array_agg(key) FILTER (WHERE changed), bool_or(outcome IS NULL), bool_and(outcome = ${OUTCOMES.released}),
       (SELECT array_agg(key) FROM written)
     INTO replies, changes, undecided, only_releases, writes

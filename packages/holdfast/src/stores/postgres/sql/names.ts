@@ -1,7 +1,7 @@
 /**
- * Names in the SQL that is generated here: quoting, and the names of every object that the migrations create. A schema may
- * hold other objects, too (an application's `public`): rights and name checks concern these names alone. A test compares
- * the list with the catalog.
+ * Names in the generated SQL: quoting, and the names of every object that the migrations create. A schema may hold other
+ * objects, too (an application's `public`): rights and name checks concern these names alone. A test compares the list
+ * with the catalog.
  */
 import { InvalidArgumentError } from '../../../protocol/index.js';
 
@@ -20,7 +20,7 @@ export function quoteName(name: string): string {
   return `"${name.replaceAll('"', '""')}"`;
 }
 
-/** Correct whether or not the server treats backslashes as escapes. */
+/** A quoted text, which is correct with and without backslashes as escapes. */
 export function quoteText(text: string): string {
   const quoted = `'${text.replaceAll("'", "''")}'`;
   return text.includes('\\') ? `E${quoted.replaceAll('\\', '\\\\')}` : quoted;

@@ -2,7 +2,7 @@
  * The same locks from plain SQL, for psql and other languages: a holder is identified by a name of its own choice.
  *
  * These functions decide nothing. They look up the hold of that name, with the row locked, and send the command through
- * `apply`: holders of the library and of plain SQL exclude each other. They do not queue: a caller that gets `false` asks
+ * `apply`: holders of the library and of plain SQL exclude each other. They do not queue: a caller that gets `false` calls
  * again. Inside a longer transaction they take effect at its end, and the row stays locked until then: keep it short.
  *
  * Arguments are checked with the limits of the library.
@@ -30,7 +30,7 @@ export function plainSql(name: string): string {
   ].join('\n');
 }
 
-/** The hold of a holder's name: the one it has, or the next number after all that have ended. */
+/** The hold of a holder's name: its present hold, or a new one with the next number after all ended holds. */
 function lookUp(schema: string): string {
   return `
 -- Locks the row, so that nothing changes between this read and the command.

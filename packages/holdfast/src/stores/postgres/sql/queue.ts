@@ -1,4 +1,4 @@
-/** The port of the queue (protocol/waiters.ts): who fits, who is woken next, how soon to ask again. */
+/** The port of the queue (protocol/waiters.ts): which claims fit, which waiter is woken next, how soon to claim again. */
 import { NAME_AGAIN_MS, WINDOW_HINT_MS, WINDOW_MS } from '../../../protocol/index.js';
 
 export const queueSql = (schema: string): string => `

@@ -1,7 +1,7 @@
 /**
  * The usual cases of `decide` as expressions over columns, for all commands of a statement at once: a claim of a free key,
- * a claim that is refused by the only holder and does not queue, a renewal and a release by the only holder; nobody waits,
- * nothing has expired, and the clock has not gone back. `_decide` handles everything else, and must give the same results.
+ * a claim that is refused by the only holder and does not queue, a renewal and a release by the only holder; no waiters,
+ * nothing expired, and a clock that has not gone back. `_decide` handles everything else, and must give the same results.
  *
  * `c` is the command, `r` the row before, `now_ms` the time, and `outcome` the number of the reply's kind.
  */
@@ -12,7 +12,7 @@ import { ABSENT, COLUMNS, type Column, FAR_MS, onGrid } from './records.js';
 export const COMMAND: string = `kind text, key text, hold jsonb, owner text, permits bigint, capacity bigint, "ttlMs" bigint, queue boolean,
     inbox text, metadata text, block boolean, added jsonb, "minHoldMs" bigint`;
 
-/** Earlier marks: an expired one has to be dropped, and a hold at or below its process's mark has ended. */
+/** The earlier marks allow a quick case if none is expired, and if none of them ends this hold. */
 const OVER = '$[*] ? (@.until <= $now || (@.process == $process && @.number >= $number))';
 const EARLIER_MARKS_ALLOW = `(r.ended IS NULL OR (jsonb_array_length(r.ended) < ${MARKS_MAX - 1}
       AND NOT jsonb_path_exists(r.ended, '${OVER}', c.hold || jsonb_build_object('now', now_ms))))`;
@@ -32,7 +32,7 @@ const CAN_REFUSE = `NOT c.queue AND r.expires_at > now_ms AND NOT (${IS_OWN})
 const CAN_RENEW = `${IS_OWN} AND r.expires_at > now_ms AND NOT ${MARK_IS_OVER} AND ${IS_USUAL}`;
 const CAN_RELEASE = `${IS_OWN} AND r.expires_at > now_ms AND r.acquired_at + c."minHoldMs" <= now_ms AND ${IS_USUAL}`;
 
-/** From the nth waiter on: none woken, none expired, none of this process. */
+/** Whether no waiter from the nth on is woken, expired or of this process. */
 const areQuiet = (from: number): string => `NOT jsonb_path_exists(r.waiters,
       '$[${from} to last] ? (@.expiresAt <= $now || @.wokenAt != null || @.hold.process == $process)',
       c.hold || jsonb_build_object('now', now_ms))`;
@@ -45,10 +45,10 @@ const CAN_GRANT_FIRST = `r.process IS NULL AND r.waiters->0->'hold' = c.hold AND
       AND c.permits = c.capacity AND (r.waiters->0->>'wokenAt')::bigint + ${WINDOW_MS} > now_ms
       AND (r.waiters->0->>'expiresAt')::bigint > now_ms AND ${areQuiet(1)} AND ${IS_USUAL_BUT_WAITERS}`;
 
-/** Numbers, as every column of a batch depends on them, and texts are slower to compare. */
+/** Numbers, because every column of a batch depends on them, and texts are slower to compare. */
 export const OUTCOMES = { granted: 1, renewed: 2, released: 3, busy: 4 };
 
-/** Null where no quick case applies. */
+/** Null if no quick case applies. */
 export const OUTCOME: string = `CASE c.kind
       WHEN 'claim' THEN CASE WHEN ${CAN_GRANT} THEN ${OUTCOMES.granted} WHEN ${CAN_REFUSE} THEN ${OUTCOMES.busy} END
       WHEN 'release' THEN CASE WHEN ${CAN_RELEASE} THEN ${OUTCOMES.released} END
@@ -69,7 +69,7 @@ const EARLIER_MARKS = `CASE WHEN r.ended IS NULL AND (r.ended_process = c.proces
         || CASE WHEN r.ended_process <> c.process AND r.ended_until > now_ms THEN jsonb_build_array(jsonb_build_object(
           'process', r.ended_process, 'number', r.ended_number, 'until', r.ended_until)) ELSE '[]' END, '[]') END`;
 
-/** When the row may be deleted. A release lowers it only from far ahead, so that the indexed column changes rarely. */
+/** When the row may be deleted. A release lowers it only from far above, so that the indexed column changes rarely. */
 const GRANTED_DELETE_AFTER = onGrid(`now_ms + c."ttlMs" + ${KEEP_MS}`);
 
 const DECIDED = { version: String(STATE_VERSION), decision: DECISION, previous: 'r.decision' };
@@ -121,7 +121,7 @@ const NEXT: Record<'granted' | 'renewed' | 'released', Partial<Record<Column, st
   },
 };
 
-/** The row after, whatever the outcome. */
+/** The row after the command, for every outcome. */
 export const NEXT_ROW = COLUMNS.map((column) => {
   const cases = (['granted', 'renewed', 'released'] as const).flatMap((outcome) =>
     NEXT[outcome][column] === undefined ? [] : [`WHEN ${OUTCOMES[outcome]} THEN ${NEXT[outcome][column]}`],
@@ -131,7 +131,7 @@ export const NEXT_ROW = COLUMNS.map((column) => {
     : `CASE outcome ${cases.join(' ')} ELSE r.${column} END AS ${column}`;
 }).join(',\n        ');
 
-/** Composed as text: functions that build JSON take several times as long. `r` is the row after. */
+/** Composed as text: functions that build JSON take several times as long. `r` is the row after the command. */
 const reply = (kind: string, ...members: readonly string[]): string =>
   `concat('{"kind":"${kind}","now":', now_ms, ',"decision":', r.decision, ',"othersWait":', CASE WHEN r.waiters IS NULL THEN 'false' ELSE 'true' END, ${members.join(', ')}, '}')`;
 

@@ -1,5 +1,5 @@
 /**
- * Reads: the functions `read`, `list` and `about`, and the view `locks`. None shows hold ids and inboxes: with those a
+ * Reads: the functions `read`, `list` and `about`, and the view `locks`. They show no hold ids and inboxes: with those a
  * reader could act for their owners. Expired entries are left out.
  */
 import { STATE_VERSION, WINDOW_MS } from '../../../protocol/index.js';
@@ -107,7 +107,7 @@ COMMENT ON VIEW ${schema}.locks IS
 
 const setting = (name: string): string => `current_setting('${name}', true)`;
 
-/** A JSON object, in the shape of `About` in probe.ts. Works also before the migration. */
+/** A JSON object, in the shape of `About` in probe.ts. It also works before the migration. */
 export function aboutJson(name: string): string {
   return `pg_catalog.json_build_object(
     'now', ${NOW_MS}, 'version', ${setting('server_version')}, 'versionNumber', ${setting('server_version_num')}::integer,

@@ -2,7 +2,7 @@
  * The table: one row per key. Times are milliseconds of the server's clock.
  *
  * The usual case is in columns: one holder or none, and the latest mark of an ended hold. Further holders, cool-downs,
- * waiters, earlier marks and evictions are JSON lists in the shape of `State`, and null where there are none. Where there are several
+ * waiters, earlier marks and evictions are JSON lists in the shape of `State`, and null if empty. If there are several
  * holders, all of them are in the list.
  *
  * Every grant and release rewrites the row. Pages keep room for the next version of a row (fillfactor), and
@@ -18,8 +18,9 @@ export const NOW_MS =
   'pg_catalog.floor(extract(epoch FROM clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::bigint';
 
 /**
- * Settings of every function that is called from outside, and of what it calls. A fixed search path, whatever the session
- * has. No sequential scans: a connection keeps the plan that it made while the table was small.
+ * Settings of every function that is called from outside, and of the functions that it calls. The search path is fixed,
+ * independent of the session. Sequential scans are off, because a connection keeps the plan that it made while the table
+ * was small.
  */
 export const SETTINGS = 'SET search_path = pg_catalog, pg_temp SET enable_seqscan = off';
 

@@ -1,5 +1,5 @@
 /**
- * Rights for Supabase's HTTP interface: the service role may use Holdfast's tables and functions, and nobody else.
+ * Rights for Supabase's HTTP interface: only the service role may use Holdfast's tables and functions.
  *
  * Locks are for servers. A caller of `apply` can claim, and with an owner's name `release_lock`, so neither visitors
  * (`anon`) nor signed-in users (`authenticated`) get rights. Row-level security without a policy for them keeps them out
@@ -47,7 +47,7 @@ $grants$;
 NOTIFY pgrst, 'reload schema';`;
 }
 
-/** Only where it is off: the statement waits for all users of the table. */
+/** Only if it is off, because the statement waits for all users of the table. */
 function enableRowSecurity(table: string): string {
   return `  IF NOT (SELECT relrowsecurity FROM pg_class WHERE oid = ${quoteText(table)}::regclass) THEN
     ALTER TABLE ${table} ENABLE ROW LEVEL SECURITY;

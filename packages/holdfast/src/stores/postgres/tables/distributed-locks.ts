@@ -8,8 +8,8 @@
  *   metadata      jsonb         replaced by every `acquire_lock`
  *
  * `acquire_lock` deletes an expired row and inserts another, so our column is empty there; `release_lock` deletes the row
- * of a holder, and `extend_lock` moves its expiry. The clock is the server's, as it is here: nothing is added for clocks
- * that differ. `holder_id` of ours contains a hash of the hold, so nobody else has it.
+ * of a holder, and `extend_lock` moves its expiry. The clock is the server's, as it is here: no time is added for clocks
+ * that differ. Our `holder_id` contains a hash of the hold, so that nobody else has it.
  */
 import type { Holder, Rest } from '../../../protocol/index.js';
 import { bareNameOf, boundedMs, FAR_MS, keyOfBareName } from '../../compare-and-swap/foreign.js';
@@ -19,7 +19,7 @@ import { FREE_MS, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
 const NAME = 'distributed-locks';
 /** The length of `holder_id`, in letters. */
 const HOLDER_MAX = 255;
-/** Texts that `jsonb` does not take, as JSON escapes them: a zero byte, and half of a pair. */
+/** The JSON escapes of texts that `jsonb` refuses: a zero byte, and half of a surrogate pair. */
 const NOT_IN_JSONB = /\\u(?:0000|d[89a-f])/i;
 
 export const distributedLocks: TableLayout = {
@@ -60,7 +60,7 @@ CREATE INDEX IF NOT EXISTS idx_locks_holder ON ${table} (holder_id);`,
     const until = microseconds(expires_at);
     if (typeof owner !== 'string' || until === null) return null;
     const acquiredAt = boundedMs(Math.floor((microseconds(acquired_at) ?? 0) / 1_000));
-    // Taken only after that microsecond.
+    // The lock can be taken only after that microsecond.
     return { owner, acquiredAt, expiresAt: boundedMs(Math.floor(until / 1_000) + 1) };
   },
 };
@@ -83,7 +83,7 @@ function metadataOf(occupant: Holder | Rest): unknown {
   return text === null || NOT_IN_JSONB.test(text) ? {} : JSON.parse(text);
 }
 
-/** Of a time in UTC, with a zone or without. Null where there is none; without end, or too far for a `Date`, the last. */
+/** The microseconds of a UTC time. Null for none; without end, or too far for a `Date`, the last ones. */
 function microseconds(time: unknown): number | null {
   if (typeof time !== 'string') return null;
   if (/BC$|^-/.test(time)) return 0;

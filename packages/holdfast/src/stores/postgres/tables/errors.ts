@@ -1,4 +1,4 @@
-/** Errors of statements on a table that other software has. */
+/** Errors of statements on a table of other software. */
 import { NotExecutedError, UnsupportedError } from '../../../protocol/index.js';
 import { messageOf } from '../../clients/errors.js';
 import { explain, sqlState } from '../errors.js';

@@ -1,8 +1,8 @@
 /**
- * Locks in rows of a table that other software has. The data that only Holdfast needs is in one more column, `holdfast`,
- * which the other software does not name in its statements.
+ * Locks in rows of a table of other software. The data that only Holdfast needs is in one more column, `holdfast`, which
+ * the other software does not name in its statements.
  *
- * A row is ours only while every column that the other software decides by is what our state would write there;
+ * A row is ours only while every column by which the other software decides has the value that our state would write;
  * otherwise it is a foreign hold. A released lock stays as a row that expired a day before it is expendable: its token and
  * marks are there for the next claim, and the index on the expiry finds it for clean-up.
  */
@@ -30,7 +30,7 @@ export const OWN = 'holdfast';
 /** Matches the texts of `secretOf`, and `FREE`, in SQL: other software may have names with the same beginning. */
 export const OWN_SHAPE = `${OWN_PREFIX}([0-9a-f]{40}|rest-[0-9]+|free)`;
 
-/** How long before it is expendable a released lock has expired: longer than any transaction of the other software. */
+/** How long before it is expendable a released lock expires: longer than any transaction of the other software. */
 export const FREE_MS = 24 * 60 * 60 * 1_000;
 
 /** The columns of a row, as JSON gives them. */
@@ -44,7 +44,7 @@ export interface TableLayout {
   readonly keyColumn: string;
   /** The columns that the other software writes, beside the key, with the SQL that reads each. */
   readonly columns: Readonly<Record<string, string>>;
-  /** Columns with a value of their own where a row is replaced. */
+  /** Columns that get another value when a row is replaced. */
   readonly replaced: Readonly<Record<string, string>>;
   /** The statements that create table and indexes; the table is quoted already. */
   create(table: string): string;
@@ -55,19 +55,19 @@ export interface TableLayout {
   readonly freeSql: string;
   /** Whether a row of ours is expendable. */
   readonly expendableSql: string;
-  /** False for the key of a row that no lock can have. Default true. */
+  /** False for a row whose key no lock can have. Default true. */
   isKey?(key: string): boolean;
-  /** The value of the key column. Throws an `UnsupportedError` for a key that it cannot have. */
+  /** The value of the key column. Throws an `UnsupportedError` for a key that does not fit. */
   nameOf(key: string): string;
   /** The key column and the others while this holder has the lock. */
   held(occupant: Holder | Rest, key: string): Row;
   /** The same for a lock that expired at this time. */
   free(expiredMs: number, key: string): Row;
-  /** The values that the other software decides by, comparable. */
+  /** The values by which the other software decides, in comparable form. */
   deciding(row: Row): readonly unknown[];
   /** The hold that a row stands for. Null for a row that is not a lock. */
   read(row: Row): ForeignHold | null;
-  /** Where holders are instances, which may act without a hold: a row as LockServiceCentral's record, and back. */
+  /** If holders are instances, which may act without a hold: a row as LockServiceCentral's record, and back. */
   readonly instances?: { fieldsOf(row: Row): Fields; rowOf(key: string, fields: Fields): Row };
 }
 

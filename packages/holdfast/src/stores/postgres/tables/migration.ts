@@ -1,6 +1,6 @@
 /**
- * The table that other software has, with the column of Holdfast. A table that is there gets the column and nothing else;
- * a missing one is created as the other software would. One statement, safe to run again.
+ * The table of other software, with the column of Holdfast. An existing table gets the column and nothing else; a missing
+ * table is created as the other software would create it. One statement, safe to run again.
  */
 import { quoteText } from '../sql/names.js';
 import { OWN } from './layout.js';

@@ -1,5 +1,5 @@
 /**
- * The statements on a table that other software has. The row is `r`, and a new row, given as JSON in `$2`, is `n`. Their columns
+ * The statements on a table of other software. The row is `r`, and a new row, given as JSON in `$2`, is `n`. Their columns
  * are read in this order, as far as a statement has them: `now`, `found`, `written`, `bytes`.
  */
 import { STATE_VERSION } from '../../../protocol/index.js';
@@ -15,9 +15,9 @@ export interface Place {
 
 /** The server's time in milliseconds. */
 const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::text AS now';
-/** For this statement alone. Evaluated before a row is locked, because the statements join it. */
+/** A setting for this statement alone. It is evaluated before a row is locked, because the statements join it. */
 const SETTINGS = `set_config('lock_timeout', '${LOCK_TIMEOUT}', true)`;
-/** A mark says that the hold in `$3` has ended. */
+/** Whether a mark shows that the hold in `$3` has ended. */
 const IS_ENDED = `EXISTS (SELECT FROM jsonb_array_elements(r.${OWN}->'ended') AS mark
   WHERE mark->'process' = $3::jsonb->'process' AND mark->'number' >= $3::jsonb->'number')`;
 const KEPT = `(SELECT jsonb_object_agg(part.key, part.value) FROM jsonb_each(r.${OWN}) AS part WHERE part.key IN ('ended', 'evictions'))`;
@@ -34,7 +34,7 @@ export function sqlOf({ layout, schema, table: name }: Place) {
     const quoted = quoteName(column);
     return `${quoted} = ${layout.replaced[column] ?? `n.${quoted}`}`;
   });
-  /** Of all columns but the key. Marks and evictions of the row are kept. */
+  /** Assigns all columns except the key. Marks and evictions of the row stay. */
   const assigned = names.slice(1).map((column) => `${column} = excluded.${column}`);
   const from = `jsonb_populate_record(NULL::${table}, $2::jsonb) AS n, settings`;
   const values = names.map((column) => `n.${column}`);
@@ -43,8 +43,8 @@ export function sqlOf({ layout, schema, table: name }: Place) {
       WHERE r.${key} = $1::text AND ${row} = $3::jsonb`;
   const size = `pg_relation_size(${quoteText(table)}::regclass)::text AS bytes`;
   /**
-   * Returns the row that was written, or else the row that was in the way. That one is locked for the moment, because
-   * only so a statement sees a row that changed after it began.
+   * Returns the row that was written, or the row that was in the way. The latter is locked for the moment: only a lock
+   * shows a statement a row that changed after the statement began.
    */
   const changing = (
     write: string,
@@ -58,7 +58,7 @@ export function sqlOf({ layout, schema, table: name }: Place) {
     read: `SELECT ${NOW}, (SELECT ${row} FROM ${table} AS r WHERE r.${key} = $1::text)::text AS found`,
     insert: changing(`${insert} NOTHING`),
     replace: changing(replace),
-    /** Does not wait for the disk: lost in a crash, the lock stays held until its ttl ends. */
+    /** Does not wait for the disk: if a crash loses the write, the lock stays held until its ttl ends. */
     free: changing(replace, `${SETTINGS}, ${NO_SYNC}`),
     take: changing(`${insert} UPDATE SET ${assigned.join(', ')} || coalesce(${KEPT}, '{}')
       WHERE ${layout.freeSql} AND r.${OWN}->'version' = '${STATE_VERSION}' AND NOT ${IS_ENDED}

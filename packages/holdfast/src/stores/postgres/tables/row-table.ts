@@ -1,11 +1,11 @@
 /**
- * Locks in a table of PostgreSQL that other software has, as a table of `sqlStore`.
+ * Locks in a table of other software in PostgreSQL, as a table of `sqlStore`.
  *
  * Layout: layout.ts, and one file per software. Atomic: every change is one statement (row-sql.ts), on the condition that
  * the row is as it was seen, compared as one JSON value (ADR 48). A statement waits up to 200 ms for a row that another
- * transaction has locked; one that a stricter isolation level undid counts as a lost race.
- * Clock: the server's, estimated from the time in every reply. A lost reply: the connection broke after the commit, and
- * the core repeats the command with the same hold. There are no wake-ups: waiters poll.
+ * transaction has locked; a statement that a stricter isolation level undid counts as a lost race. Clock: the server's,
+ * estimated from the time in every reply. A lost reply: the connection broke after the commit, and the engine repeats the
+ * command with the same hold. There are no wake-ups: waiters poll.
  */
 import type { Claim, Command, Guarantees, State } from '../../../protocol/index.js';
 import { note } from '../../clients/findings.js';
@@ -25,7 +25,9 @@ import { type Place, type RowSql, sqlOf } from './row-sql.js';
 /** The row as JSON text; null for none. */
 type Version = string | null;
 
-/** A write: the row written, or the row that was there instead. Neither where the server undid it: another was faster. */
+/**
+ * A write: the row written, or the row that was there instead. Neither if the server undid the write after a lost race.
+ */
 interface Outcome {
   readonly written: string | null;
   readonly found: string | null;
@@ -37,7 +39,7 @@ interface Answer extends Outcome {
 
 const ABSENT: Found<Version> = { state: null, version: null, lateMs: 0 };
 const SERIALIZATION_FAILURE = '40001';
-/** Up to this size it hardly matters whether a statement reads the whole table. */
+/** Up to this size, a statement may read the whole table at little cost. */
 const SMALL_BYTES = 2 ** 18;
 
 export class RowTable implements SqlTable<Version> {
@@ -92,7 +94,7 @@ export class RowTable implements SqlTable<Version> {
     now: number,
   ): Promise<Timed<Written<Version>>> {
     const { version, state } = seen;
-    // Nothing is written while the other software holds the lock; the row is only looked at.
+    // While the other software holds the lock, the row is only read, never written.
     if (state && leavesForeign(state, next, now)) {
       const { value: found, atMs } = await this.read(key);
       if (found.version !== version) return { value: { kind: 'changed', found }, atMs };
@@ -103,7 +105,7 @@ export class RowTable implements SqlTable<Version> {
   }
 
   async take({ key, hold }: Claim, next: State): Promise<Timed<Written<Version>>> {
-    // `next` may have been decided on an old record: marks and evictions are those of the row.
+    // `next` may have been decided on an old record, so marks and evictions come from the row.
     const row = JSON.stringify(rowOf(this.#place.layout, key, { ...next, ended: [], evictions: [] }));
     const limits = { ...hold, token: next.holders[0]?.token ?? 0, decision: next.decision };
     return this.#written(key, await this.#change(this.#sql.take, key, [row, JSON.stringify(limits)]));
@@ -126,7 +128,7 @@ export class RowTable implements SqlTable<Version> {
   async probe(): Promise<Pick<Guarantees, 'server' | 'findings'>> {
     const { schema } = this.#place;
     const { found } = await this.#query(`SELECT NULL AS now, ${aboutJson(schema)}::text AS found`, [], '');
-    // A missing table or column is an error with advice.
+    // This read rejects with advice if the table or the column is missing.
     await this.read('default/holdfast-probe');
     const about = { ...(JSON.parse(found ?? '{}') as About), ready: true };
     const polled = note('A layout has no wake-ups and no queue: waiters poll a few times per second.');
@@ -141,7 +143,7 @@ export class RowTable implements SqlTable<Version> {
   #written(key: string, { value, atMs }: Timed<Outcome>): Timed<Written<Version>> {
     const { version, state } = this.#found(key, value.written);
     if (state) return { value: { kind: 'written', version, lateMs: 0, state }, atMs };
-    // No row: it was deleted, or inserted after the statement began. Then it is read.
+    // Null if no row came back, because it was deleted, or inserted after the statement began. Then the caller reads it.
     return {
       value: { kind: 'changed', found: value.found === null ? null : this.#found(key, value.found) },
       atMs,
@@ -160,7 +162,7 @@ export class RowTable implements SqlTable<Version> {
     return { value: found, atMs };
   }
 
-  /** Replaces the row, or inserts it where none was seen. */
+  /** Replaces the row, or inserts it if none was seen. */
   async #put(key: string, next: Row, seen: Version, isReleased = false): Promise<Timed<Outcome>> {
     const row = JSON.stringify(next);
     const { insert, replace, free } = this.#sql;
@@ -182,8 +184,8 @@ export class RowTable implements SqlTable<Version> {
   }
 
   /**
-   * A connection keeps the plan of a statement. One that was made while the table was small reads all of it, also when it has
-   * grown: for a large table the text is another, and is planned again.
+   * A connection keeps the plan of a statement. A plan made while the table was small reads the whole table, even when it
+   * has grown. For a large table the text is different, so that it is planned again.
    */
   async #query(text: string, values: readonly string[], key: string): Promise<Answer> {
     try {

@@ -1,6 +1,6 @@
 /**
- * Lua: the record of a key and what has expired in it, as in `protocol/draft.ts` and `protocol/state.ts`. Lists are
- * replaced where `decide` replaces them, because it tells entries apart by identity.
+ * Lua: the record of a key and its expired entries, as in `protocol/draft.ts` and `protocol/state.ts`. Lists are replaced
+ * where `decide` replaces them, because it tells entries apart by identity.
  *
  * Most records have no waiters, no cool-downs, and at most one holder. Those are stored in a short form, a fixed sequence of
  * numbers and texts, which is read and written several times as fast as nested lists.

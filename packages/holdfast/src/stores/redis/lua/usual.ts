@@ -1,7 +1,7 @@
 /**
  * Lua: decides the usual commands without the rest of the script: a free key is claimed, or its only holder renews or
- * releases, while nobody waits, nothing has expired and the clock has not stepped back. It answers and stores exactly
- * what the full script would. Creating the functions of the full script takes longer than most commands.
+ * releases, while nobody waits, nothing has expired and the clock has not stepped back. Its answers and records are
+ * exactly those of the full script. Creating the functions of the full script takes longer than most commands.
  */
 
 /** Takes the letter of a command, the place of its terms among the arguments, and its hold's number. */
@@ -12,7 +12,7 @@ number = ((a * 128 + b) * 128 + c) * 128 + d
 if h then number = (((number * 128 + e) * 128 + f) * 128 + g) * 128 + h end
 `;
 
-/** Stores the answer to the command at 'at'. All before the first one that is not 0 are 0. */
+/** Stores the answer to the command at 'at'. All answers before the first stored one are 0. */
 const answerLua = (value: string): string => `
 if not answers then
   answers = { now, 0 }
