@@ -99,7 +99,7 @@ async function* changes(
     }
     for (const [key, info] of known) if (!seen.has(key)) yield { kind: 'gone', info };
     known = seen;
-    // Closed by whoever got the last change: nothing would end the pause early.
+    // The caller closed the locks inside its loop: nothing would end the pause early.
     if (leases.isClosed) return;
     await new Pause(leases, everyMs, ending).over;
   }

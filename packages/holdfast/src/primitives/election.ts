@@ -146,7 +146,7 @@ async function* changes(
         known = leader;
         yield leader;
       }
-      // Closed by whoever got the last leader: nothing would end the pause early.
+      // The caller closed the locks inside its loop: nothing would end the pause early.
       if (own.isDue || leases.isClosed) continue;
       const pause = new Pause(leases, everyMs, ending);
       own.onDue = () => pause.end();
