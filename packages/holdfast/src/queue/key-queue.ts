@@ -162,8 +162,8 @@ export abstract class KeyQueue<R extends Request, G> implements ContenderOwner, 
     return this.#contenderBefore(waiter)?.isAsking ?? false;
   }
 
-  onGone(waiter: Waiter<R, G>): void {
-    this.#remove(waiter);
+  onGone(waiter: Waiter<R, G>, outcome: NotGranted): void {
+    this.#leave(waiter, outcome);
     this.advance();
   }
 

@@ -48,8 +48,11 @@ export interface WaiterOwner<W> {
   onOverdue(waiter: W): void;
   /** Whether a claim is on its way whose reply also answers this waiter. */
   isAskingFor(waiter: W): boolean;
-  /** The waiter settled by itself, because it was aborted or got no answer. */
-  onGone(waiter: W): void;
+  /**
+   * The waiter leaves by itself, because it was aborted or got no answer. It leaves the queue before it settles: otherwise a
+   * listener that releases the lock would pass it to this waiter, and nothing would ever release that lease.
+   */
+  onGone(waiter: W, outcome: NotGranted): void;
   onNotGranted(waiter: W, outcome: NotGranted): void;
 }
 
@@ -150,18 +153,20 @@ export class Waiter<R extends Request, G> implements Task, Linked<Waiter<R, G>> 
       timers.schedule(this, nowMs + ATTEMPT_MS, true);
       return;
     }
-    this.fail(this.#failure);
-    this.#owner.onGone(this);
+    this.#owner.onGone(this, this.#failed(this.#failure));
   }
 
   /** The store did not answer, or could not be asked. */
   fail(cause: unknown): void {
-    this.settle({ kind: 'failed', error: acquireError(this.request.name, cause) });
+    this.settle(this.#failed(cause));
+  }
+
+  #failed(cause: unknown): NotGranted {
+    return { kind: 'failed', error: acquireError(this.request.name, cause) };
   }
 
   onAbort(): void {
-    this.settle({ kind: 'aborted', reason: this.request.signal?.reason });
-    this.#owner.onGone(this);
+    this.#owner.onGone(this, { kind: 'aborted', reason: this.request.signal?.reason });
   }
 }
 

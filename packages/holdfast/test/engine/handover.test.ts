@@ -30,6 +30,29 @@ test('five thousand handovers never repeat or lower a token: blocks are renewed 
   );
 });
 
+test.each([0, 1])(
+  'F5: a listener that is told of an abort, and releases, passes the lock to nobody who has gone; %i others wait',
+  async (others) => {
+    const { clock, open } = stage();
+    const { locks } = open();
+    const held = await locks.acquire('k');
+    const aborting = new AbortController();
+    const gone = watchOf(locks.acquire('k', { signal: aborting.signal, wait: '1h' }));
+    const waiting = Array.from({ length: others }, () => watchOf(locks.acquire('k', { wait: '1h' })));
+    await settle();
+    locks.on('not-acquired', () => void held.release());
+    aborting.abort(new Error('given up'));
+    await settle();
+    expect(gone.error).toEqual(new Error('given up'));
+    const leases = waiting.flatMap(({ value }) => value ?? []);
+    expect(leases).toHaveLength(others);
+    expect(locks.leases()).toEqual(leases);
+    for (const lease of leases) await lease.release();
+    await clock.advance(1_000);
+    expect(await locks.inspect('k')).toBeNull();
+  },
+);
+
 test('F29: nothing is handed over after the deadline, also when no timer has run yet', async () => {
   const { clock, open } = stage();
   const a = open();
