@@ -1,8 +1,9 @@
 /**
- * How long the command takes to start, and how much is installed with it: `node bench/start-time.js`. Packs the packages
- * as they would be published, unpacks them in a fresh folder, and starts each program in turn, so that a busy machine
+ * How long the command takes to start, and how much is installed with it: `node bench/start-time.js [VERSION...]`. Packs the
+ * packages as they would be published, unpacks them in a fresh folder, and starts each program in turn, so that a busy machine
  * slows all of them alike. Prints, of 20 starts, the median and the best time, the mean processor time (on Linux), and the ratios
- * to `node -e 0`. On a busy machine only the processor time says something.
+ * to `node -e 0`. On a busy machine only the processor time says something. The first start of each is not counted.
+ * VERSION: a version of Node, such as 22 or 24.9.0, which is installed from npm for it. Default: the Node that runs this.
  */
 import { spawnSync } from 'node:child_process';
 import {
@@ -29,7 +30,10 @@ function run(command, args) {
   const { status, stdout, stderr } = spawnSync(command, args, {
     cwd: ROOT,
     encoding: 'utf8',
-    env: { ...process.env, HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}` },
+    env: {
+      ...process.env,
+      HOLDFAST_STORE: `sqlite:${join(folder, 'locks.db')}`,
+    },
   });
   if (status !== 0) throw new Error(`${command} ${args.join(' ')} exited ${status}: ${stderr}`);
   return stdout;
@@ -64,9 +68,13 @@ function measure(programs) {
   /** @type {number[][]} */
   const times = programs.map(() => []);
   const cpuMs = programs.map(() => 0);
-  for (let start = 0; start < STARTS; start++) {
+  for (let start = -1; start < STARTS; start++) {
     programs.forEach((program, at) => {
       const [command = '', ...args] = program.split(' ');
+      if (start === -1) {
+        run(command, args);
+        return;
+      }
       const begunMs = performance.now();
       const begunCpuMs = startedCpuMs();
       run(command, args);
@@ -102,16 +110,22 @@ function bytesIn(path) {
 /** @param {string} name */
 const megabytes = (name) => bytesIn(`${join(modules, name)}/`) / 1e6;
 
-try {
-  install();
-  const holdfast = `${process.execPath} ${join(modules, 'holdfast-cli/bin/holdfast.js')}`;
-  const programs = [`${process.execPath} -e 0`, `${holdfast} --version`, `${holdfast} run job -- true`];
-  const { times, cpuMs } = measure(programs);
+/** @param {string} version @returns {string} the path of that Node */
+function installedNode(version) {
+  const place = join(folder, `node-${version}`);
+  mkdirSync(place);
+  run('npm', ['install', '--prefix', place, '--no-save', '--no-audit', '--no-fund', `node@${version}`]);
+  return join(place, 'node_modules/node/bin/node');
+}
+
+/** @param {string} node the path of the runtime */
+function printStarts(node) {
+  const holdfast = `${node} ${join(modules, 'holdfast-cli/bin/holdfast.js')}`;
+  const { times, cpuMs } = measure([`${node} -e 0`, `${holdfast} --version`, `${holdfast} run job -- true`]);
   const [[bestOfNode = 0] = [], nodeTimes = []] = [times[0], times[0]];
   const middle = Math.floor(STARTS / 2);
-  console.log(
-    `Node ${process.versions.node}, ${STARTS} starts each, in turn, load ${loadavg()[0]?.toFixed(0)}\n`,
-  );
+  const version = run(node, ['-p', 'process.versions.node']).trim();
+  console.log(`\nNode ${version}, ${STARTS} starts each, in turn, load ${loadavg()[0]?.toFixed(0)}\n`);
   console.log('program                  median    best  processor    by node -e 0: median  best  processor');
   ['node -e 0', 'holdfast --version', 'holdfast run job -- true'].forEach((name, at) => {
     const [best = 0] = times[at] ?? [];
@@ -123,6 +137,13 @@ try {
       `${name.padEnd(24)} ${cells.join('  ')}    ${ratios.map((ratio) => ratio.toFixed(2).padStart(8)).join(' ')}`,
     );
   });
+}
+
+try {
+  install();
+  const versions = process.argv.slice(2);
+  for (const node of versions.length === 0 ? [process.execPath] : versions.map(installedNode))
+    printStarts(node);
   console.log('\ninstalled with                  packages    size');
   for (const [name, optional] of /** @type {const} */ ([
     ['holdfast', true],

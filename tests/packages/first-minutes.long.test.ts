@@ -2,6 +2,7 @@
  * A stranger's first ten minutes: the lines of each README pasted into an empty folder with the packed packages, on every
  * runtime. What npm would fetch is linked; the packages themselves are unpacked from their tarballs.
  */
+import { mkdtemp, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { transform } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -43,9 +44,12 @@ it.each(runtimes.filter(([name]) => /Node/.test(name)))(
     const project = await projects.make({}, others, ['holdfast', 'holdfast-cli']);
     const [file = ''] = await command();
     const holdfast = join(project, 'node_modules/holdfast-cli/bin/holdfast.js');
-    const env = { XDG_STATE_HOME: project, HOME: project };
+    const temporary = await mkdtemp(join(project, 'tmp-'));
+    const env = { XDG_STATE_HOME: project, HOME: project, TMPDIR: temporary };
     expect(await run('sh', ['-c', `"${file}" "${holdfast}" ${line}`], { cwd: project, env })).toBe(
       'only one of me\n',
     );
+    // Every user of a machine can write there: code that the next start reads back could be anybody's.
+    expect(await readdir(temporary)).toEqual([]);
   },
 );

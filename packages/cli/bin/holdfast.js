@@ -17,8 +17,7 @@ function needsModules() {
 }
 
 function startBundle() {
-  // From Node 22.1 on: a fifth less processor time, from the second start on.
-  require('node:module').enableCompileCache?.();
+  // Without Node's compile cache: it is in the folder for temporary files, where another user may have put other code.
   try {
     require('../dist/holdfast.cjs');
     return true;
