@@ -53,6 +53,16 @@ describe.runIf(available('postgres'))('the PostgreSQL table of LockServiceCentra
   centralCases(() => fleet);
   lateInstanceCase(() => fleet, heldStore);
 
+  it('an eviction ends a lock with numbers that JavaScript cannot tell apart', async () => {
+    const name = freshName();
+    await fleet.foreign().acquire(name, 'their-worker', 60_000);
+    await fleet.change(name, 'expiry = 9223372036854775806, lease_duration = -9007199254740993');
+    const locks = locksOf(fleet);
+    expect(await locks.tryAcquire(name)).toBeNull();
+    expect(await locks.evict(name)).toBe(1);
+    await (await locks.acquire(name)).release();
+  });
+
   it('our column stays in a row that the service takes, and does not count', async () => {
     const name = freshName();
     const locks = locksOf(fleet);

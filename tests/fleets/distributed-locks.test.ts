@@ -195,6 +195,9 @@ describe.runIf(available('postgres'))('the table distributed_locks', () => {
       expect(holder?.owner).toBe('somebody');
       expect(Number.isNaN(holder?.expiresAt.getTime())).toBe(false);
       expect(await fleet.record(name)).toEqual(before);
+      // Written over only because every column is still what was read.
+      expect([acquired, await locks.evict(name)]).toEqual([acquired, 1]);
+      expect(await fleet.record(name)).toMatchObject({ holder_id: 'holdfast-free', metadata: {} });
     }
     const over = [
       ["'-infinity'", "'0044-03-15 BC'"],

@@ -83,6 +83,25 @@ async function useLocks(client: PostgresClient, isPushed: boolean): Promise<void
   await Promise.all([first.close(), second.close()]);
 }
 
+async function useLayout(client: PostgresClient): Promise<void> {
+  const layout = distributedLocks;
+  expect((await migrate(client, { layout })).from).toBe(0);
+  const [locks, others] = [
+    createLocks(postgresStore(client, { layout })),
+    createLocks(postgresStore(client, { layout })),
+  ];
+  let last = 0;
+  for (const user of [locks, others, locks]) {
+    const lease = await user.acquire('job', { metadata: { job: "it's", path: 'a\\b' }, wait: '10s' });
+    expect(lease.token).toBeGreaterThan(last);
+    last = lease.token;
+    for (const each of [locks, others]) expect(await each.tryAcquire('job')).toBeNull();
+    await lease.renew();
+    await lease.release();
+  }
+  await Promise.all([locks.close(), others.close()]);
+}
+
 describe.runIf(available('postgres'))('locks through a client on top of pg', () => {
   let server: PostgresServer;
   beforeAll(async () => {
@@ -122,13 +141,7 @@ describe.runIf(available('postgres'))('locks through a client on top of pg', () 
     });
     expect(await migrate(sql)).toEqual({ from: 0, to: 1 });
     await useLocks(sql, true);
-    const layout = distributedLocks;
-    expect((await migrate(sql, { layout })).from).toBe(0);
-    const locks = createLocks(postgresStore(sql, { layout }));
-    const lease = await locks.acquire('job');
-    expect(await locks.tryAcquire('job')).toBeNull();
-    await lease.release();
-    await locks.close();
+    await useLayout(sql);
     await sql.end();
   });
 });
@@ -147,6 +160,8 @@ describe('PGlite', () => {
     const { findings } = await postgresStore(pglite).probe();
     expect(findings.map(({ text }) => text).join()).toContain('Wake-ups come by LISTEN');
   });
+
+  it('takes locks in the table of other software', () => useLayout(pglite));
 
   it('keeps a command out of a transaction of the application', async () => {
     const locks = createLocks(postgresStore(pglite));

@@ -81,16 +81,24 @@ export function occupantOf({ holders, rests }: State): Holder | Rest | null {
   return holders[0] ?? rests[0] ?? null;
 }
 
+function isOwn({ process }: { readonly process: string }): boolean {
+  return process !== FOREIGN.process;
+}
+
 /** The part that the other software ignores. */
 export function ownPart(state: State): State {
-  const isOwn = ({ process }: { readonly process: string }): boolean => process !== FOREIGN.process;
-  return { ...state, ended: state.ended.filter(isOwn), evictions: state.evictions.filter(isOwn) };
+  const { ended, evictions } = state;
+  if (ended.every(isOwn) && evictions.every(isOwn)) return state;
+  return { ...state, ended: ended.filter(isOwn), evictions: evictions.filter(isOwn) };
 }
 
 /** The own part without its empty lists. */
 export function storedPart(state: State): Readonly<Record<string, unknown>> {
-  const members = Object.entries(ownPart(state));
-  return Object.fromEntries(members.filter(([, value]) => !Array.isArray(value) || value.length > 0));
+  const stored: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(ownPart(state))) {
+    if (!Array.isArray(value) || value.length > 0) stored[name] = value;
+  }
+  return stored;
 }
 
 /** Null if the other software wrote the record. */

@@ -21,7 +21,7 @@ import {
   leaseIn,
 } from '../../compare-and-swap/lock-service-central.js';
 import type { Fields } from '../../compare-and-swap/records.js';
-import { FREE_MS, OWN, OWN_SHAPE, type Row, type TableLayout } from './layout.js';
+import { FREE_MS, OWN, OWN_SHAPE, plainColumn, type Row, type TableLayout } from './layout.js';
 
 const COLUMNS = ['namespace', 'lock_name', 'owner', 'instance_id', 'lease_duration', 'expiry'];
 /** The length of `owner`, in letters. */
@@ -31,8 +31,7 @@ export const lockServiceCentral: TableLayout = {
   name: CENTRAL_LAYOUT,
   table: 'locks',
   keyColumn: 'lock_id',
-  columns: Object.fromEntries(COLUMNS.map((name) => [name, `r.${name}`])),
-  replaced: {},
+  columns: Object.fromEntries(COLUMNS.map((name) => [name, plainColumn(name)])),
   create: (table) => `CREATE TABLE IF NOT EXISTS ${table} (
   lock_id varchar(512) PRIMARY KEY,
   namespace varchar(255) NOT NULL,
@@ -51,36 +50,48 @@ CREATE INDEX IF NOT EXISTS idx_locks_expiry ON ${table} (expiry);`,
   nameOf: centralIdOf,
   held(occupant, key) {
     const record = heldRecord(key, occupant, 0);
-    return columnsOf(key, { ...record, owner: [...record.owner].slice(0, OWNER_MAX).join('') });
+    const { owner } = record;
+    if (owner.length <= OWNER_MAX) return columnsOf(record);
+    return columnsOf({ ...record, owner: [...owner].slice(0, OWNER_MAX).join('') });
   },
-  free: (expiredMs, key) => columnsOf(key, freeRecord(key, expiredMs, Math.ceil(expiredMs / 1_000))),
-  deciding: ({ owner, instance_id, expiry }) => [owner, instance_id, expiry],
+  free: (expiredMs, key) => columnsOf(freeRecord(key, expiredMs, Math.ceil(expiredMs / 1_000))),
+  deciding: ({ owner, instance_id, expiry }) => [owner, instance_id, numberIn(expiry)],
   read(row) {
     const lease = leaseIn(fieldsOf(row));
     return lease && holdOf(lease);
   },
   instances: {
     fieldsOf,
-    rowOf: (key, fields) => ({ ...columnsOf(key, fields as unknown as CentralRecord), [OWN]: fields[OWN] }),
+    rowOf(fields) {
+      const { [OWN]: own } = fields;
+      const columns = columnsOf(fields as unknown as CentralRecord);
+      return { ...columns, [OWN]: typeof own === 'string' ? own : null };
+    },
   },
 };
 
-function columnsOf(key: string, record: CentralRecord): Row {
+function columnsOf(record: CentralRecord): Row {
   const { namespace, lockName: lock_name, owner, instanceId: instance_id, leaseDuration, expiry } = record;
-  const name = { lock_id: centralIdOf(key), namespace, lock_name };
-  return { ...name, owner, instance_id, lease_duration: leaseDuration, expiry };
+  const lease_duration = String(leaseDuration);
+  return { namespace, lock_name, owner, instance_id, lease_duration, expiry: String(expiry) };
+}
+
+/** Null for none, and for what JSON could not have as a number. */
+function numberIn(text: string | null | undefined): number | null {
+  const number = Number(text ?? Number.NaN);
+  return Number.isFinite(number) ? number : null;
 }
 
 /** The columns under the names that they have in other engines. */
 function fieldsOf(row: Row): Fields {
-  const { namespace, lock_name: lockName, owner, instance_id: instanceId, expiry } = row;
+  const { namespace, lock_name: lockName, owner, instance_id: instanceId } = row;
   return {
     namespace,
     lockName,
     owner,
     instanceId,
-    leaseDuration: row.lease_duration,
-    expiry,
+    leaseDuration: numberIn(row.lease_duration),
+    expiry: numberIn(row.expiry),
     [OWN]: row[OWN],
   };
 }
