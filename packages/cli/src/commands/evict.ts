@@ -14,7 +14,8 @@ export const evict: Command = {
   options: ['token', 'reason', 'yes', 'quiet'],
   summary: 'end the leases of KEY without their holders',
   about: `Ends the leases of KEY's holders; the next waiter gets the lock. The holder learns of it within moments and stops,
-but its work may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes is given.`,
+but its work may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes is
+given.`,
   examples: [
     ['holdfast evict deploy:web', 'shows the holder and asks'],
     ['holdfast evict deploy:web --yes --reason "host retired"', 'for a script'],
