@@ -59,7 +59,7 @@ describe.runIf(available('redis'))('probe', () => {
       );
     }
     const full = await probed({ maxmemory: '100mb', 'maxmemory-policy': 'noeviction' });
-    expect(textsOf(full, 'note')).toContain('nothing more can be locked');
+    expect(textsOf(full, 'note')).toContain('locks cannot be acquired');
   });
 
   it('says what it could not read', async () => {

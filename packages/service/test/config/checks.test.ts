@@ -54,12 +54,12 @@ describe('what is wrong is told before anything starts', () => {
     [
       'keys that nobody would be asked for',
       { flags: { insecure: 'true', 'api-keys': 'k.json' } },
-      /remove one of both/,
+      /remove one of the two/,
     ],
     [
       'tokens that nobody would be asked for',
       { flags: { insecure: 'true', 'jwt-issuer': 'https://a.example', 'jwt-audience': 'a' } },
-      /remove one of both/,
+      /remove one of the two/,
     ],
     [
       'a store that is the service itself',

@@ -269,8 +269,8 @@ function wrongWith(config: StreamConfig, replicas: number, bucket: string): stri
   }
   if (config.num_replicas < replicas) {
     return (
-      `it has ${config.num_replicas === 1 ? 'one replica' : `${config.num_replicas} replicas`}, and has to have ` +
-      `${replicas}. (nats stream edit ${stream} --replicas ${replicas})`
+      `it has ${config.num_replicas === 1 ? 'one replica' : `${config.num_replicas} replicas`}, and ${replicas} are ` +
+      `asked for. (nats stream edit ${stream} --replicas ${replicas})`
     );
   }
   if (ageMs > 0 && ageMs < MAX_AGE_MS_MIN) {
