@@ -33,7 +33,7 @@ describe('holdfast key', () => {
     expect(Date.parse(String(expiresAt))).toBeGreaterThan(Date.now());
     const third = await run('create', 'billing');
     expect([third.status, third.stdout]).toEqual([64, '']);
-    expect(third.stderr).toMatch(/2 keys alive/);
+    expect(third.stderr).toMatch(/2 valid API keys/);
     expect((await run('revoke', String(id))).stdout).toBe(`Revoked ${id} of "billing".\n`);
     expect((await run('revoke', String(id))).stdout).toContain('was already revoked');
     const states = JSON.parse((await run('list', '--json')).stdout) as { alive: boolean }[];

@@ -54,7 +54,7 @@ describe('the environment', () => {
     const { status, stderr } = await place.run(['ls'], {
       ...{ HOLDFAST_STORE: '', LOCKER_DYNAMODB_TABLE: 'locks' },
     });
-    expect([status, stderr]).toEqual([64, expect.stringContaining('LOCKER_DYNAMODB_TABLE is no setting')]);
+    expect([status, stderr]).toEqual([64, expect.stringContaining('LOCKER_DYNAMODB_TABLE is not a setting')]);
   });
 
   it('serve reads a file of properties, as LockServiceCentral does', async () => {

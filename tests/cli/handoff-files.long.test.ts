@@ -129,7 +129,7 @@ describe('a --handoff file with a lease in it', () => {
     const refusal = {
       status: 64,
       stdout: '',
-      stderr: `holdfast: --handoff ${file()} has something in it: end its lease with \`holdfast release --handoff ${file()}\`, remove the file, or give another\n`,
+      stderr: `holdfast: --handoff ${file()} is not empty: end its lease with \`holdfast release --handoff ${file()}\`, remove the file, or give another\n`,
     };
     expect(await place.run(['acquire', 'c', '--ttl', '10m', '--handoff', file()])).toMatchObject(refusal);
     await place.run(['release'], { HOLDFAST_HANDOFF: held.trim() });

@@ -110,7 +110,7 @@ describe('holdfast lead', () => {
 describe('holdfast leader', () => {
   it('says who leads, and exits 1 when nobody does', async () => {
     const nobody = await place.run(['leader', 'chief']);
-    expect(nobody).toMatchObject({ status: 1, stdout: 'Nobody leads "chief".\n', stderr: '' });
+    expect(nobody).toMatchObject({ status: 1, stdout: '"chief" has no leader.\n', stderr: '' });
     const json = await place.run(['leader', 'chief', '--json']);
     expect(json.status).toBe(1);
     expect(JSON.parse(json.stdout)).toEqual({ key: 'chief', leader: null });

@@ -175,7 +175,7 @@ describe('holdfast evict', () => {
     expect((await holder.ended).status).toBe(76);
     expect(await place.run(['evict', 'job', '--yes'])).toMatchObject({
       status: 0,
-      stdout: 'Nobody holds "job".\n',
+      stdout: 'There is no holder of "job".\n',
     });
   });
 });
@@ -192,7 +192,7 @@ describe('holdfast evict --token and --reason', () => {
     const { status, stderr } = await (holders[1] as (typeof holders)[number]).ended;
     expect(status).toBe(76);
     expect(stderr).toContain('retired');
-    expect((await place.run(evict)).stdout).toBe(`Nobody holds "job" with token ${token}.\n`);
+    expect((await place.run(evict)).stdout).toBe(`There is no holder of "job" with token ${token}.\n`);
     const left = (await json(['inspect', 'job'])).holders as { owner: string }[];
     expect(left.map(({ owner }) => owner)).toEqual(['alice']);
     expect(await place.run(['evict', 'job', '--yes', '--token', 'x'])).toMatchObject({ status: 64 });

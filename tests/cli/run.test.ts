@@ -74,7 +74,7 @@ describe('holdfast run', () => {
     const ran = await place.run(['run', 'job', '--store', 'memory:', '--', 'true']);
     expect(ran.status).toBe(0);
     expect(ran.stderr).toMatch(
-      /^holdfast: warning: a lock in memory: is visible to this process only: it excludes nobody\n$/,
+      /^holdfast: warning: a lock in memory: exists only in this process: other processes can acquire it, too\n$/,
     );
   });
 

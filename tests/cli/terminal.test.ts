@@ -106,7 +106,7 @@ describe.runIf(hasTerminals)('at a terminal', () => {
     session.child.stdin?.write('y\r');
     const { status, stdout } = await session.ended;
     expect(status).toBe(1);
-    expect(stdout).toContain('"job" changed its holder meanwhile; nothing was done');
+    expect(stdout).toContain('the holders of "job" changed meanwhile; no lease was ended');
     expect(second.child.exitCode).toBeNull();
   });
 

@@ -174,8 +174,8 @@ describe.runIf(available('firestore'))('locks in Firestore', () => {
       await expect(openStore(url), url).rejects.toThrow(words);
       await expect(openStore(url), url).rejects.toBeInstanceOf(InvalidArgumentError);
     };
-    await refused('firestore://localhost:8080/locks', /stands a project/);
-    await refused('firestore://a,b/locks', /stands a project/);
+    await refused('firestore://localhost:8080/locks', /is followed by a project/);
+    await refused('firestore://a,b/locks', /is followed by a project/);
     await refused('firestore://p/locks?emulator=8080', /a host and its port/);
     await refused('firestore://p/locks?emulators=a:1', /no option "emulators"/);
     await refused('firestore://p/locks/x', /The collection has to be/);

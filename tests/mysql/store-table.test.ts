@@ -163,7 +163,7 @@ describe.runIf(available('mariadb'))('the table in MariaDB', () => {
     await pool.query('SET GLOBAL read_only = 1');
     try {
       await expect(say(mysqlStore(app), claimOf('default/ro', 'a'))).rejects.toThrow(
-        /is read-only and takes no locks/,
+        /is read-only and cannot store locks/,
       );
       const { findings } = await locks.probe();
       expect(findings.some(({ level, text }) => level === 'warning' && /read-only/.test(text))).toBe(true);

@@ -198,7 +198,7 @@ describe.runIf(available('nats'))('the bucket in NATS', () => {
     const first = await say(store, claim);
     await api(connection, 'STREAM.DELETE.KV_gone');
     const next = claimOf('k', 'b');
-    await expect(say(store, next)).rejects.toThrow(/Nobody answers|not found/);
+    await expect(say(store, next)).rejects.toThrow(/No server answers|not found/);
     let second: Reply | null = null;
     for (let tries = 0; tries < 100 && second === null; tries++) {
       await new Promise((resolve) => setTimeout(resolve, 20));

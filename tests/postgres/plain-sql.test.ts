@@ -254,7 +254,7 @@ describe.each(VERSIONS)('locks from plain SQL, PostgreSQL %s', (version) => {
     [
       'a namespace with a slash',
       "SELECT holdfast.release_lock('job', 'anna', 'a/b')",
-      /namespace 'a\/b' is not usable/,
+      /namespace 'a\/b' is invalid/,
     ],
   ])('refuses %s', async (_, text, message) => {
     await expect(pool.query(text)).rejects.toThrow(message);

@@ -39,7 +39,7 @@ describe.runIf(available('redis'))('probe', () => {
     const findings = await probed({ save: '""', appendonly: 'no' });
     expect(textsOf(findings, 'warning')).toContain('a restart loses every lock');
     expect(textsOf(findings, 'good')).toContain("The server's clock decides");
-    expect(textsOf(findings, 'good')).toContain('No lock is thrown out');
+    expect(textsOf(findings, 'good')).toContain('No lock is deleted');
   });
 
   it('F13: tells snapshots, a second of loss, and no loss apart', async () => {
@@ -59,7 +59,7 @@ describe.runIf(available('redis'))('probe', () => {
       );
     }
     const full = await probed({ maxmemory: '100mb', 'maxmemory-policy': 'noeviction' });
-    expect(textsOf(full, 'note')).toContain('nothing more can be locked');
+    expect(textsOf(full, 'note')).toContain('locks cannot be acquired');
   });
 
   it('says what it could not read', async () => {
@@ -96,7 +96,7 @@ describe.runIf(available('redis'))('probe', () => {
     await server.stop();
   });
 
-  it('F13: says what a failover costs, and that a replica takes no locks', async () => {
+  it('F13: says what a failover costs, and that a replica cannot store locks', async () => {
     const sentinel = await startRedisSentinel({ sentinels: 1 });
     const master = new Redis(sentinel.master.url);
     const replica = new Redis(sentinel.replica.url);

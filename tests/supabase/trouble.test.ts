@@ -102,7 +102,7 @@ describe.runIf(available('postgres') && available('postgrest'))('the Supabase st
   }, 60_000);
 
   it.each([
-    ['25006', 405, /is read-only and takes no locks/],
+    ['25006', 405, /is read-only and cannot store locks/],
     ['53300', 503, /no connection left/],
   ])('a refusal of the server (%s) is known to be one', async (code, status, text) => {
     const error = { code, message: 'the server said no', details: null, hint: null };

@@ -30,8 +30,8 @@ export const STORES = `STORES
 
 /** Statuses and their meaning: for the help, the man page and docs/cli.md. */
 export const STATUSES: readonly (readonly [status: string, meaning: string])[] = [
-  ['0', 'done; inspect: the key is held; leader: somebody leads'],
-  ['1', 'inspect: the key is free; leader: nobody leads; a failed check of doctor; anything else'],
+  ['0', 'done; inspect: the key is held; leader: there is a leader'],
+  ['1', 'inspect: the key is free; leader: there is none; a failed check of doctor; anything else'],
   ['64', 'wrong usage'],
   ['69', 'the store cannot be reached or used'],
   ['75', 'the lock was not acquired in time'],

@@ -96,7 +96,7 @@ describe('a wrong call is told in one line and exits 64', () => {
       /metadata is longer than 4096 bytes/,
     ],
     [['acquire', 'job'], /^acquire needs --ttl TIME: /],
-    [['renew'], /^no lease: give --handoff FILE, or set HOLDFAST_HANDOFF to what `acquire` printed$/],
+    [['renew'], /^no lease: give --handoff FILE, or set HOLDFAST_HANDOFF to the output of `acquire`$/],
     [['release', '--handoff', 'none'], /^--handoff none: there is no such file; was the lock acquired/],
     [['completion'], /^completion needs a SHELL; usage: holdfast completion SHELL$/],
     [['lead', 'job'], /^lead needs a command after --; usage: /],

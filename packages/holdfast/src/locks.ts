@@ -108,7 +108,7 @@ const contexts = new WeakMap<Locks, Context>();
 export function contextOf(locks: Locks): Context {
   const context = contexts.get(locks);
   if (context) return context;
-  throw new InvalidArgumentError('The locks have to be those that createLocks returned.');
+  throw new InvalidArgumentError('Pass the locks that createLocks returned.');
 }
 
 const prefixOf = (namespace = 'default'): string => `${checkNamespace(namespace)}/`;

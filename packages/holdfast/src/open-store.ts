@@ -100,8 +100,7 @@ function schemeOf(url: string): { readonly scheme: string; readonly rest: string
 }
 
 async function openMemory(_scheme: string, rest: string): Promise<Store> {
-  if (rest !== '')
-    throw new InvalidArgumentError(`"memory:" takes nothing after it, and was given "${rest}".`);
+  if (rest !== '') throw new InvalidArgumentError(`"memory:" is the whole URL, without "${rest}".`);
   const { memoryStore } = await import('./stores/memory.js');
   return memoryStore();
 }

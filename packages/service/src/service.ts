@@ -150,7 +150,7 @@ export function createService(options: ServiceOptions): Service {
     async listen({ host = '127.0.0.1', port = 0 } = {}) {
       if (!auth && !insecure && !isLoopback(host)) {
         throw new InvalidArgumentError(
-          `Without authentication the service listens on loopback only, not on "${host}". Configure authentication (\`auth\`; for the command \`--api-keys FILE\` or \`--jwt-issuer URL\`), or allow everybody everything (\`insecure\`; for the command \`--insecure\`).`,
+          `Without authentication the service listens on loopback only, not on "${host}". Configure authentication (\`auth\`; for the command \`--api-keys FILE\` or \`--jwt-issuer URL\`), or allow all requests (\`insecure\`; for the command \`--insecure\`).`,
         );
       }
       return await app.listen({ host: host.toLowerCase() === 'localhost' ? LOCALHOST : host, port });

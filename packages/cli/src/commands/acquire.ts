@@ -17,9 +17,9 @@ export const acquire: Command = {
   ] as const,
   summary: 'acquire KEY for later steps: it stays locked when this command ends',
   about: `Acquires the lock KEY, prints the lease as a string, and ends. The lock stays taken until \`release\`, or until the
-ttl is over unless \`renew\` gives it a new one. The string is a secret: whoever has it holds the lock. With --handoff it
-is written to a file that only its user can read, and nothing is printed; a file with a lease in it is refused. If the
-lock is not acquired in time, acquire exits 75.`,
+ttl is over unless \`renew\` gives it a new one. The string is a secret: with it, anybody can release the lock. With
+--handoff it is written to a file that only its user can read, and nothing is printed; a file with a lease in it is
+refused. If the lock is not acquired in time, acquire exits 75.`,
   examples: [
     [
       'HOLDFAST_HANDOFF=$(holdfast acquire deploy:web --ttl 15m) || exit; export HOLDFAST_HANDOFF',
@@ -31,7 +31,7 @@ lock is not acquired in time, acquire exits 75.`,
     ],
     [
       'holdfast acquire deploy:web --ttl 15m --wait 1h --metadata build=42',
-      'waits longer, and says what for',
+      'waits longer, and notes the purpose',
     ],
   ],
 

@@ -17,9 +17,9 @@ export const doctor: Command = {
   operands: { min: 0, max: 0, text: '' },
   options: [],
   without: ['namespace'],
-  summary: 'check the store: reachable, whose clock, does push work, what is promised',
-  about: `Checks the store: is it reachable and how fast, whose clock decides and how far it is from this machine's, are waiters
-woken, and what does it promise as it is configured. For this it acquires and releases a lock in a namespace of its own.
+  summary: 'check the store: reachability, clock, wake-ups, guarantees',
+  about: `Checks the store: whether it is reachable and how fast, its clock and the difference to this machine's, wake-ups, and
+the guarantees of its configuration. For this it acquires and releases a lock in a namespace of its own.
 Exits 0 when all is well or there are only warnings, 1 when a check fails, 69 when the store does not answer.`,
   examples: [
     ['holdfast doctor', 'the store in use'],

@@ -13,8 +13,9 @@ export const evict: Command = {
   operands: { min: 1, max: 1, text: 'KEY [--token N] [--reason TEXT] [--yes]' },
   options: ['token', 'reason', 'yes', 'quiet'],
   summary: 'end the leases of KEY without their holders',
-  about: `Ends the leases of KEY's holders; the next waiter gets the lock. The holder is told within moments and stops, but
-its work may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes is given.`,
+  about: `Ends the leases of KEY's holders; the next waiter gets the lock. The holder learns of it within moments and stops,
+but its work may not stop at once: only a resource that checks fencing tokens is safe. Asks first, unless --yes is
+given.`,
   examples: [
     ['holdfast evict deploy:web', 'shows the holder and asks'],
     ['holdfast evict deploy:web --yes --reason "host retired"', 'for a script'],
@@ -49,7 +50,7 @@ async function evictSeen({ locks }: Session, key: string, given: EvictOptions): 
   }
   const now = named(await locks.inspect(key), token);
   if (tokensOf(now) !== tokensOf(seen)) {
-    throw new Failure(EXIT.other, `${quote(key)} changed its holder meanwhile; nothing was done`);
+    throw new Failure(EXIT.other, `the holders of ${quote(key)} changed meanwhile; no lease was ended`);
   }
   if (token !== undefined) return locks.evict(key, given);
   return locks.evict(key, { ...given, upToToken: Math.max(...seen.holders.map((holder) => holder.token)) });
@@ -96,5 +97,5 @@ function report(
   const name = quote(key) + (token === undefined ? '' : ` with token ${token}`);
   const people = count === 1 ? '1 holder' : `${count} holders`;
   if (json) terminal.out(jsonText({ key, evicted: count }));
-  else terminal.out(count === 0 ? `Nobody holds ${name}.` : `Evicted ${people} of ${name}.`);
+  else terminal.out(count === 0 ? `There is no holder of ${name}.` : `Evicted ${people} of ${name}.`);
 }

@@ -10,9 +10,9 @@ export const inspect: Command = {
   name: 'inspect',
   operands: { min: 1, max: 1, text: 'KEY' },
   options: ['quiet'],
-  summary: 'show who holds KEY and who waits for it',
-  about: `Shows who holds KEY, since when and until when, and who waits for it, in the order of the queue. Exits 0 when somebody
-holds it, and 1 when it is free; with --quiet it prints nothing.`,
+  summary: 'show the holders and waiters of KEY',
+  about: `Shows the holders of KEY, since when and until when, and its waiters in the order of the queue. Exits 0 when KEY is
+held, and 1 when it is free; with --quiet it prints nothing.`,
   examples: [
     ['holdfast inspect deploy:web', 'for people'],
     ['if holdfast inspect deploy:web --quiet; then echo held; fi', 'for a script'],

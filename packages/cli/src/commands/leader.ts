@@ -9,11 +9,12 @@ export const leader: Command = {
   name: 'leader',
   operands: { min: 1, max: 1, text: 'KEY' },
   options: ['quiet'],
-  summary: 'show who leads KEY',
-  about: 'Shows who leads KEY: its owner, since when, and the token of its term. Exits 1 when nobody leads.',
+  summary: 'show the leader of KEY',
+  about:
+    'Shows the leader of KEY: its owner, since when, and the token of its term. Exits 1 when there is none.',
   examples: [
     ['holdfast leader scheduler', 'for people'],
-    ['holdfast leader scheduler --json | jq -r .leader.owner', 'for a script; null when nobody leads'],
+    ['holdfast leader scheduler --json | jq -r .leader.owner', 'for a script; null without a leader'],
   ],
 
   async run({ operands, options }, terminal) {
@@ -27,7 +28,7 @@ export const leader: Command = {
           since: found.since.toISOString(),
         };
         terminal.out(jsonText({ key, leader: json }, 2));
-      } else if (!found) terminal.out(`Nobody leads ${quote(key)}.`);
+      } else if (!found) terminal.out(`${quote(key)} has no leader.`);
       else {
         const { owner, since, token, metadata } = found;
         terminal.out(`${printable(owner)} leads since ${formatTime(since)}, token ${token}`);

@@ -11,7 +11,7 @@ export const ls: Command = {
   operands: { min: 0, max: 1, text: '[PREFIX]' },
   options: ['limit', 'after'],
   summary: 'list the keys that are held or waited for',
-  about: 'Lists the keys that somebody holds or waits for, with a line for each holder.',
+  about: 'Lists the keys with holders or waiters, with a line for each holder.',
   examples: [
     ['holdfast ls', 'all keys of the namespace'],
     ['holdfast ls deploy:', 'keys that start with "deploy:"'],

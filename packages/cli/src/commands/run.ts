@@ -33,7 +33,7 @@ ends (see --grace), KILL when it ends, and run exits 76. If the lock is not acqu
     ['holdfast run nightly-report --wait 0 -- ./report.sh', 'does not wait: exits 75 if another one runs'],
     [
       'holdfast run deploy:web --wait 15m --owner "$(id -un)" -- make deploy',
-      'waits longer, and says who you are',
+      'waits longer, and names the owner',
     ],
     ['holdfast run encoders --capacity 3 -- ffmpeg -i in.mov out.mp4', 'at most three at a time'],
     ['holdfast run report --shared -- ./read-report.sh', 'beside others that only read'],

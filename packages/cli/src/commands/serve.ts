@@ -18,7 +18,7 @@ export const serve: Command = {
   summary: 'run the lock service with its dashboard',
   about: `Serves locks and a dashboard over HTTP, on any store. Settings come from flags, then from the environment
 (HOLDFAST_PORT for --port, and so on), then from the file that --config names (JSON, or *.properties of
-LockServiceCentral). Without API keys or JWTs configured, everybody may do everything, and the service listens on
+LockServiceCentral). Without API keys or JWTs configured, all requests are allowed, and the service listens on
 loopback only, unless --insecure is given. TERM, INT and HUP end it, after open requests are answered.`,
   examples: [
     ['holdfast serve', 'the embedded store, on http://127.0.0.1:8080'],
@@ -42,7 +42,7 @@ loopback only, unless --insecure is given. TERM, INT and HUP end it, after open 
       terminal.err('holdfast: the log cannot be written: lines are dropped until its reader goes on');
     const running = await started(service, config, { write: terminal.log, onDropping });
     terminal.err(
-      `holdfast: ${running.url}${running.open ? ' (no authentication: everybody may do everything)' : ''}`,
+      `holdfast: ${running.url}${running.open ? ' (no authentication: all requests are allowed)' : ''}`,
     );
     const signal = await stopped;
     const drained = config.drainMs > 0 ? `draining for ${formatDuration(config.drainMs)}, then ` : '';

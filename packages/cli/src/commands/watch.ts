@@ -77,7 +77,7 @@ function changeText(kind: KeyChange['kind'], { key, holders, waiters }: KeyInfo)
   const who = holders.map((holder) => {
     return `${printable(holder.owner)}${holder.resting ? ' (cooling down)' : ''} (token ${holder.token})`;
   });
-  const held = who.length === 0 ? 'held by nobody' : `held by ${who.join(', ')}`;
+  const held = who.length === 0 ? 'not held' : `held by ${who.join(', ')}`;
   const waiting = names(waiters.map(({ owner }) => owner));
   return `${name}  ${held}${waiters.length === 0 ? '' : `, ${waiters.length} waiting: ${waiting}`}`;
 }

@@ -62,7 +62,7 @@ export const OPTIONS = {
   ),
   wait: value('TIME', 'how long to wait for the lock; 0 does not wait. Default 10s'),
   key: values('KEY', 'one more key: all of them are held, or none. May be given several times'),
-  shared: flag('share the lock with others that say --shared; without it, nobody else holds it'),
+  shared: flag('share the lock with other --shared holders. Default: exclusive'),
   owner: value('TEXT', 'who holds it, for people to read. Default USER@HOST:PID'),
   metadata: values('NAME=TEXT', 'a note for people who inspect the key. May be given several times'),
   handoff: value(

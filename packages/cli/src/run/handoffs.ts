@@ -31,7 +31,7 @@ export function readHandoffs(options: Options): readonly string[] {
   const file = options.text('handoff');
   const text = file === undefined ? process.env[VARIABLE] : contentOf(file);
   if (text === undefined) {
-    throw usageFailure(`no lease: give --handoff FILE, or set ${VARIABLE} to what \`acquire\` printed`);
+    throw usageFailure(`no lease: give --handoff FILE, or set ${VARIABLE} to the output of \`acquire\``);
   }
   const handoffs = text.split(/\s+/).filter(Boolean);
   const where = file === undefined ? VARIABLE : printable(file);
@@ -57,7 +57,7 @@ export function checkUnused(file: string): void {
   if (!found?.isFile() || found.size === 0) return;
   const end = `\`holdfast release --handoff ${printable(file)}\``;
   throw usageFailure(
-    `--handoff ${printable(file)} has something in it: end its lease with ${end}, remove the file, or give another`,
+    `--handoff ${printable(file)} is not empty: end its lease with ${end}, remove the file, or give another`,
   );
 }
 

@@ -18,7 +18,9 @@ export async function interruptible(
   try {
     const session = await unlessAborted(openSession(options), relay.stopped);
     if (session.store.traits.shared === 'process') {
-      terminal.warn(`warning: a lock in ${session.url} is visible to this process only: it excludes nobody`);
+      terminal.warn(
+        `warning: a lock in ${session.url} exists only in this process: other processes can acquire it, too`,
+      );
     }
     const silence = narrate(session.locks, options, terminal);
     try {

@@ -127,7 +127,8 @@ const MISSING: Refusal = {
   status: 428,
   code: 'fencing-token-required',
   title: 'A fencing token is required',
-  detail: 'Acquire the lock of what you write to, and send its key and token in the header Fencing-Token.',
+  detail:
+    'Acquire the lock of the resource that you write to, and send its key and token in the header Fencing-Token.',
 };
 
 function otherKey(fencing: Fencing, expected: string): Refusal {

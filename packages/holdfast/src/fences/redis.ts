@@ -52,7 +52,7 @@ local function rest(list)
   return others
 end
 local highest = tonumber(redis.call('GET', KEYS[1]) or 0)
-if highest == nil then return redis.error_reply('The fence ' .. KEYS[1] .. ' holds something that is no token.') end
+if highest == nil then return redis.error_reply('The fence ' .. KEYS[1] .. ' holds an invalid token.') end
 if highest > tonumber(ARGV[1]) then return redis.error_reply('${STALE} a later holder has written') end
 redis.call('SET', KEYS[1], ARGV[1])
 return write(rest(KEYS), rest(ARGV))

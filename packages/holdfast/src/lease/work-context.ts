@@ -59,8 +59,8 @@ export function checkNotInFlight(store: Store, { key, name }: LeaseRequest): voi
     flight.key === key && flight.store === store && !flight.isOver;
   if (!flightContext.getStore()?.some(isSame)) return;
   throw new InvalidArgumentError(
-    `"${name}" is asked for by its own get or create, so the call would wait for itself. Look for the value, or create it, ` +
-      'without getOrCreate, or ask for another key.',
+    `get or create of "${name}" calls getOrCreate for the same key, so the call would wait for itself. Read or create ` +
+      'the value without getOrCreate, or use another key.',
     { key: name },
   );
 }

@@ -56,7 +56,7 @@ export function leaseOf<L>(outcome: Outcome<L>): L {
 
 export function timeoutError({ key, holders, heldHere }: Busy): AcquireTimeoutError {
   const here = heldHere ? '; this process holds it with another lease' : '';
-  const message = `"${key}" was not free in time: ${describe(holders)}${here}. Try later, or wait longer with the option \`wait\`.`;
+  const message = `could not acquire "${key}" in time: ${describe(holders)}${here}. Try later, or wait longer with the option \`wait\`.`;
   return new AcquireTimeoutError(message, { key, holders: holders.map(holderInfo) });
 }
 
@@ -66,7 +66,7 @@ function describe(holders: readonly HolderView[]): string {
   const { owner, resting, acquiredAt, expiresAt } = first;
   const who = resting
     ? `${owner} released it, but it is in its cool-down (minHold) until ${dateTime(expiresAt)}`
-    : `held by ${owner} since ${dateTime(acquiredAt)}, at least until ${dateTime(expiresAt)} unless released`;
+    : `held by ${owner} since ${dateTime(acquiredAt)} (expires at ${dateTime(expiresAt)} unless renewed)`;
   return others.length > 0 ? `${who}, and by ${others.length} more` : who;
 }
 

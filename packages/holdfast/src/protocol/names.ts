@@ -25,7 +25,7 @@ export const isPlainText = (text: string, from = 0): boolean =>
 export function checkNamespace(namespace: unknown): string {
   if (typeof namespace === 'string' && NAMESPACE.test(namespace)) return namespace;
   throw new InvalidArgumentError(
-    `The namespace ${show(namespace)} is not usable: take 1 to 64 letters, digits, dots, dashes or underscores.`,
+    `The namespace ${show(namespace)} is invalid: use 1 to 64 letters, digits, dots, dashes or underscores.`,
   );
 }
 
@@ -90,9 +90,7 @@ export function checkMetadata(metadata: unknown): string {
     });
   }
   if (!text?.startsWith('{'))
-    throw new InvalidArgumentError(
-      'metadata has to be an object as JSON too: its toJSON gives something else.',
-    );
+    throw new InvalidArgumentError('metadata has to be a JSON object: its toJSON returns something else.');
   if (Buffer.byteLength(text) <= METADATA_BYTES_MAX) return text;
   throw new InvalidArgumentError(
     `metadata is longer than ${METADATA_BYTES_MAX} bytes of JSON: store a reference instead.`,

@@ -81,10 +81,8 @@ export function againMs(random: number, asked: number): number {
 /** The tick is held, and not yet taken: its holder may take it or give it back. */
 class UndecidedError extends StoreError {
   constructor(key: string, holders: readonly HolderView[]) {
-    const who = holders.map(({ owner }) => owner).join(', ') || 'somebody';
-    const message =
-      `Whether "${key}" was run is unknown: ${who} holds it, and has neither taken it nor given it back, as after an answer ` +
-      'of the store that was lost.';
+    const who = holders.map(({ owner }) => owner).join(', ') || 'an unknown holder';
+    const message = `It is unknown whether "${key}" ran: ${who} holds it, possibly after a lost reply of the store.`;
     super(message, { key, operation: 'acquire' });
   }
 }

@@ -82,7 +82,7 @@ export class TickSchedule implements Schedule {
     this.#asked = new AskedTimes(nowMs);
     this.#nextMs = this.#ticks.after(nowMs);
     if (this.#nextMs === null)
-      throw new InvalidArgumentError(`The schedule ${show(when)} has no time to come: it would never run.`);
+      throw new InvalidArgumentError(`The schedule ${show(when)} has no future time: it would never run.`);
     for (const signal of this.#endedBy()) this.#leases.aborts.add(signal, this.#ender);
     if (options.signal?.aborted) this.#end();
     // A schedule made inside of work is not a part of that work, and continues after it.

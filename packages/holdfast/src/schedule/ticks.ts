@@ -79,7 +79,7 @@ function cronTicks(expression: string, timeZone: string): Ticks {
     return { after, upTo: (ms) => lastUpTo(ms, after) };
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
-    throw new InvalidArgumentError(`The cron expression ${show(expression)} is not usable: ${why}`, {
+    throw new InvalidArgumentError(`The cron expression ${show(expression)} is invalid: ${why}`, {
       cause,
     });
   }

@@ -91,8 +91,7 @@ export function applyTo(store: Store, batch: readonly PendingCommand[], isSentOn
     const commands = batch.map(({ command }) => command);
     const { atOnce } = store.apply;
     replies = isSentOnce && atOnce ? atOnce(commands) : store.apply(commands);
-    if (!Array.isArray(replies))
-      throw new TypeError(`The store ${store.name} answered with no list of replies.`);
+    if (!Array.isArray(replies)) throw new TypeError(`The store ${store.name} returned no list of replies.`);
   } catch (cause) {
     for (const pending of batch) pending.onFailure(cause);
     return;
@@ -119,7 +118,7 @@ function tell(store: Store, pending: PendingCommand, reply: unknown): void {
 }
 
 const noReplyError = ({ name }: Store, cause?: unknown): Error =>
-  new Error(`The store ${name} answered something that is no reply.`, { cause });
+  new Error(`The store ${name} returned an invalid reply.`, { cause });
 
 const isPromise = (reply: unknown): reply is PromiseLike<unknown> =>
   typeof reply === 'object' && reply !== null && 'then' in reply;

@@ -66,7 +66,7 @@ describe('what a client says, in words', () => {
     [new Error('Query read timeout'), null, /is there but does not answer/],
     [
       new Error('The client is offline'),
-      new Error('it took the connection and is silent'),
+      new Error('it accepted the connection but does not answer'),
       /is there but does not answer/,
     ],
     [
@@ -74,14 +74,14 @@ describe('what a client says, in words', () => {
       null,
       /^no node answers at .*refresh slots cache\. Connection/,
     ],
-    [ofNodes(new Error('ERR This instance has cluster support disabled')), null, /is no Redis Cluster/],
+    [ofNodes(new Error('ERR This instance has cluster support disabled')), null, /is not a Redis Cluster/],
     [ofNodes(new Error('WRONGPASS no')), null, /refuses this user name and password/],
     [
       new Error("READONLY You can't write against a read only replica."),
       null,
-      /is a replica, which takes no locks/,
+      /is a replica, which cannot store locks/,
     ],
-    [coded('25006'), null, /is read-only and takes no locks: it is a replica, or is set so/],
+    [coded('25006'), null, /is read-only and cannot store locks: it is a replica, or is set so/],
     [coded('3D000'), null, /database does not exist/],
     [named('CredentialsProviderError'), null, /^no AWS credentials were found: set AWS_ACCESS_KEY_ID/],
     [named('ExpiredTokenException'), null, /^the AWS credentials have expired/],

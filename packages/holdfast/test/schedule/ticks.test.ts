@@ -52,7 +52,7 @@ describe('ticks of a cron expression', () => {
 describe('what is no schedule', () => {
   it.each([
     ['61 * * * *', undefined, /"61 \* \* \* \*" .*minute/],
-    ['every day', undefined, /is not usable/],
+    ['every day', undefined, /is invalid/],
     ['0 3 * * *', 'Mars/Olympus', /"Mars\/Olympus"/],
     [{ every: '10ms' }, undefined, /every is "10ms"/],
     [{ each: '5m' } as never, undefined, /each/],

@@ -78,20 +78,20 @@ function keysIn(text: string, path: string): readonly StoredApiKey[] {
 
 function keyOf(key: unknown, at: number, path: string): StoredApiKey {
   const fail = (what: string): never => {
-    throw wrong(path, `of key ${at + 1}, ${what}`);
+    throw wrong(path, `key ${at + 1}: ${what}`);
   };
-  if (!isObject(key)) return fail('there is no object');
+  if (!isObject(key)) return fail('it is not an object');
   const strange = Object.keys(key).find((name) => !MEMBERS.includes(name));
   if (strange !== undefined) return fail(`the member ${JSON.stringify(strange)} is not known`);
   const { id, name, hash, rights, createdAt, expiresAt, revokedAt } = key;
-  if (typeof id !== 'string' || !KEY_ID.test(id)) return fail('the id is not usable');
-  if (typeof name !== 'string' || !KEY_NAME.test(name)) return fail('the name is not usable');
-  if (typeof hash !== 'string' || !isHash(hash)) return fail('the hash is not usable');
-  if (!isTexts(rights)) return fail('the rights are no list of texts');
+  if (typeof id !== 'string' || !KEY_ID.test(id)) return fail('the id is invalid');
+  if (typeof name !== 'string' || !KEY_NAME.test(name)) return fail('the name is invalid');
+  if (typeof hash !== 'string' || !isHash(hash)) return fail('the hash is invalid');
+  if (!isTexts(rights)) return fail('the rights are not a list of texts');
   checkRights(rights, fail);
-  if (!isTime(createdAt)) return fail('createdAt is no time');
-  if (expiresAt !== undefined && !isTime(expiresAt)) return fail('expiresAt is no time');
-  if (revokedAt !== undefined && !isTime(revokedAt)) return fail('revokedAt is no time');
+  if (!isTime(createdAt)) return fail('createdAt is not a time');
+  if (expiresAt !== undefined && !isTime(expiresAt)) return fail('expiresAt is not a time');
+  if (revokedAt !== undefined && !isTime(revokedAt)) return fail('revokedAt is not a time');
   return {
     id,
     name,

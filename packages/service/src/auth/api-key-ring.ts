@@ -86,11 +86,11 @@ export class ApiKeyRing {
       if (state === this.#state) return;
       this.#state = state;
       this.#keys = ringOf(readApiKeyFile(this.#path));
-      this.#log?.info({ keys: this.#keys.size }, 'the keys were read');
+      this.#log?.info({ keys: this.#keys.size }, 'the API keys were read');
     } catch (error) {
       // Logged once, not four times a second.
       if (this.#keys)
-        this.#log?.error({ error: reasonOf(error) }, 'the keys cannot be read: no key is let in');
+        this.#log?.error({ error: reasonOf(error) }, 'the API keys cannot be read: all of them are refused');
       this.#keys = null;
       this.#state = '';
     }

@@ -61,7 +61,7 @@ export async function createApiKey(change: ApiKeyChange, wanted: KeyWanted): Pro
   const { name, ttlMs } = wanted;
   if (!KEY_NAME.test(name)) {
     throw new InvalidArgumentError(
-      `The name ${JSON.stringify(name.slice(0, 80))} is not usable: take 1 to 64 letters, digits, or any of _ . @ -`,
+      `The name ${JSON.stringify(name.slice(0, 80))} is invalid: use 1 to 64 letters, digits, or any of _ . @ -`,
     );
   }
   return await changing(change.path, async (keys) => {
@@ -70,7 +70,7 @@ export async function createApiKey(change: ApiKeyChange, wanted: KeyWanted): Pro
     if (before.length >= ALIVE_MAX) {
       const ids = before.map(({ id }) => id).join(' and ');
       throw new InvalidArgumentError(
-        `"${name}" has ${ALIVE_MAX} keys alive, ${ids}: revoke one before you make another.`,
+        `"${name}" has ${ALIVE_MAX} valid API keys, ${ids}: revoke one before you create another.`,
       );
     }
     const rights = wanted.rights ?? before[0]?.rights ?? [];

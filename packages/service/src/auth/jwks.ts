@@ -246,7 +246,7 @@ function parsed(text: string, where: string): object {
     throw new InvalidArgumentError(`${where} is not JSON.`, { cause: error });
   }
   if (typeof value === 'object' && value !== null) return value;
-  throw new InvalidArgumentError(`${where} is no JSON object.`);
+  throw new InvalidArgumentError(`${where} is not a JSON object.`);
 }
 
 const ASYMMETRIC = ['RSA', 'EC', 'OKP'];

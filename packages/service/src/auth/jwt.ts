@@ -150,7 +150,7 @@ export class JwtReader {
       !sub.isWellFormed()
     ) {
       throw notAccepted(
-        `The subject of the JWT is not usable: 1 to ${SUBJECT_BYTES_MAX} bytes, no control characters.`,
+        `The subject of the JWT is invalid: use 1 to ${SUBJECT_BYTES_MAX} bytes, no control characters.`,
       );
     }
     const claim = claims[this.#options.claim ?? 'holdfast'];

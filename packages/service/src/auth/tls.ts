@@ -94,7 +94,7 @@ function understood<T>(path: string, read: () => T): T {
     return read();
   } catch (error) {
     // The error's own message may repeat a part of the file.
-    throw new InvalidArgumentError(`${path} is not understood: PEM is expected, without a passphrase.`, {
+    throw new InvalidArgumentError(`${path} is not valid PEM, or has a passphrase.`, {
       cause: error,
     });
   }

@@ -89,7 +89,7 @@ export function configFrom({
   const jwt = jwtOf(values, strictly);
   if (insecure && (values['api-keys'] !== undefined || jwt !== null)) {
     throw new InvalidArgumentError(
-      'insecure lets everybody do everything, but API keys or JWTs are configured too: remove one of both.',
+      'insecure disables authentication, but API keys or JWTs are configured: remove one of the two.',
     );
   }
   const store = values.store ?? defaultStore();
@@ -97,7 +97,7 @@ export function configFrom({
   const port = Number(values.port ?? '8080');
   if (isOwnAddress(store, host, port)) {
     throw new InvalidArgumentError(
-      `The store ${withoutSecrets(store)} is this service itself: name the store that it is to keep the locks in. HOLDFAST_STORE may be set for clients of the service.`,
+      `The store ${withoutSecrets(store)} is this service itself: name the store that keeps the locks. HOLDFAST_STORE may be set for clients of the service.`,
     );
   }
   return {

@@ -100,7 +100,9 @@ export function readFile(text: string): Written {
       );
     }
     if (!['string', 'number', 'boolean'].includes(typeof value)) {
-      throw new InvalidArgumentError(`"${name}" in the configuration file is no text, number or boolean.`);
+      throw new InvalidArgumentError(
+        `"${name}" in the configuration file has to be a text, a number or a boolean.`,
+      );
     }
     values[setting.name] = String(value);
   }

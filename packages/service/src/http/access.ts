@@ -57,7 +57,7 @@ function counted(
 function denial(request: FastifyRequest, { needs, scope }: Partial<Needs>): Problem | undefined {
   if (request.is404 || needs === 'public') return undefined;
   if (needs === undefined)
-    return new Problem('forbidden', 'This route declares no access, so nobody may use it.');
+    return new Problem('forbidden', 'This route declares no access rule, so all requests are refused.');
   const namespace = scope?.(request) ?? null;
   return namespace === null ? undefined : refusal(request, needs, namespace);
 }

@@ -73,7 +73,7 @@ export async function auditEviction(
   } catch (cause) {
     throw new Problem(
       'audit-unavailable',
-      'The audit log cannot be written, so nobody was evicted. See the log of the service.',
+      'The audit log cannot be written, so no holder was evicted. See the log of the service.',
       { key, cause },
     );
   }

@@ -46,7 +46,7 @@ export const PROBLEMS: Readonly<Record<ProblemCode, Kind>> = {
   'too-large': { status: 413, title: 'The request is too large' },
   'unsupported-media-type': { status: 415, title: 'The body is not sent as JSON' },
   reused: { status: 422, title: 'The hold or Idempotency-Key belongs to another request' },
-  busy: { status: 423, title: 'The lock is held by somebody else' },
+  busy: { status: 423, title: 'The lock is held by another client' },
   'rate-limited': { status: 429, title: 'A limit of the service or of the principal is reached' },
   // No client reads it, but the log and the metrics need it to distinguish it from failures of the service.
   'client-gone': { status: 499, title: 'The client went away' },

@@ -8,10 +8,10 @@ const CODES = (Object.keys(PROBLEMS) as ProblemCode[]).filter((code) => !NEVER_S
 
 export const PROBLEM_MEMBERS = {
   type: text('`urn:holdfast:problem:` and the code.', { format: 'uri' }),
-  title: text('What the code means. The same text for every problem with this code.'),
+  title: text('The meaning of the code. The same text for every problem with this code.'),
   status: count('The HTTP status.'),
-  detail: text('What is wrong with this request, for people.'),
-  code: oneOf(CODES, 'What went wrong, for programs.'),
+  detail: text('The error in this request, for people.'),
+  code: oneOf(CODES, 'The kind of error, for programs.'),
   key: text('The key of the lock that the problem is about.'),
   requestId: text("Finds the request in the service's log."),
 };

@@ -21,7 +21,7 @@ declare module 'fastify' {
 export const TAGS = {
   Locks: 'Acquire, renew, release and look at locks.',
   Events: 'Changes of locks, as server-sent events.',
-  History: 'What this service saw of holds that have ended.',
+  History: 'Ended holds, as far as this service saw them.',
   'Store protocol': 'Used by the `httpStore` of the library. Other clients do not need it.',
   v1: 'The API of LockServiceCentral, for its clients. Both APIs work on the same locks.',
   Operations: 'Health checks and metrics.',

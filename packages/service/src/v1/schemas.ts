@@ -50,14 +50,14 @@ const refused = named(
 const invalid = named(
   'V1ValidationError',
   object({
-    message: text('What is wrong in general.'),
-    details: list({ type: 'string' }, 'What is wrong, one by one.'),
+    message: text('The error.'),
+    details: list({ type: 'string' }, 'The errors, one by one.'),
   }),
 );
 
 const failure = named(
   'V1Error',
-  object({ message: text('What went wrong.'), errorId: text("Finds the request in the service's log.") }),
+  object({ message: text('The error.'), errorId: text("Finds the request in the service's log.") }),
 );
 
 const releaseRequest = named('V1ReleaseRequest', closed({ instanceId }));
@@ -96,7 +96,7 @@ export const inspectDescription: Description = {
   summary: 'Get a lock',
   tags: ['v1'],
   params,
-  response: { 200: answer('V1Lock', 'Also if nobody holds the lock.'), ...ERRORS },
+  response: { 200: answer('V1Lock', 'Also if the lock is free.'), ...ERRORS },
 };
 
 const ACTIONS = {
@@ -112,7 +112,7 @@ const ACTIONS = {
   },
   release: {
     summary: 'Release a lock',
-    description: 'A release of a lock that nobody holds is a 200, too.',
+    description: 'Releasing a free lock is a 200, too.',
     granted: 'V1Released',
   },
 } as const;

@@ -91,7 +91,7 @@ function backendOf(settings: Settings): Backend | null {
     const owner = BACKENDS.find((each) => name.startsWith(prefixOf(each)));
     if (owner === undefined) {
       throw new InvalidArgumentError(
-        `${name} is no setting of LockServiceCentral: its stores are ${BACKENDS.join(', ')}.`,
+        `${name} is not a setting of LockServiceCentral: its stores are ${BACKENDS.join(', ')}.`,
       );
     }
     if (owner === backend) checkKnown(name, owner);
@@ -107,7 +107,7 @@ function checkKnown(name: string, backend: Backend): void {
   const known = STORE_SETTINGS[backend];
   if (known.length === 0 || known.includes(name.slice(prefixOf(backend).length))) return;
   throw new InvalidArgumentError(
-    `${name} is no setting of LockServiceCentral. Those of ${backend} are ${prefixOf(backend)}… with ${known.join(', ')}.`,
+    `${name} is not a setting of LockServiceCentral. Settings for ${backend}: ${prefixOf(backend)}… with ${known.join(', ')}.`,
   );
 }
 

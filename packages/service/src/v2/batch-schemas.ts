@@ -35,7 +35,7 @@ const holdId = named(
 
 function command(kind: string, members: Readonly<Record<string, Schema>>, optional: readonly string[] = []) {
   const name = `${kind[0]?.toUpperCase()}${kind.slice(1)}Command`;
-  return named(name, closed({ kind: constant(kind, 'What to do.'), key, ...members }, optional));
+  return named(name, closed({ kind: constant(kind, 'The kind of command.'), key, ...members }, optional));
 }
 
 /** The named schemas of a batch. Bounded by the limits of the service. */
@@ -50,7 +50,7 @@ export function batchSchemas(limits: Limits): readonly Schema[] {
   const commands = [
     command('claim', {
       hold,
-      owner: text('Who asks, for people to read.', { minLength: 1, maxLength: 256, pattern: PLAIN }),
+      owner: text("The caller's name, for people to read.", { minLength: 1, maxLength: 256, pattern: PLAIN }),
       permits: count('How many permits to take.', PERMITS),
       capacity: count('How many permits there are.', PERMITS),
       ttlMs,
@@ -110,7 +110,7 @@ function reply(
   };
   return named(
     name,
-    object({ kind: constant(kind, 'What was decided.'), ...decided, ...members }, ['doubtMs', ...optional]),
+    object({ kind: constant(kind, 'The decision.'), ...decided, ...members }, ['doubtMs', ...optional]),
   );
 }
 
@@ -121,7 +121,7 @@ const expiresAt = time('When the lock expires if it is not renewed.');
 const storedHolder = named(
   'StoredHolder',
   object({
-    owner: text('Who holds, for people to read.'),
+    owner: text("The holder's name, for people to read."),
     permits: count('How many permits it holds.'),
     capacity: count('How many permits there are.'),
     token: large('Its fencing token.'),
@@ -151,7 +151,7 @@ const replies = [
     'lost',
     {
       evicted: {
-        ...object({ reason: orNull('string', 'What the operator said.') }),
+        ...object({ reason: orNull('string', "The operator's reason.") }),
         description: 'An operator ended the hold.',
       },
     },

@@ -25,14 +25,14 @@ const pastHold = named(
   'PastHold',
   object({
     key: text('Namespace, slash, name.'),
-    owner: orNull('string', 'Who held it. Null if only its release went through this service.'),
+    owner: orNull('string', 'The holder. Null if only its release went through this service.'),
     token: orNull('integer', 'Its fencing token.', { format: 'int64' }),
     permits: orNull('integer', 'How many permits it held.', { format: 'int32' }),
     capacity: orNull('integer', 'How many permits there were.', { format: 'int32' }),
     acquiredAt: timeOrNull('When the lock was granted.'),
     endedAt: large("When it ended. Milliseconds since 1970, by the store's clock."),
     waitedMs: durationOrNull(
-      'How long it was waited for. Null if its acquire was no request to this service.',
+      'How long it was waited for. Null if its acquire was not a request to this service.',
     ),
     heldMs: durationOrNull('How long it was held.'),
     ended: oneOf(
@@ -43,7 +43,7 @@ const pastHold = named(
     ),
     by: orNull(
       'string',
-      'The principal that evicted it. Null if the eviction was no request to this service.',
+      'The principal that evicted it. Null if the eviction was not a request to this service.',
     ),
     reason: orNull('string', 'The reason of the eviction.'),
     seen: oneOf(

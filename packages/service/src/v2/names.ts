@@ -39,7 +39,7 @@ export function checkStoredKey(key: string): string {
   const isUsable = key.isWellFormed() && !CONTROL.test(key) && Buffer.byteLength(key) <= STORED_KEY_BYTES_MAX;
   if (key !== '' && isUsable) return key;
   throw new InvalidArgumentError(
-    `The key ${JSON.stringify(key.slice(0, 80))} is not usable: valid Unicode without control characters, 1 to ${STORED_KEY_BYTES_MAX} bytes.`,
+    `The key ${JSON.stringify(key.slice(0, 80))} is invalid: use valid Unicode without control characters, 1 to ${STORED_KEY_BYTES_MAX} bytes.`,
   );
 }
 
@@ -76,7 +76,7 @@ export function holdOf(text: string): HoldId {
   }
   // The text is not shown: a hold is a secret.
   throw new InvalidArgumentError(
-    `The hold is not usable: letters, digits, _ or -, then a dot and a whole number above 0, at most ${HOLD_LETTERS_MAX} characters.`,
+    `The hold is invalid: use letters, digits, _ or -, then a dot and a whole number above 0, at most ${HOLD_LETTERS_MAX} characters.`,
   );
 }
 

@@ -57,7 +57,7 @@ export function readRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sca
     config: { needs: 'read', scope: () => null },
     schema: described({
       operationId: 'list',
-      summary: 'List the locks that somebody holds or waits for',
+      summary: 'List the locks with holders or waiters',
       description: 'Ordered by the UTF-8 bytes of their keys. Only locks that the principal may read.',
       tags: ['Locks'],
       querystring: listQuerySchema,
@@ -77,7 +77,7 @@ export function readRoutes(app: FastifyInstance, parts: ServiceParts, scans: Sca
     config: { needs: 'read', scope: () => null },
     schema: described({
       operationId: 'probe',
-      summary: 'Get what the store promises, as it is configured',
+      summary: 'Get the guarantees of the store, as it is configured',
       tags: ['Store protocol'],
       response: { 200: ref('Probe') },
     }),

@@ -28,7 +28,7 @@ const acquireRequest = named(
       ttl: ref('Duration', 'How long the lock lives without renewal.'),
       wait: ref('Duration', 'How long to wait for the lock. Default 0.'),
       owner: text(
-        'Who asks, for people to read. Default: the name of the API key, or the subject of the JWT.',
+        "The caller's name, for people to read. Default: the name of the API key, or the subject of the JWT.",
         {
           minLength: 1,
           maxLength: 256,

@@ -23,7 +23,7 @@ import { requestSchemas } from './request-schemas.js';
 
 const TOKEN = large('The fencing token. Every grant of a key has a higher one than the grants before it.');
 const key = text('Namespace, slash, name.');
-const owner = text('Who holds or waits, for people to read.');
+const owner = text("The owner's name, for people to read.");
 const decidedAt = time('When the store decided this.');
 const remainingMs = large('How long the lock is certain to be held. Count from when you sent the request.');
 const acquiredAt = time('When the lock was granted.');
@@ -106,7 +106,7 @@ const traits = named(
     clockErrorMs: { type: 'number', description: 'How many milliseconds that clock may be off.' },
     push: flag('Whether the store sends wake-ups.'),
     queue: flag('Whether the store keeps a queue of waiters.'),
-    shared: oneOf(['process', 'machine', 'network'], 'Who can share the store.'),
+    shared: oneOf(['process', 'machine', 'network'], 'How widely the store can be shared.'),
     durable: flag('Whether locks outlive a restart of the store.'),
     livenessPollMs: orNull(
       'number',
@@ -125,7 +125,7 @@ const probe = named(
     findings: list(
       object({
         level: oneOf(['good', 'note', 'warning'], 'How serious it is.'),
-        text: text('What the store promises or does not promise, as it is configured.'),
+        text: text('A promise that the store keeps or does not keep, as it is configured.'),
       }),
     ),
   }),
@@ -137,7 +137,7 @@ const lost = named('LostProblem', {
       ...PROBLEM_MEMBERS,
       code: constant('lost', 'The lock is no longer held.'),
       evicted: {
-        ...object({ reason: orNull('string', 'What the operator said.') }),
+        ...object({ reason: orNull('string', "The operator's reason.") }),
         description: 'An operator ended the hold. Absent when it ended otherwise.',
       },
     },
@@ -150,14 +150,14 @@ const busy = named('BusyProblem', {
   ...object(
     {
       ...PROBLEM_MEMBERS,
-      code: constant('busy', 'The lock is held by somebody else.'),
-      holders: list(ref('Holder'), 'Who holds the lock. Empty if others only wait for it.'),
+      code: constant('busy', 'The lock is held by another client.'),
+      holders: list(ref('Holder'), 'The holders of the lock. Empty if others only wait for it.'),
       freeInMs: large('In how many milliseconds the lock may be free, if it is not renewed.'),
       now: decidedAt,
     },
     ['key', 'requestId'],
   ),
-  description: 'The lock is held by somebody else: who holds it, and for how long at most.',
+  description: 'The lock is held by another client: its holders, and for how long at most.',
 });
 
 /** Adds the named schemas for the routes of this scope, and so to the document. */
@@ -188,7 +188,7 @@ const lockEvent = named('LockEvent', {
     event('appeared', ref('Lock'), 'A lock that is held or waited for.'),
     event('changed', ref('Lock'), 'Its holders or waiters are others than before.'),
     event('renewed', ref('Lock'), 'It expires later.'),
-    event('gone', ref('Lock'), 'Nobody holds it or waits for it any more.'),
+    event('gone', ref('Lock'), 'It has no holders or waiters any more.'),
     event('ready', nothing, 'Every lock there is has been sent.'),
     event('trouble', outage, 'The store does not answer. `ready` follows when it does again.'),
   ],

@@ -166,7 +166,7 @@ describe('TLS by certificate files', () => {
     expect(() => tlsFromFiles({ ...files, key: other.key })).toThrow(/is not that of/);
     expect(() => tlsFromFiles({ ...files, cert: '/no/such/cert.pem' })).toThrow(/certificate cannot be read/);
     writeFileSync(other.key, 'this-is-no-key');
-    expect(() => tlsFromFiles({ ...files, key: other.key })).toThrow(/is not understood: PEM/);
-    expect(() => tlsFromFiles({ cert: files.key, key: files.key })).toThrow(/is not understood: PEM/);
+    expect(() => tlsFromFiles({ ...files, key: other.key })).toThrow(/is not valid PEM/);
+    expect(() => tlsFromFiles({ cert: files.key, key: files.key })).toThrow(/is not valid PEM/);
   });
 });

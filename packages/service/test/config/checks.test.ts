@@ -10,7 +10,7 @@ describe('what is wrong is told before anything starts', () => {
     ['a file that is not JSON', { file: '{' }, /not JSON/],
     ['a file that is a list', file([]), /one JSON object/],
     ['a name that is none', file({ prot: 1 }), /"prot", which is not a setting\. Settings are: store, host/],
-    ['a list for a text', file({ host: ['a'] }), /"host" in the configuration file is no text/],
+    ['a list for a text', file({ host: ['a'] }), /"host" in the configuration file has to be a text/],
     ['a limit that is none', file({ limits: { waitres: 1 } }), /no limit "waitres"/],
     ['a limit of 0', file({ limits: { waiters: 0 } }), /waiters is 0/],
     ['limits that are a list', file({ limits: [1] }), /"limits" .* has to be an object/],
@@ -54,12 +54,12 @@ describe('what is wrong is told before anything starts', () => {
     [
       'keys that nobody would be asked for',
       { flags: { insecure: 'true', 'api-keys': 'k.json' } },
-      /remove one of both/,
+      /remove one of the two/,
     ],
     [
       'tokens that nobody would be asked for',
       { flags: { insecure: 'true', 'jwt-issuer': 'https://a.example', 'jwt-audience': 'a' } },
-      /remove one of both/,
+      /remove one of the two/,
     ],
     [
       'a store that is the service itself',

@@ -109,16 +109,16 @@ const WRONG: readonly (readonly [Environment, RegExp])[] = [
   [{ SPRING_PROFILES_ACTIVE: 'memory,postgres' }, /more than one store/],
   [
     { LOCKER_DYNAMODB_TABLE: 'topsecret' },
-    /^LOCKER_DYNAMODB_TABLE is no setting of LockServiceCentral.*TABLENAME/,
+    /^LOCKER_DYNAMODB_TABLE is not a setting of LockServiceCentral.*TABLENAME/,
   ],
-  [{ LOCKER_POSTGRES_USER: 'topsecret' }, /^LOCKER_POSTGRES_USER is no setting.*USERNAME/],
+  [{ LOCKER_POSTGRES_USER: 'topsecret' }, /^LOCKER_POSTGRES_USER is not a setting.*USERNAME/],
   [{ LOCKER_ETCD_ENDPOINTS: 'topsecret' }, /^LOCKER_ETCD_ENDPOINTS has to be a list of URLs/],
   [{ LOCKER_ETCD_ENDPOINTS: 'http://topsecret:x@host' }, /^LOCKER_ETCD_ENDPOINTS has to be a list of URLs/],
   [{ LOCKER_ETCD_ENDPOINTS: 'http://a:1,https://topsecret:2' }, /^LOCKER_ETCD_ENDPOINTS has to be all https/],
   [{ LOCKER_ETCD_TLS_CLIENTCERTPATH: 'topsecret' }, /cannot present a client certificate/],
-  [{ LOCKER_ETCD_PREFIX: 'topsecret' }, /^LOCKER_ETCD_PREFIX is no setting.*KEYPREFIX/],
+  [{ LOCKER_ETCD_PREFIX: 'topsecret' }, /^LOCKER_ETCD_PREFIX is not a setting.*KEYPREFIX/],
   [{ LOCKER_FIRESTORE_COLLECTION: 'topsecret/b' }, /LOCKER_FIRESTORE_COLLECTION the name of a collection/],
-  [{ LOCKER_REDIS_HOST: 'topsecret' }, /^LOCKER_REDIS_HOST is no setting.*stores are memory, dynamodb/],
+  [{ LOCKER_REDIS_HOST: 'topsecret' }, /^LOCKER_REDIS_HOST is not a setting.*stores are memory, dynamodb/],
 ];
 
 describe('the settings of LockServiceCentral', () => {

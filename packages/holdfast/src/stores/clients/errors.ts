@@ -35,7 +35,7 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
       `${where} refuses this user name and password: check them (in a URL with special characters escaped as %40)`,
   ],
   [/^NO_NODE$/, (where) => `no node answers at ${where}: is the cluster running, and are those its nodes?`],
-  [/^NO_CLUSTER$/, (where) => `${where} is no Redis Cluster: leave out +cluster in the URL`],
+  [/^NO_CLUSTER$/, (where) => `${where} is not a Redis Cluster: leave out +cluster in the URL`],
   [/^SILENT$/, (where) => `${where} is there but does not answer: does it hang, or is it overloaded?`],
   [
     /^(3D000|ER_BAD_DB_ERROR)$/,
@@ -54,27 +54,29 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
     (where) => `${where} has no connection left: raise max_connections, or use fewer`,
   ],
   [/^LOADING$/, (where) => `${where} is still loading its data: try again in a moment`],
-  [/^OOM$/, (where) => `the memory of ${where} is full, so it takes no locks: free some, or raise maxmemory`],
+  [
+    /^OOM$/,
+    (where) => `the memory of ${where} is full, so it cannot store locks: free some, or raise maxmemory`,
+  ],
   [
     /^MISCONF$/,
-    (where) =>
-      `${where} cannot write to its disk, and takes no locks until it can: read its log, and make room`,
+    (where) => `${where} cannot write to its disk, so it cannot store locks: read its log, and make room`,
   ],
   [
     /^NOREPLICAS$/,
     (where) =>
-      `${where} has too few replicas now, and takes no locks until they are back (min-replicas-to-write)`,
+      `${where} has too few replicas, and cannot store locks until they are back (min-replicas-to-write)`,
   ],
-  [REPLICA, (where) => `${where} is a replica, which takes no locks: name the master`],
+  [REPLICA, (where) => `${where} is a replica, which cannot store locks: name the master`],
   [
     READ_ONLY,
     (where) =>
-      `${where} is read-only and takes no locks: it is a replica, or is set so, as some hosts do when the disk is full. Name the primary, or let it write`,
+      `${where} is read-only and cannot store locks: it is a replica, or is set so, as some hosts do when the disk is full. Name the primary, or let it write`,
   ],
   [
     /^57014$/,
     (where) =>
-      `${where} ended the statement, because it took too long (statement_timeout) or somebody cancelled it`,
+      `${where} ended the statement, because it took too long (statement_timeout) or it was cancelled`,
   ],
   [/^57P03$/, (where) => `${where} is starting up or shutting down: try again in a moment`],
   [
@@ -152,7 +154,7 @@ const CODES_BY_MESSAGE: readonly (readonly [pattern: RegExp, code: string])[] = 
   ],
   [/did not establish a connection with the server/, 'CONNECT_TIMEOUT'],
   [
-    /^Command timed out$|^Query read timeout$|\band is silent$|exceeded the configured \d+ ms requestTimeout/,
+    /^Command timed out$|^Query read timeout$|\b(?:and is silent|but does not answer)$|exceeded the configured \d+ ms requestTimeout/,
     'SILENT',
   ],
   [/^NATS did not answer .*: timeout\.$/, 'SILENT'],

@@ -86,7 +86,7 @@ function optionsOf(scheme: string, query: string, known: readonly string[]): Rea
 }
 
 function malformed(scheme: string, form: string): InvalidArgumentError {
-  return new InvalidArgumentError(`This is no ${scheme}: URL: expected ${form}. ${ESCAPES}`);
+  return new InvalidArgumentError(`This ${scheme}: URL is invalid: expected ${form}. ${ESCAPES}`);
 }
 
 export function decoded(text: string): string {

@@ -91,7 +91,7 @@ function regionOf({ addresses }: ServerUrl): string | undefined {
   const [{ host = '', port = null } = {}] = addresses;
   if (addresses.length <= 1 && port === null && (host === '' || REGION.test(host))) return host || undefined;
   throw new InvalidArgumentError(
-    `Behind dynamodb:// stands a region, as in dynamodb://eu-west-1/locks. A host is named by the option: ${FORM}?endpoint=http://HOST:PORT.`,
+    `dynamodb:// is followed by a region, as in dynamodb://eu-west-1/locks. For a host, use the option: ${FORM}?endpoint=http://HOST:PORT.`,
   );
 }
 

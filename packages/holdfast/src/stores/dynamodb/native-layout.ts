@@ -92,7 +92,7 @@ function decode(key: string, item: Item): State {
   if (!isRecord(item)) {
     throw new UnsupportedError(
       `The item of "${key}" is not a lock of Holdfast. Use another table or another sort key, name the layout of the ` +
-        'software that wrote it, or delete the item if nobody needs it. Nothing was changed.',
+        'software that wrote it, or delete the item if it is not needed. Nothing was changed.',
       { key },
     );
   }

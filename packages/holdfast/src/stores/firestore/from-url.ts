@@ -23,7 +23,7 @@ export async function openStore(_scheme: string, rest: string, clients = FIRESTO
   const [{ host: project = '', port = null } = {}] = url.addresses;
   if (url.addresses.length > 1 || port !== null || url.user !== null || url.password !== null) {
     throw new InvalidArgumentError(
-      `Behind firestore:// stands a project, as in ${FORM}. An emulator is named by the option: ${FORM}?emulator=HOST:PORT.`,
+      `firestore:// is followed by a project, as in ${FORM}. For an emulator, use the option: ${FORM}?emulator=HOST:PORT.`,
     );
   }
   const emulator = addressIn(url, 'emulator');

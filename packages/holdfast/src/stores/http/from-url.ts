@@ -28,7 +28,7 @@ export function httpTarget(
   }
   if (url.password !== null) {
     throw new InvalidArgumentError(
-      `Before the @ of a ${scheme}: URL stands the key of a service, and no user name with a password.`,
+      `Before the @ of a ${scheme}: URL, give the API key of the service, not a user name with a password.`,
     );
   }
   const path = url.path.split('/').map(encodeURIComponent).join('/');

@@ -36,7 +36,7 @@ export async function onPooled<C extends Pooled, T>(
 export function answered<T>(run: Promise<T>, onTimeout: () => void = () => undefined): Promise<T> {
   return within(STATEMENT_MS_MAX, run, () => {
     onTimeout();
-    return new Error('the server got the statement and is silent');
+    return new Error('the server got the statement but does not answer');
   });
 }
 

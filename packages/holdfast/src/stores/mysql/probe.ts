@@ -43,7 +43,7 @@ export async function probe(
     server: `${/mariadb/i.test(version) ? 'MariaDB' : 'MySQL'} ${version}`,
     findings: findingsOf(
       (is('read_only') || is('innodb_read_only')) &&
-        warning('This server is read-only, as a replica is: it takes no locks. Connect to the primary.'),
+        warning('This server is read-only, as a replica is: it cannot store locks. Connect to the primary.'),
       engine === null &&
         warning(`The table ${table} is not there yet: run \`holdfast migrate --store URL\` once.`),
       engine !== null &&

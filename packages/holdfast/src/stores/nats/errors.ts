@@ -53,7 +53,7 @@ const NO_ROOM =
 export function explainedWrite(error: unknown, key: string): unknown {
   if (isRefusal(error, API.messageTooLarge)) return tooLarge('in this bucket (max_msg_size)', error, key);
   if (!(error instanceof JetStreamError) || !NO_ROOM.test(error.message)) return error;
-  const advice = 'Raise the limit of the bucket or the account, or delete what nobody needs';
+  const advice = 'Raise the limit of the bucket or the account, or delete unneeded data';
   return new NotExecutedError(
     `There is no room for the lock. ${error.message} ${advice}.`,
     'while-waiting',
@@ -98,7 +98,7 @@ export function unansweredError(
     case NO_RESPONDERS:
       if (subject.startsWith('$JS.API.')) return withoutJetStream(cause, info);
       return new Error(
-        `Nobody answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`,
+        `No server answers "${subject}": the bucket is gone, or the servers that have it have no leader now.`,
         { cause },
       );
     case 'InvalidArgumentError':

@@ -58,7 +58,7 @@ export function databaseOn(client: PostgresClient, listener: PostgresListener | 
   if (isPglite(client)) return onPglite(client, listener);
   if (isPg(client)) return onPg(client, listener);
   throw new InvalidArgumentError(
-    'postgresStore needs a Pool or a Client of pg, what postgres(url) gives, or a PGlite, as its first argument.',
+    'postgresStore needs a Pool or a Client of pg, the result of postgres(url), or a PGlite, as its first argument.',
   );
 }
 
@@ -189,7 +189,7 @@ function listenerOf(
   if (isPostgresJs(listener)) return postgresJsWakeListener(listener);
   if (typeof listener === 'function') return pgWakeListener(listener);
   throw new InvalidArgumentError(
-    'listener has to be a function that gives a new Client of pg, or what postgres(url) gives, or false.',
+    'listener has to be a function that returns a new Client of pg, or the result of postgres(url), or false.',
   );
 }
 

@@ -149,5 +149,5 @@ export function answersIn(text: unknown): readonly Answer[] | 'isolated' {
   const answers: unknown = typeof text === 'string' ? JSON.parse(text) : undefined;
   if (Array.isArray(answers)) return answers as readonly Answer[];
   if (isObject(answers)) return 'isolation' in answers ? 'isolated' : [answers as unknown as Answer];
-  throw new Error('PostgreSQL answered something that is no list of replies.');
+  throw new Error('PostgreSQL returned an invalid list of replies.');
 }

@@ -69,12 +69,12 @@ export function explain(cause: unknown, schema: string, key?: string): unknown {
     case '42501':
       return new UnsupportedError(
         `The database user may not use the schema ${quoteName(schema)} (${said}). ` +
-          'What to grant is written at the top of what `holdfast migrate --store URL --print` shows.',
+          'The required grants are at the top of the output of `holdfast migrate --store URL --print`.',
         { key, cause },
       );
     case UNTRANSLATABLE:
       return new UnsupportedError(
-        `The database's encoding has no letters for this (${said}). ` +
+        `The database's encoding cannot store this text (${said}). ` +
           'Use other names, or a database that is in UTF8.',
         { key, cause },
       );

@@ -101,7 +101,7 @@ function runner(client: PostgresClient): (text: string) => PromiseLike<unknown> 
   if (isPglite(client)) return (text) => client.exec(text);
   if (typeof some?.query === 'function') return (text) => (client as PgLike).query({ text });
   throw new InvalidArgumentError(
-    'migrate needs a Pool or a Client of pg, what postgres(url) gives, or a PGlite.',
+    'migrate needs a Pool or a Client of pg, the result of postgres(url), or a PGlite.',
   );
 }
 
@@ -116,7 +116,7 @@ function explain(cause: unknown, what: string): Error {
     case '42501':
       return new UnsupportedError(
         `The ${what} could not be made or brought up to date: ${said}${hint} ` +
-          'Grant that, or let somebody with more rights run what migrationSql() gives, or `holdfast migrate --store URL --print`. ' +
+          'Grant that, or have a user with more rights run the SQL of migrationSql() or `holdfast migrate --store URL --print`. ' +
           'Nothing was changed.',
         { cause },
       );

@@ -45,12 +45,12 @@ export function serverFindings(about: About, schema: string): readonly Finding[]
   const { versionNumber, inRecovery, readOnly, ready, encoding } = about;
   return findingsOf(
     versionNumber < VERSION_MIN && warning('This server is older than PostgreSQL 13, which Holdfast needs.'),
-    inRecovery && warning('This server is a replica: it takes no locks. Connect to the primary.'),
+    inRecovery && warning('This server is a replica: it cannot store locks. Connect to the primary.'),
     // A replica is always read-only.
     !inRecovery &&
       readOnly === 'on' &&
       warning(
-        'Transactions are read-only by default (default_transaction_read_only): locks cannot be taken.',
+        'Transactions are read-only by default (default_transaction_read_only): locks cannot be acquired.',
       ),
     !ready &&
       warning(
@@ -59,7 +59,7 @@ export function serverFindings(about: About, schema: string): readonly Finding[]
     crash(about),
     failover(about),
     good("Time is the server's clock: the clocks of its clients decide nothing."),
-    encoding !== 'UTF8' && note(`The database is in ${encoding}: names that it has no letters for fail.`),
+    encoding !== 'UTF8' && note(`The database is in ${encoding}: names with characters outside of it fail.`),
   );
 }
 
@@ -94,7 +94,7 @@ function failover({ standbys, walSenders, synchronousCommit }: About): Finding {
 function isolation({ isolation: level }: About): Finding | null {
   if (level === 'read committed') return null;
   return note(
-    `Transactions are ${level} by default. Holdfast makes its own READ COMMITTED; it costs it little.`,
+    `Transactions are ${level} by default. Holdfast uses READ COMMITTED for its own, at little cost.`,
   );
 }
 

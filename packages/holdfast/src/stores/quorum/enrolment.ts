@@ -78,7 +78,7 @@ export async function enrolMembers(
         const twin = greetings.findIndex(({ run }) => run === greetings[index]?.run);
         throw failed(
           twin === index
-            ? `server ${index + 1} was restarted, or enrolled by somebody else, meanwhile: try again`
+            ? `server ${index + 1} was restarted, or enrolled by another process, meanwhile: try again`
             : `server ${index + 1} is the same as server ${twin + 1}: pass each server once`,
         );
       }

@@ -145,7 +145,7 @@ export function scriptError(answer: readonly unknown[], key: string, redisKey: s
   if (isForeign(answer)) {
     return new UnsupportedError(
       `The Redis key "${redisKey}" is not a lock of Holdfast. ` +
-        'Use another prefix, or delete the key if nobody needs it. Nothing was changed.',
+        'Use another prefix, or delete the key if it is not needed. Nothing was changed.',
       { key },
     );
   }

@@ -56,7 +56,7 @@ function socketTarget(scheme: string, rest: string): RedisTarget {
   const url = parseServerUrl(scheme, rest, form, SOCKET_OPTIONS);
   if (url.addresses.length > 0 || url.path === '') {
     throw new InvalidArgumentError(
-      `This is no ${scheme}: URL: expected ${form}, with no host before the path.`,
+      `This ${scheme}: URL is invalid: expected ${form}, with no host before the path.`,
     );
   }
   return {
@@ -77,7 +77,7 @@ function databaseOf(path: string, cluster: boolean): number {
   const text = path.replace(/\/$/, '');
   if (!/^\d*$/.test(text) || Number(text) > DATABASE_MAX) {
     throw new InvalidArgumentError(
-      'Behind the host of a redis: URL stands the number of a database, as in /2, or nothing. A socket has ?database=2.',
+      'The path of a redis: URL is a database number, as in /2, or empty. For a socket, use ?database=2.',
     );
   }
   if (cluster && Number(text) !== 0)

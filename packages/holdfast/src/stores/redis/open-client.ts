@@ -234,7 +234,7 @@ async function connected(client: Connecting): Promise<() => unknown> {
   let failure: unknown = null;
   await new Promise<void>((resolve) => {
     const timer = systemClock.timer(FIRST_MS_MAX, () =>
-      note(new Error('it took the connection and is silent')),
+      note(new Error('it accepted the connection but does not answer')),
     );
     const done = (): void => {
       timer.cancel();

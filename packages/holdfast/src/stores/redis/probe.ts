@@ -121,7 +121,7 @@ function diskFinding(info: Facts, config: Facts | null): Finding {
 
 function replicaFinding(info: Facts): Finding | null {
   if (info.get('role') !== 'master' && info.has('role')) {
-    return warning('This server is a replica and takes no locks. Connect to its master.');
+    return warning('This server is a replica and cannot store locks. Connect to its master.');
   }
   const replicas = Number(info.get('connected_slaves') ?? 0);
   if (replicas === 0) return null;
@@ -136,8 +136,8 @@ export function memoryFinding(info: Facts): Finding {
   const isLimited = Number(info.get('maxmemory') ?? 0) > 0;
   if (policy === undefined) return note('The eviction policy could not be read.');
   if (policy === 'noeviction') {
-    const full = 'When its memory is full, nothing more can be locked or renewed; no lock is thrown out.';
-    return isLimited ? note(full) : good('No lock is thrown out for lack of memory.');
+    const full = 'When its memory is full, locks cannot be acquired or renewed; no lock is deleted.';
+    return isLimited ? note(full) : good('No lock is deleted for lack of memory.');
   }
   const when = isLimited ? 'when memory is full' : 'once a memory limit is set and reached';
   const text = `Its eviction policy is ${policy}: ${when}, it may delete locks in use. Remedy: maxmemory-policy noeviction.`;

@@ -78,7 +78,7 @@ export function redisStore(client: RedisClient, options: RedisStoreOptions = {})
   if (subscriber !== undefined) checkClient(subscriber, 'subscriber');
   if (subscriber === client) {
     throw new InvalidArgumentError(
-      'The subscriber has to be another client: a connection that listens takes no commands. ' +
+      'The subscriber has to be another client: a connection that listens cannot send commands. ' +
         'Pass a duplicate of the client, or leave it out.',
     );
   }

@@ -18,7 +18,7 @@ export async function openStore(_scheme: string, rest: string): Promise<Store> {
     );
   }
   if (path.startsWith('~')) {
-    throw new InvalidArgumentError(`"${path}": only a shell knows what ~ is. Write the whole path.`);
+    throw new InvalidArgumentError(`"${path}": only a shell expands ~. Write the whole path.`);
   }
   return sqliteStore(path, { liveness });
 }

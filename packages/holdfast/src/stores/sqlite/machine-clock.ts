@@ -129,6 +129,6 @@ const systemSources: ClockSources = {
 function numberIn(path: string, find: (text: string) => string | undefined): number {
   const text = readFileSync(path, 'utf8');
   const found = Number(find(text) ?? Number.NaN);
-  if (!Number.isFinite(found)) throw new UnsupportedError(`${path} does not tell the time: ${text.trim()}`);
+  if (!Number.isFinite(found)) throw new UnsupportedError(`${path} has no readable time: ${text.trim()}`);
   return found;
 }

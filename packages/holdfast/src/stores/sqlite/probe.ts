@@ -35,7 +35,7 @@ export async function probe(probed: Probed): Promise<Guarantees> {
     file !== null &&
       (canProve
         ? good('A holder whose process died is noticed within 250 ms.')
-        : note('Dead processes are not told from living ones here: a dead holder counts until its ttl.')),
+        : note('Dead processes cannot be detected here: a dead holder counts until its ttl.')),
     wallClock
       ? warning('Time is the wall clock: setting it ends leases early or late.')
       : good("Time is the machine's monotonic clock: setting the wall clock changes nothing."),
@@ -55,7 +55,7 @@ function journal(database: SqliteDatabase): Finding {
 
 function fileSystem(file: string): Finding | null {
   const type = typeOfFileSystem(file);
-  if (type === null) return note('Which file system the file lies on cannot be told here.');
+  if (type === null) return note('The file system of the file is unknown.');
   if (!NETWORK.test(type)) return null;
   return warning(`The file lies on ${type}. Locks there are not safe between machines: use a local disk.`);
 }
@@ -106,5 +106,5 @@ async function push(files: WakeFiles): Promise<Finding> {
   }
   failure ??= files.error();
   const why = failure instanceof Error ? ` (${failure.message})` : '';
-  return warning(`Push does not work${why}: waiters find out by asking, a few times a second.`);
+  return warning(`Push does not work${why}: waiters poll, a few times a second.`);
 }

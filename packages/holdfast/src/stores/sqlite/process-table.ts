@@ -93,7 +93,7 @@ export function unlessUnreadable<T>(read: () => T): T | null {
   } catch (error) {
     if (errorCode(error) !== undefined) return null;
     // Deno without a permission: the message says which one.
-    throw new UnsupportedError(`What Linux says of this process cannot be read: ${String(error)}`, {
+    throw new UnsupportedError(`Linux's information about this process cannot be read: ${String(error)}`, {
       cause: error,
     });
   }

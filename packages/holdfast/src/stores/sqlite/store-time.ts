@@ -70,9 +70,9 @@ function refuseOtherClock(database: SqliteDatabase, name: string): void {
   if (other === undefined) return;
   throw new UnsupportedError(
     name === WALL_CLOCK
-      ? "The processes that used this SQLite file go by the machine's clock, and this one cannot: " +
+      ? "The processes that used this SQLite file use the machine's clock, and this one cannot: " +
           '/proc/sys/kernel/random/boot_id is not readable here. Make it readable, or use another file. Nothing was changed.'
-      : "A process that could not read the machine's clock used this SQLite file, by the wall clock: on another system, or " +
+      : "A process that could not read the machine's clock used this SQLite file with the wall clock: on another system, or " +
           'without /proc. Close all processes that use the file and delete it, or use another one. Nothing was changed.',
   );
 }

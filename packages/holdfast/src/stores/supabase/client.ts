@@ -42,7 +42,7 @@ const MESSAGE_MAX = 300;
 export function callOn(client: SupabaseClientLike, schema: string): Call {
   if (typeof client?.schema !== 'function') {
     throw new InvalidArgumentError(
-      'supabaseStore needs a client: what createClient(url, key) of supabase-js gives, or a PostgrestClient.',
+      'supabaseStore needs a client: the result of createClient(url, key) of supabase-js, or a PostgrestClient.',
     );
   }
   return async (name, args) => {

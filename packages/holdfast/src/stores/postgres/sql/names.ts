@@ -12,7 +12,7 @@ export function checkSchema(schema: unknown, what = 'schema'): string {
   const isName = typeof schema === 'string' && /^[^\p{Cc}$]+$/u.test(schema) && schema.isWellFormed();
   if (isName && Buffer.byteLength(schema) <= 63) return schema;
   throw new InvalidArgumentError(
-    `The ${what} ${JSON.stringify(schema) ?? String(schema)} is not usable: take 1 to 63 bytes, no control characters, no $.`,
+    `The ${what} ${JSON.stringify(schema) ?? String(schema)} is invalid: use 1 to 63 bytes, no control characters, no $.`,
   );
 }
 

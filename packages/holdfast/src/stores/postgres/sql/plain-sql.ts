@@ -42,7 +42,7 @@ DECLARE
   v_now bigint;
 BEGIN
   IF current_setting('transaction_isolation') <> 'read committed' THEN
-    RAISE EXCEPTION 'A lock is decided on what is committed by now, and this transaction sees an earlier moment.'
+    RAISE EXCEPTION 'Locks need the latest committed data, but this transaction reads an older snapshot.'
       USING ERRCODE = 'feature_not_supported', HINT = 'Begin it with ISOLATION LEVEL READ COMMITTED.';
   END IF;
   held := false;
@@ -169,7 +169,7 @@ BEGIN
 END
 $plain$;
 COMMENT ON FUNCTION ${schema}.extend_lock(text, text, integer, text) IS
-  'The lock lasts so many seconds from now, or longer if it did. False: this holder does not have it.';`;
+  'Extends the lock to this many seconds from now, and never shortens it. False: this holder does not have it.';`;
 }
 
 /** VOLATILE: it must see what `acquire_lock` did in the same statement. */
@@ -194,11 +194,11 @@ CREATE FUNCTION ${schema}._plain_text(p_text text, p_what text, p_bytes_max inte
 LANGUAGE plpgsql IMMUTABLE AS $plain$
 BEGIN
   IF p_text IS NULL OR p_text = '' THEN
-    RAISE EXCEPTION 'The % is empty: give it one.', p_what USING ERRCODE = 'invalid_parameter_value';
+    RAISE EXCEPTION 'The % is empty: give one.', p_what USING ERRCODE = 'invalid_parameter_value';
   END IF;
   -- There a letter is some bytes, which can be neither checked nor compared with another spelling.
   IF p_text ~ '[^\\u0001-\\u007f]' AND current_setting('server_encoding') = 'SQL_ASCII' THEN
-    RAISE EXCEPTION 'The % has letters beyond ASCII, which functions cannot compare in a database with the encoding SQL_ASCII: take others.',
+    RAISE EXCEPTION 'The % has letters beyond ASCII, which functions cannot compare in a database with the encoding SQL_ASCII: use others.',
       p_what USING ERRCODE = 'invalid_parameter_value';
   END IF;
   IF p_text ~ '[\\u0001-\\u001f\\u007f-\\u009f]' THEN
@@ -220,7 +220,7 @@ CREATE FUNCTION ${schema}._plain_key(p_lock_name text, p_namespace text) RETURNS
 LANGUAGE plpgsql IMMUTABLE AS $plain$
 BEGIN
   IF p_namespace IS NULL OR p_namespace !~ '^[A-Za-z0-9_.-]{1,64}$' THEN
-    RAISE EXCEPTION 'The namespace % is not usable: take 1 to 64 letters, digits, dots, dashes or underscores.',
+    RAISE EXCEPTION 'The namespace % is invalid: use 1 to 64 letters, digits, dots, dashes or underscores.',
       quote_nullable(left(p_namespace, 80)) USING ERRCODE = 'invalid_parameter_value';
   END IF;
   RETURN p_namespace || '/' || ${schema}._plain_text(p_lock_name, 'lock name', ${KEY_BYTES_MAX});

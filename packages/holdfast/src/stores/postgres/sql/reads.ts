@@ -102,7 +102,7 @@ CROSS JOIN LATERAL (
   WHERE (live.entry ->> 'expiresAt')::bigint > ${NOW_MS}
 ) AS entries;
 COMMENT ON VIEW ${schema}.locks IS
-  'Who holds a lock, who waits for it (position, from 0), and what a released lock still rests on. For looking only.';`;
+  'The holders of each lock, its waiters (position, from 0) and its cool-downs after a release. Read only.';`;
 }
 
 const setting = (name: string): string => `current_setting('${name}', true)`;
