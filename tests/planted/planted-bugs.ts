@@ -93,8 +93,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: 'const certainMs = certainMsOf(reply);\n        if (sent',
-        put: 'const certainMs = reply.expiresAt - reply.now - this.request.ttlMs * 0.01 - 5;\n        if (sent',
+        find: 'const certainMs = certainMsOf(reply);\n        const deadlineMs',
+        put: 'const certainMs = reply.expiresAt - reply.now - this.request.ttlMs * 0.01 - 5;\n        const deadlineMs',
       },
     ],
     shows: ['outlived', 'overlap'],
@@ -113,7 +113,7 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: ', this.#deadlineWallMs - nowWallMs)',
+        find: ', wallMs - clock.wallMs())',
         put: ')',
       },
     ],
@@ -192,8 +192,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: KEY_QUEUE,
-        find: 'onGone(waiter) {\n        this.#remove(waiter);',
-        put: 'onGone(waiter) {\n        this.#remove(waiter); this.#contender?.retire(); this.#contender = null;',
+        find: 'onGone(waiter, outcome) {\n        this.#leave(waiter, outcome);',
+        put: 'onGone(waiter, outcome) {\n        this.#leave(waiter, outcome); this.#contender?.retire(); this.#contender = null;',
       },
     ],
     shows: ['place lost'],
@@ -286,8 +286,8 @@ export const PLANTED_BUGS: readonly PlantedBug[] = [
     edits: [
       {
         file: HOLD,
-        find: ', limit.monotonicMs - nowMs, limit.wallMs - nowWallMs',
-        put: ', limit.monotonicMs - nowMs',
+        find: ', this.#leftMs(limit.monotonicMs, limit.wallMs)',
+        put: ', limit.monotonicMs - this.client.clock.monotonicMs()',
       },
     ],
     shows: ['outlived its maxHold'],
