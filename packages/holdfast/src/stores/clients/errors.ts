@@ -65,7 +65,7 @@ const EXPLANATIONS: readonly (readonly [pattern: RegExp, text: (where: string) =
   [
     /^NOREPLICAS$/,
     (where) =>
-      `${where} has too few replicas, and cannot store locks until they are back (min-replicas-to-write)`,
+      `${where} has too few replicas now, and cannot store locks until they are back (min-replicas-to-write)`,
   ],
   [REPLICA, (where) => `${where} is a replica, which cannot store locks: name the master`],
   [
