@@ -55,7 +55,7 @@ describe.runIf(available('redis'))('the guard for Redis', () => {
     const write = guard.write(evaluate, { fence: 'word:fence', token: 1, keys: ['word'], args: [1] });
     await expect(write).rejects.toThrow(/not an integer/);
     const fenced = guard.write(evaluate, { fence: 'word', token: 1, keys: ['other'], args: [1] });
-    await expect(fenced).rejects.toThrow(/no token/);
+    await expect(fenced).rejects.toThrow(/invalid token/);
   });
 
   it('refuses a call that cannot be meant', async () => {
