@@ -1,8 +1,8 @@
 // @ts-check
 /**
- * Runs the long tests (`npm run test:long`). They start crowds of processes, and on a machine with busy cores one of those may
- * stand still for a second at any moment. So a file that failed beside others is run once more, alone, and that counts. The
- * report names it. The short tests (`npm test`) have no second run.
+ * Runs the tests of a project (`npm test`). On a machine with busy cores, or one that is itself suspended for a moment, a process
+ * may stand still at any time. So a file that failed beside all others is run once more, alone, and that counts. The report
+ * names it.
  *
  * No second run: for a test of exclusion, where once is too often; when many files failed; when vitest itself broke.
  */
