@@ -2,7 +2,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { InvalidArgumentError, StoreError } from 'holdfast';
 import { checkOwner, durationMs, type HoldId, READ_WRITE_CAPACITY } from 'holdfast/protocol';
-import { monotonicMs, wallMs } from '../clock.js';
+import { monotonicMs } from '../clock.js';
 import { onNamespace } from '../http/principal.js';
 import { Problem } from '../http/problem.js';
 import { keepSecret, whenOver } from '../http/request-log.js';
@@ -216,7 +216,7 @@ function wantedOf(
     hold: holdIn(request, key, minHoldMs),
     // Without waiting there is nothing to abort.
     signal: waitMs > 0 ? rights.signalOf(request, key) : undefined,
-    since: wallMs(),
+    sinceMs: monotonicMs(),
   };
 }
 

@@ -60,7 +60,7 @@ export function withMetadata(view: LockView): LockView {
 /**
  * Shows the whole wait of waiters. The store knows since when a waiter claims, but a waiter that was behind others in this
  * process has waited for longer. Views have no holds, so its entry in the store's queue is a guess: the first that is like
- * it and did not come before it. By this machine's clock, and only for display.
+ * it and did not come before it. Only for display.
  */
 function sinceFirst(queued: readonly WaiterView[], here: readonly WaiterView[]): readonly WaiterView[] {
   const shown = [...queued];

@@ -11,7 +11,7 @@ import {
   type Waiter,
 } from 'holdfast/engine';
 import type { Claim, Granted, HoldId, WaiterView } from 'holdfast/protocol';
-import { monotonicMs } from '../clock.js';
+import { monotonicMs, wallMs } from '../clock.js';
 import type { ServiceEvents } from '../service-events.js';
 import { HoldEvents } from './hold-events.js';
 import { holdText, newHold, SharedTexts } from './holds.js';
@@ -131,8 +131,8 @@ export class RequestQueues extends KeyQueues<AcquireRequest, Grant, RequestQueue
 export interface AcquireRequest extends Request {
   /** The principal that sent it. Holds made for it on one key may share a process text. */
   readonly principal: string;
-  /** When it came, by the wall clock. */
-  readonly since: number;
+  /** When it came, by the monotonic clock. */
+  readonly sinceMs: number;
 }
 
 export interface Grant {
@@ -154,6 +154,8 @@ export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
   /** Requests differ in owner, ttl and metadata, and each has a place of its own in the store's queue. */
   protected override readonly sharesClaims = false;
   readonly #events: ServiceEvents;
+  /** The arrivals by the store's clock, as they were first shown: the estimate changes with every reply. */
+  readonly #since = new WeakMap<AcquireRequest, number>();
 
   constructor(owner: QueueOwner<AcquireRequest, Grant>, key: string, events: ServiceEvents) {
     super(owner, key);
@@ -164,8 +166,22 @@ export class RequestQueue extends KeyQueue<AcquireRequest, Grant> {
     const inStore: WaiterView[] = [];
     const behind: WaiterView[] = [];
     for (const waiter of this.waiters)
-      (this.isQueuedAtStore(waiter) ? inStore : behind).push(viewOf(waiter.request));
+      (this.isQueuedAtStore(waiter) ? inStore : behind).push(this.#viewOf(waiter.request));
     return { inStore, behind };
+  }
+
+  #viewOf(request: AcquireRequest): WaiterView {
+    const { owner, permits, capacity } = request;
+    return { owner, permits, capacity, since: this.#sinceOf(request), woken: false };
+  }
+
+  /** Never later than the store's own view of the waiter. Before the store's first reply, by this machine's clock. */
+  #sinceOf(request: AcquireRequest): number {
+    const { storeAheadMs, roundTripMs } = this.client;
+    if (storeAheadMs === 0) return Math.round(wallMs() - (monotonicMs() - request.sinceMs));
+    const since = this.#since.get(request) ?? Math.floor(request.sinceMs + storeAheadMs - roundTripMs);
+    this.#since.set(request, since);
+    return since;
   }
 
   protected override grant(
@@ -194,8 +210,4 @@ function outcomeOf(
   if (remainingOf(reply, sentMs) > 0) return { kind: 'granted', grant: { hold, reply, sentMs } };
   if (!own) releases.withdraw(key, hold, ttlMs);
   return { kind: 'ended' };
-}
-
-function viewOf({ owner, permits, capacity, since }: AcquireRequest): WaiterView {
-  return { owner, permits, capacity, since, woken: false };
 }

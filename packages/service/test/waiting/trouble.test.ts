@@ -288,6 +288,32 @@ describe('what concerns one request alone', () => {
     expect(order.at(-1)).toBe('writer');
   });
 
+  it('waiters are shown by the clock of the store, which is an hour behind, with their whole wait', async () => {
+    const storeNow = () => Date.now() - 3_600_000;
+    const { url, acquire, get, post } = await stage({ store: memoryStore({ now: storeNow }) });
+    const { hold } = await acquire('a/b');
+    const since = async (): Promise<readonly number[]> => {
+      const waiters = (await get('/v2/locks/a/b')).body.waiters as readonly { readonly since: number }[];
+      return waiters.map((waiter) => waiter.since);
+    };
+    const fromMs = storeNow();
+    const all: ReturnType<typeof open>[] = [];
+    for (const owner of ['ada', 'bert', 'cleo']) {
+      all.push(open(url, ACQUIRE, { ttl: '30s', wait: '25s', owner }));
+      await until(async () => (await since()).length === all.length, `${owner} waits`);
+    }
+    const before = await since();
+    for (const at of before) {
+      expect(at).toBeGreaterThanOrEqual(fromMs - 1_000);
+      expect(at).toBeLessThanOrEqual(storeNow());
+    }
+    await pause(300);
+    await post('/v2/locks/a/b/release', { hold });
+    await all[0]?.answer;
+    await until(async () => (await since()).length === 2, 'two wait');
+    expect(await since()).toEqual(before.slice(1));
+  });
+
   it('a short wait behind a hold of a client is answered in time, with who holds the lock', async () => {
     const { url, acquire, post } = await stage();
     await acquire('a/b', { owner: 'ada' });
@@ -377,7 +403,7 @@ describe('what concerns one request alone', () => {
     const queues = new RequestQueues(new ServiceClient(memoryStore(), events), events, 10);
     const request = {
       ...{ key: 'a/b', name: 'a/b', owner: 'o', permits: 1, capacity: 1, ttlMs: 30_000, waitMs: 1_000 },
-      ...{ queue: true, minHoldMs: 0, metadata: null, since: 0, signal: AbortSignal.abort() },
+      ...{ queue: true, minHoldMs: 0, metadata: null, sinceMs: 0, signal: AbortSignal.abort() },
       hold: { process: 'my-own-secret-text', number: 1 },
       principal: 'anonymous',
     };
