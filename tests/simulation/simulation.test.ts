@@ -17,12 +17,14 @@ describe('the real engine in a simulated simulation', () => {
   const quorums = { messages: 0, faulty: 0 };
 
   for (const profile of PROFILES) {
+    let grants = 0;
     for (const seed of SEEDS) {
       it(`keeps its promises in "${profile.name}", seed ${seed}`, { timeout: RUN_MS_MAX }, async () => {
         const durationMs = profile.durationMs * SHARE;
         const result = await runSimulation({ profile: { ...profile, durationMs }, seed });
         expect(told(result)).toBe('');
-        expect(result.grants).toBeGreaterThan(300 * SHARE);
+        expect(result.grants).toBeGreaterThan(0);
+        grants += result.grants;
         all.grants += result.grants;
         all.changes += result.changes;
         const sent = profile.name.startsWith('quorum') ? quorums : all;
@@ -31,6 +33,10 @@ describe('the real engine in a simulated simulation', () => {
         all.handoffs += result.handoffs;
       });
     }
+
+    it(`saw enough grants in "${profile.name}" for that to mean something`, () => {
+      expect(grants).toBeGreaterThan(300 * SHARE * SEEDS.length);
+    });
   }
 
   it('saw the lock change process, and messages go astray, often enough for that to mean something', () => {
